@@ -1,0 +1,137 @@
+"""Errors this package raises on purpose.
+
+TenureError
+├── SpecError             a person wrote something we cannot act on; retrying is useless
+├── ApiError              the API server said no; the subclass says what to do next
+│   ├── NotFound          the object is gone: usually that is what we wanted
+│   ├── AlreadyExists     the name is taken: read it back and compare
+│   ├── Conflict          the object moved under us: drop the action, look again
+│   ├── Gone              our resourceVersion is too old: list again
+│   ├── Invalid           the object was rejected: retrying is useless
+│   ├── Forbidden         we lack a permission: a person must grant it
+│   ├── TooManyRequests   ask again after ``retry_after``; for evictions: a budget says no
+│   └── Unavailable       the server or the way to it is broken: back off and retry
+└── ProviderError         a cloud call failed; the subclass says what to do next
+    ├── OutOfCapacity     these offerings are dry: try other ones
+    ├── Throttled         ask again, later
+    ├── Misconfigured     stop asking until the node class changes
+    └── InstanceGone      the instance does not exist (any more)
+
+Catch the narrowest class you can act on. Anything outside this tree is a bug in
+our code and is left to crash the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+class TenureError(Exception):
+    """Base of every error listed above."""
+
+
+class SpecError(TenureError):
+    """A field of a user's object cannot be used."""
+
+    def __init__(self, at: str, got: object, expected: str, hint: str = "") -> None:
+        super().__init__(at, got, expected, hint)
+        self.at, self.got, self.expected, self.hint = at, got, expected, hint
+
+    def __str__(self) -> str:
+        message = f"{self.at}: got {self.got!r}, expected {self.expected}"
+        return f"{message}. {self.hint}" if self.hint else message
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One entry of ``details.causes`` in a Kubernetes Status."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class ApiError(TenureError):
+    """A Kubernetes API request was answered with an error Status."""
+
+    status = 500
+    default_reason = "InternalError"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        causes: Sequence[Cause] = (),
+        retry_after: timedelta | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason or self.default_reason
+        self.causes = tuple(causes)
+        self.retry_after = retry_after
+        if status is not None:
+            self.status = status
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.reason}: {self.message}"
+
+
+class NotFound(ApiError):
+    status, default_reason = 404, "NotFound"
+
+
+class AlreadyExists(ApiError):
+    status, default_reason = 409, "AlreadyExists"
+
+
+class Conflict(ApiError):
+    status, default_reason = 409, "Conflict"
+
+
+class Gone(ApiError):
+    status, default_reason = 410, "Expired"
+
+
+class Invalid(ApiError):
+    status, default_reason = 422, "Invalid"
+
+
+class Forbidden(ApiError):
+    status, default_reason = 403, "Forbidden"
+
+
+class TooManyRequests(ApiError):
+    status, default_reason = 429, "TooManyRequests"
+
+
+class Unavailable(ApiError):
+    status, default_reason = 503, "ServiceUnavailable"
+
+
+class ProviderError(TenureError):
+    """A cloud call failed."""
+
+
+class OutOfCapacity(ProviderError):
+    """None of the asked-for offerings can be had; ``offerings`` names them."""
+
+    def __init__(self, message: str, *, offerings: Sequence[tuple[str, str, str]] = ()) -> None:
+        super().__init__(message)
+        #: (instance type, zone, capacity type) triples that turned out to be dry.
+        self.offerings = tuple(offerings)
+
+
+class Throttled(ProviderError):
+    """The cloud asks us to slow down."""
+
+
+class Misconfigured(ProviderError):
+    """The node class cannot be used as it is."""
+
+
+class InstanceGone(ProviderError):
+    """The instance does not exist (any more)."""

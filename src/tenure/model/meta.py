@@ -1,0 +1,129 @@
+"""What every Kubernetes object has: metadata, owner references, conditions.
+
+These types mirror the wire (camel-case names, optional fields with the API's own
+zero values) and hold only what we read. They are lenient on purpose: an object that
+an older schema let in must still decode; what is *valid* is said in ``tenure.schema``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Base of everything decoded from the API. Unknown fields are skipped while decoding."""
+
+
+class OwnerReference(Wire, frozen=True, kw_only=True, gc=False):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(Wire, frozen=True, kw_only=True):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+class Condition(Wire, frozen=True, kw_only=True, gc=False):
+    """A status condition; nodes and pods use a subset of these fields, plus heartbeats."""
+
+    type: str = ""
+    status: str = "Unknown"
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    last_heartbeat_time: datetime | None = None
+    last_probe_time: datetime | None = None
+    last_update_time: datetime | None = None
+    observed_generation: int | None = None
+
+
+class ApiObject(Wire, frozen=True, kw_only=True):
+    """An object as the API lists it. ``kind`` may be empty: items of a list have none."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or ``name`` for a cluster-scoped object."""
+        meta = self.metadata
+        return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+    @property
+    def created_at(self) -> datetime:
+        """The creation instant; the beginning of time for an object that has none yet."""
+        return self.metadata.creation_timestamp or BEGINNING
+
+    @property
+    def deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def find_condition(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
+    """The condition of that type, if the object has one."""
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    return None
+
+
+def condition_status(conditions: tuple[Condition, ...], type_: str) -> str:
+    """``True``, ``False`` or ``Unknown``; a condition that is absent is ``Unknown``."""
+    condition = find_condition(conditions, type_)
+    return condition.status if condition else "Unknown"
+
+
+def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+    """The owner that manages this object, if any."""
+    for owner in meta.owner_references:
+        if owner.controller:
+            return owner
+    return None
+
+
+def format_time(instant: datetime) -> str:
+    """RFC 3339 with whole seconds, as the API server writes ``metav1.Time``."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

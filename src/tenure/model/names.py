@@ -1,0 +1,64 @@
+"""Every label, annotation, taint, finalizer and condition name, once.
+
+The names are Karpenter's wherever it has one, so that its users find what they know.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "karpenter.sh"
+KWOK_GROUP: Final = "karpenter.kwok.sh"
+
+FINALIZER: Final = "karpenter.sh/termination"
+
+# Labels.
+NODEPOOL: Final = "karpenter.sh/nodepool"
+INITIALIZED: Final = "karpenter.sh/initialized"
+REGISTERED: Final = "karpenter.sh/registered"
+CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
+DO_NOT_SYNC_TAINTS: Final = "karpenter.sh/do-not-sync-taints"
+EXCLUDE_BALANCERS: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+ARCH: Final = "kubernetes.io/arch"
+OS: Final = "kubernetes.io/os"
+HOSTNAME: Final = "kubernetes.io/hostname"
+WINDOWS_BUILD: Final = "node.kubernetes.io/windows-build"
+
+CAPACITY_ON_DEMAND: Final = "on-demand"
+CAPACITY_SPOT: Final = "spot"
+CAPACITY_RESERVED: Final = "reserved"
+
+#: Keys that every provider's instance types speak about.
+WELL_KNOWN_LABELS: Final = frozenset(
+    {NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD}
+)
+
+#: Keys of older Kubernetes releases and what they are called now.
+NORMALIZED_LABELS: Final = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    "beta.kubernetes.io/arch": ARCH,
+    "beta.kubernetes.io/os": OS,
+    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
+}
+
+# Annotations.
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
+NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
+NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
+TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+REPLACES: Final = "karpenter.sh/replaces"
+
+# Taints (keys).
+DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
+UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
+NOT_READY_TAINT: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE_TAINT: Final = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
+CLOUD_UNINITIALIZED_TAINT: Final = "node.cloudprovider.kubernetes.io/uninitialized"
+READINESS_TAINT_PREFIX: Final = "readiness.k8s.io/"

@@ -1,0 +1,45 @@
+"""A node, its taints and its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tenure.model.meta import ApiObject, Condition, Wire, condition_status
+
+
+class Taint(Wire, frozen=True, kw_only=True, gc=False):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+
+
+class NodeSpec(Wire, frozen=True, kw_only=True):
+    provider_id: str = msgspec.field(default="", name="providerID")
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class NodeSystemInfo(Wire, frozen=True, kw_only=True, gc=False):
+    boot_id: str = msgspec.field(default="", name="bootID")
+
+
+class NodeStatus(Wire, frozen=True, kw_only=True):
+    capacity: Mapping[str, str] = {}
+    allocatable: Mapping[str, str] = {}
+    conditions: tuple[Condition, ...] = ()
+    node_info: NodeSystemInfo = NodeSystemInfo()
+
+
+class Node(ApiObject, frozen=True, kw_only=True):
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> bool:
+        return condition_status(self.status.conditions, "Ready") == "True"
+
+    def has_taint(self, key: str, effect: str = "") -> bool:
+        return any(t.key == key and effect in ("", t.effect) for t in self.spec.taints)
