@@ -1,0 +1,141 @@
+"""The vocabulary of answers: reasons, actions, verdicts.
+
+A verdict is what one decider concluded about one subject at one instant, "no"
+included. Events, conditions, metrics, ``tenure explain`` and the demo are views of it.
+
+Actions are data, a closed union of six verbs. Each is idempotent and carries what
+makes a late or repeated arrival harmless: UID and resourceVersion in patches and claim
+deletes, UID in evictions, a name we chose in creates, the claim's UID in launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from tenure.core.reasons import Reason
+from tenure.model.instance import LaunchRequest
+from tenure.model.meta import ApiObject
+from tenure.model.resource import Resource
+
+
+class Concern(StrEnum):
+    """Which decider speaks. There is one verdict per concern and subject.
+
+    The order is the order of authority: of several verdicts on one subject, the
+    first with an action, else the first, governs.
+    """
+
+    TERMINATION = "termination"
+    DRAIN = "drain"
+    LIFECYCLE = "lifecycle"
+    GARBAGE = "garbage"
+    PROVISIONING = "provisioning"
+    POOL = "pool"
+    WINDOW = "window"
+
+
+class Subject(msgspec.Struct, frozen=True, order=True, gc=False):
+    """What a verdict is about."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+    @classmethod
+    def of(cls, kind: str, thing: ApiObject) -> Subject:
+        return cls(kind, thing.name, thing.namespace, thing.uid)
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}" if self.namespace else f"{self.kind}/{self.name}"
+
+
+class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Something that holds an action back, and until when if that is known."""
+
+    subject: Subject
+    message: str
+    until: datetime | None = None
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
+    """A JSON merge patch of one of our objects, on the version that was judged."""
+
+    resource: Resource
+    name: str
+    uid: str
+    resource_version: str
+    body: Mapping[str, Any]
+    namespace: str = ""
+    subresource: str = ""
+
+
+class Create(msgspec.Struct, frozen=True, kw_only=True, tag="Create"):
+    """Create an object under a name we chose, so that a repeat meets AlreadyExists."""
+
+    resource: Resource
+    name: str
+    body: Mapping[str, Any]
+    namespace: str = ""
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):
+    """Delete one of our claims or nodes (finalizers make that the start of a drain)."""
+
+    resource: Resource
+    name: str
+    uid: str
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="Evict"):
+    """Ask the API to evict a pod; disruption budgets may say no."""
+
+    name: str
+    namespace: str
+    uid: str
+    #: Only set for pods whose own grace is 0: a plain eviction would remove them at once.
+    grace_period_seconds: int | None = None
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True, tag="Launch"):
+    """Start an instance for a claim. The cloud returns the same one for the same claim UID."""
+
+    request: LaunchRequest
+
+
+class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="Terminate"):
+    """End an instance."""
+
+    provider_id: str
+    claim_uid: str
+
+
+Action = Patch | Create | Delete | Evict | Launch | Terminate
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What we concluded about one subject at one instant.
+
+    ``message`` carries absolute instants only, never ages: if nothing changes in the
+    cluster, the same verdict must come out until ``recheck_at``.
+    """
+
+    concern: Concern
+    subject: Subject
+    reason: Reason
+    message: str
+    blockers: tuple[Blocker, ...] = ()
+    action: Action | None = None
+    recheck_at: datetime | None = None
+
+
+def takes_away(action: Action) -> bool:
+    """Whether carrying it out removes something that a workload may use."""
+    return isinstance(action, Evict | Terminate | Delete)

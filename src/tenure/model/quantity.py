@@ -1,0 +1,120 @@
+"""Kubernetes quantities, exact: cpu, memory, pods and whatever else nodes offer.
+
+A quantity is a whole number of nano-units (``1`` is 10**9, ``100m`` is 10**8), so
+that sums and comparisons are plain integer arithmetic. What is finer than a nano-unit
+rounds away from zero, and a binary quantity is capped at 2**63 - 1 units, as in
+Kubernetes. Two readings are stricter than there: a text without a single digit (``m``)
+is an error and not zero, and exponents end at ``e99``.
+
+Resources are mappings from a resource's name to nano-units. A name that is absent
+counts as zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from tenure.errors import SpecError
+
+#: Nano-units in one unit.
+UNIT: Final = 10**9
+
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_BINARY_MAX: Final = ((1 << 63) - 1) * UNIT
+
+_QUANTITY: Final = re.compile(
+    r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:([KMGTPE]i|[numkMGTPE]?)|[eE]([+-]?[0-9]+))"
+)
+
+#: Beyond this nothing physical is meant, and integers without bound would be a way to
+#: keep us busy: ``1e999999999`` is eleven characters.
+_EXPONENT_MAX: Final = 99
+_LENGTH_MAX: Final = 128
+
+#: Resources that Kubernetes prints with binary suffixes.
+_BINARY_RESOURCES: Final = ("memory", "ephemeral-storage", "storage")
+_BINARY_PREFIX: Final = "hugepages-"
+
+#: Spellings that people use, each with what Kubernetes calls it.
+_LOOSE: Final = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+_LOOSE_SUFFIXES: Final = {
+    "K": "k (thousands) or {0}Ki (1024s)",
+    **{f"{unit}B": f"{unit} or {{0}}{unit}i" for unit in "MGTPE"},
+    "KB": "k or {0}Ki",
+    "kB": "k or {0}Ki",
+    **{f"{unit}iB": f"{unit}i" for unit in "KMGTPE"},
+    **{f"{unit}i": f"{unit.upper()}i" for unit in "kmgtpe"},
+    **{f"{unit}b": f"{unit.upper()}i" for unit in "kmgtp"},
+    **{unit: f"{unit.upper()} or {{0}}{unit.upper()}i" for unit in "gtp"},
+    **{suffix: suffix for suffix in (*_DECIMAL, *_BINARY)},
+}
+
+
+def parse_quantity(text: str, at: str = "quantity") -> int:
+    """The quantity in nano-units; ``at`` is the field to name in the error."""
+    nano = _parse(text)
+    if nano is None:
+        raise SpecError(at, text, "a Kubernetes quantity such as 500m, 2 or 1.5Gi", _hint(text))
+    return nano
+
+
+def format_quantity(nano: int, *, binary: bool = False) -> str:
+    """The canonical text, as Kubernetes prints it: no fraction, the largest suffix that fits.
+
+    ``binary`` asks for ``Ki``, ``Mi``, …; below 1024, and for what is not a whole number
+    of units, decimal suffixes are used all the same.
+    """
+    if binary and abs(nano) >= 1024 * UNIT and nano % UNIT == 0:
+        return _largest_suffix(nano // UNIT, 1024, ("", *_BINARY))
+    return _largest_suffix(nano, 1000, tuple(_DECIMAL))
+
+
+def _largest_suffix(value: int, step: int, suffixes: tuple[str, ...]) -> str:
+    if not value:
+        return "0"
+    index = 0
+    while value % step == 0 and index < len(suffixes) - 1:
+        value, index = value // step, index + 1
+    return f"{value}{suffixes[index]}"
+
+
+@lru_cache(maxsize=8192)
+def _parse(text: str) -> int | None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None or len(text) > _LENGTH_MAX:
+        return None
+    sign, whole, fraction, bare_fraction, suffix, exponent = match.groups()
+    fraction = fraction or bare_fraction or ""
+    digits = int((whole or "") + fraction)
+    if suffix in _BINARY:
+        nano = _scale(digits << _BINARY[suffix], 9 - len(fraction))
+        nano = min(nano, _BINARY_MAX)
+    else:
+        power = _DECIMAL[suffix] if exponent is None else int(exponent)
+        if power > _EXPONENT_MAX:
+            return None
+        nano = _scale(digits, power + 9 - len(fraction))
+    return -nano if sign == "-" else nano
+
+
+def _scale(digits: int, power: int) -> int:
+    """``digits`` × 10**``power`` as an integer, rounded up."""
+    if power >= 0:
+        return digits * 10**power
+    # A power below this leaves less than one nano-unit of any text we accept.
+    return -(-digits // 10 ** min(-power, 2 * _LENGTH_MAX))
+
+
+def _hint(text: str) -> str:
+    loose = _LOOSE.fullmatch(text)
+    if loose is None or len(text) > _LENGTH_MAX or loose[2] not in _LOOSE_SUFFIXES:
+        return "Suffixes are n u m k M G T P E and Ki Mi Gi Ti Pi Ei."
+    number, suffix = loose.groups()
+    return f"Use {number}{_LOOSE_SUFFIXES[suffix].format(number)}."
+
+
+type_of_amount = str | int | float

@@ -1,0 +1,45 @@
+"""What we need from a cloud. Few methods; errors from our tree say what to do next."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tenure.model.instance import Instance, LaunchRequest
+from tenure.model.meta import ApiObject
+from tenure.model.offering import InstanceType
+
+
+class Cloud(Protocol):
+    @property
+    def name(self) -> str:
+        """Short, for logs and metrics."""
+        ...
+
+    @property
+    def node_class_kinds(self) -> frozenset[tuple[str, str]]:
+        """The (group, kind) of node classes this provider serves; they make things *ours*."""
+        ...
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        """Every type the class may launch, those without a free offering included."""
+        ...
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        """Start an instance, or return the one that already runs for this claim UID.
+
+        Raises ``OutOfCapacity`` (naming the dry offerings), ``Throttled``,
+        ``Misconfigured`` or another ``ProviderError``.
+        """
+        ...
+
+    async def terminate(self, provider_id: str) -> None:
+        """Begin to end an instance; repeatable. Raises ``InstanceGone`` once it is gone."""
+        ...
+
+    async def get(self, provider_id: str) -> Instance:
+        """Raises ``InstanceGone`` when there is no such instance (any more)."""
+        ...
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        """Every instance tagged with this cluster, terminating ones included."""
+        ...

@@ -1,0 +1,199 @@
+"""An asyncio event loop whose time is virtual.
+
+When nothing is ready to run, the loop does not wait for its next timer: it jumps to
+it. A day passes in the time its events need. Ordinary asyncio code (the production
+loop, client and informers) runs on it unchanged.
+
+Determinism needs more than a virtual clock; each line here was a difference between
+two runs once:
+
+* timers at one instant run in the order in which they were set (the standard heap
+  leaves that open);
+* time lies on a grid of microseconds, so that sums of floats cannot reorder timers;
+* tasks and futures hash by a counter, because sets of them are ordered by hash and
+  the usual hash is a memory address;
+* sockets and threads are refused: their completion order is the machine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+import selectors
+import time as wall
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+_GRID: Final = 1_000_000  # Ticks per second: microseconds, as ``datetime`` has them.
+
+
+class Deadlock(RuntimeError):
+    """Everything waits and no timer is set: nothing can ever happen again."""
+
+
+class _OrderedTimer(asyncio.TimerHandle):
+    """A timer that knows when it was set, to break ties."""
+
+    __slots__ = ("sequence",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        loop: VirtualLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        super().__init__(when, callback, args, loop, context)
+        self.sequence = next(loop.sequence)
+
+    def __lt__(self, other: object) -> bool:
+        assert isinstance(other, _OrderedTimer)
+        return (self._when, self.sequence) < (other._when, other.sequence)  # type: ignore[attr-defined]  # not in typeshed
+
+    def __le__(self, other: object) -> bool:
+        return not other.__lt__(self)  # type: ignore[operator]  # both are _OrderedTimer
+
+    __gt__ = None  # type: ignore[assignment]  # heapq asks only for "less than"
+    __ge__ = None  # type: ignore[assignment]
+    __hash__ = asyncio.TimerHandle.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class _CountedTask(asyncio.Task[Any]):
+    def __init__(self, coro: Any, *, loop: VirtualLoop, **rest: Any) -> None:
+        self._sequence = next(loop.sequence)
+        super().__init__(coro, loop=loop, **rest)
+
+    def __hash__(self) -> int:
+        return self._sequence
+
+
+class _CountedFuture(asyncio.Future[Any]):
+    def __init__(self, *, loop: VirtualLoop) -> None:
+        self._sequence = next(loop.sequence)
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._sequence
+
+
+class _JumpingSelector(selectors.BaseSelector):
+    """Instead of waiting for sockets, moves the loop's time forward."""
+
+    def __init__(self, speed: float | None) -> None:
+        self._speed = speed
+        self.loop: VirtualLoop | None = None
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        assert self.loop is not None
+        if timeout is None:
+            raise Deadlock("every task waits and no timer is set")
+        if timeout > 0:
+            if self._speed:
+                wall.sleep(timeout / self._speed)
+            self.loop.jump()
+        return []
+
+    def register(self, fileobj: object, events: int, data: object = None) -> NoReturn:
+        raise RuntimeError("no sockets in virtual time: their order is not ours to decide")
+
+    def unregister(self, fileobj: object) -> NoReturn:
+        raise KeyError(fileobj)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return {}
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """``speed`` paces it against real time (60 = a minute per second); None = flat out."""
+
+    def __init__(self, speed: float | None = None) -> None:
+        self.sequence = itertools.count(1)
+        self._ticks = 0
+        selector = _JumpingSelector(speed)
+        super().__init__(selector)
+        selector.loop = self
+        self._clock_resolution = 0.5 / _GRID
+        self.set_task_factory(_task_factory)
+
+    def time(self) -> float:
+        return self._ticks / _GRID
+
+    def ticks(self) -> int:
+        """Microseconds since the loop began."""
+        return self._ticks
+
+    def jump(self) -> None:
+        """Go to the next timer that still counts."""
+        when: float = self._scheduled[0]._when  # type: ignore[attr-defined]  # asyncio's own heap
+        self._ticks = max(self._ticks, round(when * _GRID))
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        self._check_closed()  # type: ignore[attr-defined]  # not in typeshed
+        on_grid = max(round(when * _GRID), self._ticks) / _GRID
+        timer = _OrderedTimer(on_grid, callback, args, self, context)
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        timer._scheduled = True  # type: ignore[attr-defined]
+        return timer
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return _CountedFuture(loop=self)
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:
+        raise RuntimeError("no threads in virtual time: their order is not ours to decide")
+
+    def _make_self_pipe(self) -> None:
+        """No wake-up socket: nothing outside this thread may wake the loop."""
+
+    def _close_self_pipe(self) -> None:
+        """There is none."""
+
+    def _write_to_self(self) -> None:
+        """Called by the runner's Ctrl-C handler; the loop never blocks for long."""
+
+
+def _task_factory(loop: asyncio.AbstractEventLoop, coro: Any, **rest: Any) -> asyncio.Task[Any]:
+    assert isinstance(loop, VirtualLoop)
+    return _CountedTask(coro, loop=loop, **rest)
+
+
+class VirtualClock:
+    """Reads the loop's time as an instant of the simulated world."""
+
+    def __init__(self, loop: VirtualLoop, epoch: datetime) -> None:
+        assert epoch.tzinfo is not None, "instants are aware"
+        self._loop = loop
+        self._epoch = epoch.astimezone(UTC)
+        self._seen = -1
+        self._now = self._epoch
+
+    def now(self) -> datetime:
+        ticks = self._loop.ticks()
+        if ticks != self._seen:  # Many calls per instant; building a datetime is not free.
+            self._seen = ticks
+            self._now = self._epoch + timedelta(microseconds=ticks)
+        return self._now
+
+    def loop_time(self, instant: datetime) -> float:
+        """When ``instant`` is, in the loop's own seconds."""
+        return (instant - self._epoch) / timedelta(seconds=1)
+
+
+def run_virtually(main: Coroutine[Any, Any, T], *, speed: float | None = None) -> T:
+    """Run a coroutine to its end on a virtual loop of its own."""
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(speed)) as runner:
+        return runner.run(main)
