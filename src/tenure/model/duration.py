@@ -10,8 +10,8 @@ only; converting rounds up, so that nothing that waits for a duration fires earl
 
 from __future__ import annotations
 
+import datetime
 import re
-from datetime import timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -64,9 +64,9 @@ class Duration(msgspec.Struct, frozen=True, order=True, gc=False):
     nanoseconds: int = 0
 
     @property
-    def timedelta(self) -> timedelta:
+    def timedelta(self) -> datetime.timedelta:
         """The span for use with ``datetime``, rounded up to the next microsecond."""
-        return timedelta(microseconds=-(-self.nanoseconds // _MICROSECOND))
+        return datetime.timedelta(microseconds=-(-self.nanoseconds // _MICROSECOND))
 
     def __bool__(self) -> bool:
         return self.nanoseconds != 0
@@ -82,9 +82,9 @@ class Duration(msgspec.Struct, frozen=True, order=True, gc=False):
         return "0s"
 
     @classmethod
-    def of(cls, span: timedelta) -> Duration:
+    def of(cls, span: datetime.timedelta) -> Duration:
         """The same span, exactly: a microsecond is a whole number of nanoseconds."""
-        return cls(span // timedelta(microseconds=1) * _MICROSECOND)
+        return cls(span // datetime.timedelta(microseconds=1) * _MICROSECOND)
 
 
 def parse_duration(text: str, at: str = "duration") -> Duration:

@@ -22,7 +22,18 @@ from tenure.errors import SpecError
 #: Nano-units in one unit.
 UNIT: Final = 10**9
 
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_MAX: Final = ((1 << 63) - 1) * UNIT
 
@@ -103,10 +114,9 @@ def _parse(text: str) -> int | None:
 
 def _scale(digits: int, power: int) -> int:
     """``digits`` × 10**``power`` as an integer, rounded up."""
-    if power >= 0:
-        return digits * 10**power
-    # A power below this leaves less than one nano-unit of any text we accept.
-    return -(-digits // 10 ** min(-power, 2 * _LENGTH_MAX))
+    # A power below this one leaves less than one nano-unit of any text we accept.
+    factor: int = 10 ** min(abs(power), 2 * _LENGTH_MAX)
+    return digits * factor if power >= 0 else -(-digits // factor)
 
 
 def _hint(text: str) -> str:
@@ -117,4 +127,67 @@ def _hint(text: str) -> str:
     return f"Use {number}{_LOOSE_SUFFIXES[suffix].format(number)}."
 
 
-type_of_amount = str | int | float
+def parse_resources(
+    amounts: Mapping[str, str | int | float], at: str = "resources"
+) -> dict[str, int]:
+    """Nano-units by resource name. YAML users write ``cpu: 500``, so numbers are fine too."""
+    return {name: _parse_amount(amount, f"{at}[{name}]") for name, amount in amounts.items()}
+
+
+def _parse_amount(amount: str | int | float, at: str) -> int:
+    if isinstance(amount, str):
+        return parse_quantity(amount, at)
+    # True is an int in Python; in YAML it is a slip (``cpu: yes``).
+    return parse_quantity(str(amount) if isinstance(amount, bool) else repr(amount), at)
+
+
+def format_resources(resources: Mapping[str, int]) -> dict[str, str]:
+    """Canonical texts; memory and storage with binary suffixes, the rest with decimal ones."""
+    return {
+        name: format_quantity(
+            nano, binary=name in _BINARY_RESOURCES or name.startswith(_BINARY_PREFIX)
+        )
+        for name, nano in resources.items()
+    }
+
+
+def add(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    """The sum, name by name."""
+    result = dict(left)
+    for name, nano in right.items():
+        result[name] = result.get(name, 0) + nano
+    return result
+
+
+def total(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of all of them; nothing at all sums up to an empty mapping."""
+    result: dict[str, int] = {}
+    for resources in many:
+        for name, nano in resources.items():
+            result[name] = result.get(name, 0) + nano
+    return result
+
+
+def subtract(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    """``left`` less ``right``, name by name; may go below zero."""
+    result = dict(left)
+    for name, nano in right.items():
+        result[name] = result.get(name, 0) - nano
+    return result
+
+
+def maximum(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    """The larger of both, name by name; a name that only one of them has keeps its amount."""
+    result = dict(left)
+    for name, nano in right.items():
+        if name not in result or nano > result[name]:
+            result[name] = nano
+    return result
+
+
+def fits(request: Mapping[str, int], available: Mapping[str, int]) -> bool:
+    """Whether all that is asked for is there. What is not asked for may be overdrawn."""
+    for name, nano in request.items():  # noqa: SIM110 - twice as fast as all()
+        if nano > 0 and available.get(name, 0) < nano:
+            return False
+    return True
