@@ -52,7 +52,11 @@ class Subject(msgspec.Struct, frozen=True, order=True, gc=False):
         return cls(kind, thing.name, thing.namespace, thing.uid)
 
     def __str__(self) -> str:
-        return f"{self.kind}/{self.namespace}/{self.name}" if self.namespace else f"{self.kind}/{self.name}"
+        return (
+            f"{self.kind}/{self.namespace}/{self.name}"
+            if self.namespace
+            else f"{self.kind}/{self.name}"
+        )
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):

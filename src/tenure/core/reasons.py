@@ -1,0 +1,223 @@
+"""Every reason code: what it means, what to do about it, and whether people hear of it.
+
+A code is stable and never reused: events, metrics, ``tenure explain`` and alerts are
+written against it. ``docs/reasons.md`` is generated from this table.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class Reason(StrEnum):
+    # Claims, from the request to a node that takes pods.
+    NOT_OURS = "NotOurs"
+    ADOPTING = "Adopting"
+    LAUNCHING = "Launching"
+    LAUNCH_FAILED = "LaunchFailed"
+    INSUFFICIENT_CAPACITY = "InsufficientCapacityError"
+    NODE_CLASS_NOT_READY = "NodeClassNotReady"
+    LAUNCHED = "Launched"
+    NODE_NOT_FOUND = "NodeNotFound"
+    MULTIPLE_NODES_FOUND = "MultipleNodesFound"
+    UNREGISTERED_TAINT_MISSING = "UnregisteredTaintMissing"
+    REGISTERING = "Registering"
+    REGISTERED = "Registered"
+    NODE_NOT_READY = "NodeNotReady"
+    STARTUP_TAINTS_EXIST = "StartupTaintsExist"
+    EPHEMERAL_TAINTS_EXIST = "KnownEphemeralTaintsExist"
+    RESOURCE_NOT_REGISTERED = "ResourceNotRegistered"
+    INITIALIZING = "Initializing"
+    IN_SERVICE = "InService"
+
+    # Leaving.
+    CLAIM_DELETED = "ClaimDeleted"
+    NODE_DELETED = "NodeDeleted"
+    TAINTING = "Tainting"
+    DRAINING = "Draining"
+    SETTLING = "Settling"
+    DRAINED = "Drained"
+    INSTANCE_TERMINATING = "InstanceTerminating"
+    RELEASING = "Releasing"
+
+    # Pods of a leaving node.
+    EVICTING = "Evicted"
+    EVICTION_REFUSED = "FailedDraining"
+    TIER_WAITS = "LaterTier"
+    PROTECTED = "DoNotDisrupt"
+    POD_TERMINATING = "PodTerminating"
+    LEFT_ALONE = "LeftAlone"
+
+    # Garbage.
+    INSTANCE_KNOWN = "InstanceKnown"
+    INSTANCE_ORPHANED = "InstanceOrphaned"
+    ORPHAN_SUSPECTED = "OrphanSuspected"
+    INSTANCE_VANISHED = "InstanceVanished"
+
+    # Pending pods.
+    BATCHING = "Batching"
+    NOMINATED = "Nominated"
+    NEEDED_FOR_PODS = "NeededForPods"
+    FAILED_SCHEDULING = "FailedScheduling"
+
+    # Pools and windows.
+    POOL_CURRENT = "PoolCurrent"
+    POOL_STATUS_CHANGED = "PoolStatusChanged"
+    POOL_NOT_READY = "PoolNotReady"
+    WINDOW_CURRENT = "WindowCurrent"
+    WINDOW_STATUS_CHANGED = "WindowStatusChanged"
+    WINDOW_INVALID = "WindowInvalid"
+
+
+class ReasonInfo(msgspec.Struct, frozen=True):
+    """What a code means to a person."""
+
+    meaning: str
+    advice: str = "Nothing to do."
+    #: ``Normal`` or ``Warning``: a Kubernetes event says it when it begins to hold.
+    event: str = ""
+
+
+_QUIET: Final = ""
+_NORMAL: Final = "Normal"
+_WARNING: Final = "Warning"
+
+REASONS: Final[dict[Reason, ReasonInfo]] = {
+    Reason.NOT_OURS: ReasonInfo(
+        "The object's node class belongs to another provider; it is never written to."
+    ),
+    Reason.ADOPTING: ReasonInfo("A new claim gets its finalizer before anything is launched."),
+    Reason.LAUNCHING: ReasonInfo("The cloud is asked for an instance."),
+    Reason.LAUNCH_FAILED: ReasonInfo(
+        "The cloud refused; the launch is tried again with growing pauses.",
+        "Read the message; if it does not pass by itself, mend the node class or the account.",
+        _WARNING,
+    ),
+    Reason.INSUFFICIENT_CAPACITY: ReasonInfo(
+        "None of the offerings the claim allows can be had; the claim is given up and its pods "
+        "are planned again without them.",
+        "Allow more instance types, zones or capacity types in the pool.",
+        _WARNING,
+    ),
+    Reason.NODE_CLASS_NOT_READY: ReasonInfo(
+        "The claim's node class is missing or cannot be used; the claim is given up.",
+        "Create or mend the node class that the pool names.",
+        _WARNING,
+    ),
+    Reason.LAUNCHED: ReasonInfo(
+        "An instance runs for the claim; its identity is being written down."
+    ),
+    Reason.NODE_NOT_FOUND: ReasonInfo(
+        "The instance runs; its Node has not appeared yet.",
+        "If it stays so, look at the instance's boot log and its way to the API server.",
+    ),
+    Reason.MULTIPLE_NODES_FOUND: ReasonInfo(
+        "Several Nodes carry the claim's provider id, so none of them can be trusted.",
+        "Delete the Node that does not belong to the instance.",
+        _WARNING,
+    ),
+    Reason.UNREGISTERED_TAINT_MISSING: ReasonInfo(
+        "The Node came without the taint karpenter.sh/unregistered: pods may have landed too early.",
+        "Make the node's start-up set that taint.",
+        _WARNING,
+    ),
+    Reason.REGISTERING: ReasonInfo("The Node gets the claim's labels, taints and finalizer."),
+    Reason.REGISTERED: ReasonInfo("The Node belongs to the claim; this is being written down."),
+    Reason.NODE_NOT_READY: ReasonInfo(
+        "The Node is registered, its kubelet does not say Ready yet."
+    ),
+    Reason.STARTUP_TAINTS_EXIST: ReasonInfo(
+        "The Node is Ready but still carries a startup taint.",
+        "Whatever should remove the taint has not; look at that agent.",
+    ),
+    Reason.EPHEMERAL_TAINTS_EXIST: ReasonInfo(
+        "The Node is Ready but Kubernetes has not taken its start-up taints off yet."
+    ),
+    Reason.RESOURCE_NOT_REGISTERED: ReasonInfo(
+        "The Node is Ready but does not offer a resource that its pods ask for.",
+        "Look at the device plugin of that resource.",
+    ),
+    Reason.INITIALIZING: ReasonInfo("The Node can take pods; this is being written down."),
+    Reason.IN_SERVICE: ReasonInfo("The node is initialized and at work."),
+    Reason.CLAIM_DELETED: ReasonInfo(
+        "The claim is being deleted, so its Node is deleted too.", event=_NORMAL
+    ),
+    Reason.NODE_DELETED: ReasonInfo(
+        "The Node is being deleted, so its claim is deleted too.", event=_NORMAL
+    ),
+    Reason.TAINTING: ReasonInfo(
+        "The leaving Node is closed for new pods and taken out of load balancers."
+    ),
+    Reason.DRAINING: ReasonInfo(
+        "Pods are leaving the node.", "Blockers name the pods and budgets that hold it.", _NORMAL
+    ),
+    Reason.SETTLING: ReasonInfo(
+        "The node is empty; a short pause lets everybody see the taint before the instance goes."
+    ),
+    Reason.DRAINED: ReasonInfo("The node is empty; this is being written down."),
+    Reason.INSTANCE_TERMINATING: ReasonInfo("The instance is being ended."),
+    Reason.RELEASING: ReasonInfo(
+        "The instance is gone; the finalizer is taken off.", event=_NORMAL
+    ),
+    Reason.EVICTING: ReasonInfo(
+        "The pod is asked to leave a node that is going away.", event=_NORMAL
+    ),
+    Reason.EVICTION_REFUSED: ReasonInfo(
+        "The API refused the eviction, usually for a disruption budget; it is asked again.",
+        "Look at the budget that is named: does it ever allow a disruption?",
+        _WARNING,
+    ),
+    Reason.TIER_WAITS: ReasonInfo("The pod leaves after all pods of an earlier tier have gone."),
+    Reason.PROTECTED: ReasonInfo(
+        "The pod carries karpenter.sh/do-not-disrupt.",
+        "Wait for its end, or remove the annotation.",
+        _NORMAL,
+    ),
+    Reason.POD_TERMINATING: ReasonInfo("The pod is shutting down within its grace period."),
+    Reason.LEFT_ALONE: ReasonInfo(
+        "A finished, mirror or tolerating pod: it does not hold the node back."
+    ),
+    Reason.INSTANCE_KNOWN: ReasonInfo("The instance belongs to a claim."),
+    Reason.ORPHAN_SUSPECTED: ReasonInfo(
+        "No claim has the instance's UID; it is looked at again before anything is done."
+    ),
+    Reason.INSTANCE_ORPHANED: ReasonInfo(
+        "No claim has had the instance's UID in two looks; it is ended.", event=_WARNING
+    ),
+    Reason.INSTANCE_VANISHED: ReasonInfo(
+        "The cloud no longer has the claim's instance; the claim is deleted.",
+        "If nobody ended it on purpose, ask the cloud why.",
+        _WARNING,
+    ),
+    Reason.BATCHING: ReasonInfo("Pods are still arriving; they are placed together in a moment."),
+    Reason.NOMINATED: ReasonInfo(
+        "The pod fits a node that exists or is on its way.", event=_NORMAL
+    ),
+    Reason.NEEDED_FOR_PODS: ReasonInfo(
+        "Pending pods need a new node; a claim is created.", event=_NORMAL
+    ),
+    Reason.FAILED_SCHEDULING: ReasonInfo(
+        "No node and no pool can take the pod.",
+        "The message says for each pool why not.",
+        _WARNING,
+    ),
+    Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
+    Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),
+    Reason.POOL_NOT_READY: ReasonInfo(
+        "The pool launches nothing: its template or node class cannot be used.",
+        "The pool's conditions say what is wrong.",
+        _WARNING,
+    ),
+    Reason.WINDOW_CURRENT: ReasonInfo("The window's status is up to date."),
+    Reason.WINDOW_STATUS_CHANGED: ReasonInfo("The window's conditions are written."),
+    Reason.WINDOW_INVALID: ReasonInfo(
+        "The window cannot be understood and counts as blocking.",
+        "The window's conditions say what is wrong.",
+        _WARNING,
+    ),
+}
+
+assert set(REASONS) == set(Reason), "every reason is explained"

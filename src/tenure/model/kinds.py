@@ -1,0 +1,87 @@
+"""Which type each kind decodes to, and how one bad object is kept from stopping its kind."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tenure.model import resource as r
+from tenure.model.meta import ApiObject, ObjectMeta
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodeclass import KWOKNodeClass
+from tenure.model.nodepool import NodePool
+from tenure.model.pod import Pod
+from tenure.model.window import MaintenanceWindow
+from tenure.model.workload import (
+    DaemonSet,
+    Event,
+    Lease,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PodDisruptionBudget,
+    PriorityClass,
+    StorageClass,
+    VolumeAttachment,
+)
+
+TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
+    r.PODS: Pod,
+    r.NODES: Node,
+    r.DAEMON_SETS: DaemonSet,
+    r.POD_DISRUPTION_BUDGETS: PodDisruptionBudget,
+    r.VOLUME_ATTACHMENTS: VolumeAttachment,
+    r.PERSISTENT_VOLUMES: PersistentVolume,
+    r.PERSISTENT_VOLUME_CLAIMS: PersistentVolumeClaim,
+    r.STORAGE_CLASSES: StorageClass,
+    r.PRIORITY_CLASSES: PriorityClass,
+    r.LEASES: Lease,
+    r.EVENTS: Event,
+    r.NODE_POOLS: NodePool,
+    r.NODE_CLAIMS: NodeClaim,
+    r.MAINTENANCE_WINDOWS: MaintenanceWindow,
+    r.KWOK_NODE_CLASSES: KWOKNodeClass,
+}
+
+_DECODERS: Final = {res: msgspec.json.Decoder(type_) for res, type_ in TYPES.items()}
+
+
+class Unreadable(ApiObject, frozen=True, kw_only=True):
+    """An object that exists and that we cannot read. It is reported, and touched by nobody."""
+
+    problem: str = ""
+
+
+class _OnlyMeta(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _OnlyName(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class _OnlyIdentity(msgspec.Struct, frozen=True):
+    metadata: _OnlyName = _OnlyName()
+
+
+def decode(resource: r.Resource, data: bytes | msgspec.Raw) -> ApiObject:
+    """The typed object, or ``Unreadable`` with what is wrong with it."""
+    try:
+        return _DECODERS[resource].decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Unreadable(kind=resource.kind, metadata=_identity(data), problem=str(error))
+
+
+def _identity(data: bytes | msgspec.Raw) -> ObjectMeta:
+    """As much of the metadata as can be read, so that the report can name the object."""
+    try:
+        return msgspec.json.decode(data, type=_OnlyMeta).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        name = msgspec.json.decode(data, type=_OnlyIdentity).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ObjectMeta()
+    return ObjectMeta(name=name.name, namespace=name.namespace)

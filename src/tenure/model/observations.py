@@ -1,0 +1,76 @@
+"""What we know that is not in the cluster, with the instant at which we learned it.
+
+Launch answers, eviction answers, dry offerings and lists of instances are inputs of a
+decision like any object, so they are values in the snapshot: deciders stay pure, and
+``explain`` can say "asked again at 14:03:10". All of it may be lost at any moment: a
+restart learns it again from the cluster and the cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from tenure.model.instance import Instance
+from tenure.model.offering import InstanceType, OfferingKey
+
+
+class LaunchProblem(StrEnum):
+    OUT_OF_CAPACITY = "OutOfCapacity"
+    MISCONFIGURED = "Misconfigured"
+    FAILED = "Failed"
+
+
+class LaunchFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """The cloud's last refusal for a claim. ``retry_at`` is None where retrying is useless."""
+
+    problem: LaunchProblem
+    message: str
+    at: datetime
+    retry_at: datetime | None = None
+
+
+class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """When we last asked the cloud to end a claim's instance, and whether it is gone."""
+
+    asked_at: datetime
+    gone: bool = False
+
+
+class EvictionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The API's last refusal to evict a pod."""
+
+    at: datetime
+    retry_at: datetime
+    message: str
+    #: ``namespace/name`` of the budget in the way, where the answer or the cluster tells.
+    budgets: tuple[str, ...] = ()
+
+
+class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
+    """An instance of ours whose claim was missing from live lists, first and last."""
+
+    instance: Instance
+    first_at: datetime
+    last_at: datetime
+
+
+class Observations(msgspec.Struct, frozen=True, kw_only=True):
+    """Keyed by claim UID unless a comment says otherwise."""
+
+    instances: Mapping[str, Instance] = {}
+    launch_failures: Mapping[str, LaunchFailure] = {}
+    terminations: Mapping[str, TerminationAnswer] = {}
+    #: By pod UID.
+    evictions: Mapping[str, EvictionAnswer] = {}
+    #: Until when an offering counts as sold out.
+    dry_offerings: Mapping[OfferingKey, datetime] = {}
+    #: By provider id.
+    orphans: Mapping[str, OrphanSighting] = {}
+    #: Claims whose instance was missing from the newest list, with that list's instant.
+    vanished: Mapping[str, datetime] = {}
+    #: By node class key ``Kind/name``.
+    instance_types: Mapping[str, tuple[InstanceType, ...]] = {}

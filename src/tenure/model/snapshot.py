@@ -1,0 +1,261 @@
+"""One consistent look at everything, with indexes that are kept up incrementally.
+
+``Tables`` is the mutable side: the informers put objects in and take them out.
+``Snapshot`` is what deciders see of it: mappings to read, nothing to change. A turn is
+synchronous from the look to the plan, so a snapshot over live tables is consistent for
+as long as it is used; what runs beside the loop works on ``Tables.copy()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Generic, TypeVar, cast
+
+import msgspec
+
+from tenure.model import resource as r
+from tenure.model.kinds import Unreadable
+from tenure.model.meta import ApiObject
+from tenure.model.names import NODEPOOL
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.observations import Observations
+from tenure.model.pod import Pod
+from tenure.model.window import MaintenanceWindow
+from tenure.model.workload import DaemonSet, PodDisruptionBudget
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One object came, changed or went."""
+
+    resource: r.Resource
+    key: str
+    old: ApiObject | None
+    new: ApiObject | None
+
+    def versions(self) -> Iterable[ApiObject]:
+        """Both sides that exist: what the change may concern is what either says."""
+        if self.old is not None:
+            yield self.old
+        if self.new is not None:
+            yield self.new
+
+
+class Index(Generic[T]):
+    """Objects of one kind grouped by something they say; an empty group disappears."""
+
+    def __init__(self, group_of: Callable[[T], str]) -> None:
+        self._group_of = group_of
+        self.groups: dict[str, dict[str, T]] = {}
+
+    def add(self, key: str, item: T) -> None:
+        if group := self._group_of(item):
+            self.groups.setdefault(group, {})[key] = item
+
+    def discard(self, key: str, item: T) -> None:
+        group = self._group_of(item)
+        if group and (members := self.groups.get(group)) is not None:
+            members.pop(key, None)
+            if not members:
+                del self.groups[group]
+
+
+def _pod_node(pod: Pod) -> str:
+    return pod.spec.node_name
+
+
+def _pod_waiting(pod: Pod) -> str:
+    return "unschedulable" if pod.unschedulable and pod.active else ""
+
+
+def _node_provider(node: Node) -> str:
+    return node.spec.provider_id
+
+
+def _pool_label(item: ApiObject) -> str:
+    return item.labels.get(NODEPOOL, "")
+
+
+def _claim_provider(claim: NodeClaim) -> str:
+    return claim.provider_id
+
+
+def _namespace(item: ApiObject) -> str:
+    return item.namespace
+
+
+_INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
+    (r.PODS, "node"): _pod_node,
+    (r.PODS, "waiting"): _pod_waiting,
+    (r.NODES, "provider"): _node_provider,
+    (r.NODES, "pool"): _pool_label,
+    (r.NODE_CLAIMS, "provider"): _claim_provider,
+    (r.NODE_CLAIMS, "pool"): _pool_label,
+    (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
+}
+
+
+class Tables:
+    """Every object we watch, by kind and key, with the indexes above."""
+
+    def __init__(self) -> None:
+        self.objects: dict[r.Resource, dict[str, Any]] = {}
+        self.unreadable: dict[tuple[r.Resource, str], Unreadable] = {}
+        self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
+            name: Index(group_of) for name, group_of in _INDEXES.items()
+        }
+        self._indexes_of: dict[r.Resource, list[Index[Any]]] = {}
+        for (resource, _), index in self._indexes.items():
+            self._indexes_of.setdefault(resource, []).append(index)
+
+    def table(self, resource: r.Resource) -> dict[str, Any]:
+        return self.objects.setdefault(resource, {})
+
+    def groups(self, resource: r.Resource, name: str) -> Mapping[str, Mapping[str, Any]]:
+        return self._indexes[resource, name].groups
+
+    def put(self, resource: r.Resource, item: ApiObject) -> Change:
+        key = item.key
+        if isinstance(item, Unreadable):
+            change = self.remove(resource, key)
+            self.unreadable[resource, key] = item
+            return change
+        self.unreadable.pop((resource, key), None)
+        table = self.table(resource)
+        old = table.get(key)
+        for index in self._indexes_of.get(resource, ()):
+            if old is not None:
+                index.discard(key, old)
+            index.add(key, item)
+        table[key] = item
+        return Change(resource, key, old, item)
+
+    def remove(self, resource: r.Resource, key: str) -> Change:
+        self.unreadable.pop((resource, key), None)
+        old = self.table(resource).pop(key, None)
+        if old is not None:
+            for index in self._indexes_of.get(resource, ()):
+                index.discard(key, old)
+        return Change(resource, key, old, None)
+
+    def copy(self) -> Tables:
+        """An independent look, for work that outlives the turn."""
+        twin = Tables()
+        for resource, table in self.objects.items():
+            for item in table.values():
+                twin.put(resource, item)
+        twin.unreadable = dict(self.unreadable)
+        return twin
+
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class Snapshot:
+    """What deciders see: objects by key, groups by index, and our observations."""
+
+    __slots__ = ("_tables", "observations", "ours")
+
+    def __init__(
+        self,
+        tables: Tables,
+        observations: Observations | None = None,
+        *,
+        ours: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self._tables = tables
+        self.observations = observations if observations is not None else Observations()
+        #: (group, kind) of the node classes that our provider serves.
+        self.ours = ours
+
+    @classmethod
+    def of(
+        cls,
+        *items: ApiObject,
+        observations: Observations | None = None,
+        ours: frozenset[tuple[str, str]] = frozenset(
+            {(r.KWOK_NODE_CLASSES.group, "KWOKNodeClass")}
+        ),
+    ) -> Snapshot:
+        """A snapshot of just these objects."""
+        from tenure.model.kinds import TYPES
+
+        resource_of = {type_: resource for resource, type_ in TYPES.items()}
+        tables = Tables()
+        for item in items:
+            tables.put(resource_of[type(item)], item)
+        return cls(tables, observations, ours=ours)
+
+    def _all(self, resource: r.Resource) -> Mapping[str, Any]:
+        return self._tables.objects.get(resource, _NOTHING)
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        return self._all(r.PODS)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        return self._all(r.NODES)
+
+    @property
+    def claims(self) -> Mapping[str, NodeClaim]:
+        return self._all(r.NODE_CLAIMS)
+
+    @property
+    def pools(self) -> Mapping[str, NodePool]:
+        return self._all(r.NODE_POOLS)
+
+    @property
+    def windows(self) -> Mapping[str, MaintenanceWindow]:
+        return self._all(r.MAINTENANCE_WINDOWS)
+
+    @property
+    def daemon_sets(self) -> Mapping[str, DaemonSet]:
+        return self._all(r.DAEMON_SETS)
+
+    @property
+    def budgets(self) -> Mapping[str, PodDisruptionBudget]:
+        return self._all(r.POD_DISRUPTION_BUDGETS)
+
+    def unreadable(self) -> Mapping[tuple[r.Resource, str], Unreadable]:
+        return self._tables.unreadable
+
+    def budgets_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
+        return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)
+
+    def pods_on(self, node: str) -> Mapping[str, Pod]:
+        return self._group(r.PODS, "node", node)
+
+    def unschedulable_pods(self) -> Mapping[str, Pod]:
+        """Pods that the scheduler found no node for."""
+        return self._group(r.PODS, "waiting", "unschedulable")
+
+    def nodes_with_provider(self, provider_id: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "provider", provider_id)
+
+    def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "provider", provider_id)
+
+    def nodes_of_pool(self, pool: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "pool", pool)
+
+    def claims_of_pool(self, pool: str) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "pool", pool)
+
+    def claim_of(self, node: Node) -> NodeClaim | None:
+        """The one claim with the node's provider id; None where there are none or several."""
+        claims = self.claims_with_provider(node.spec.provider_id)
+        return next(iter(claims.values())) if len(claims) == 1 else None
+
+    def node_class(self, group: str, kind: str, name: str) -> ApiObject | None:
+        """The node class a pool or claim names, if it exists."""
+        for resource, table in self._tables.objects.items():
+            if resource.group == group and resource.kind == kind:
+                return cast("ApiObject | None", table.get(name))
+        return None
+
+    def _group(self, resource: r.Resource, index: str, group: str) -> Mapping[str, Any]:
+        return self._tables.groups(resource, index).get(group, _NOTHING) if group else _NOTHING
