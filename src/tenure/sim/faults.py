@@ -1,0 +1,103 @@
+"""What may go wrong in the embedded cluster: one value, everything off by default.
+
+Actors ask the switch at every occasion (a launch, a boot, a cloud call), never ahead of
+it, so that a story can turn a fault on at one instant and off at another. Which occasion
+is hit is drawn from the actor's own random stream: the same seed hits the same ones.
+
+Rates are shares of occasions between 0 and 1; durations are virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.offering import OfferingKey
+
+#: In ``cloud_dry``: any instance type, zone or capacity type.
+ANY: Final = "*"
+
+_NONE: Final = timedelta(0)
+
+
+class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    # The Kubernetes API, as seen by its clients through a transport.
+    #: Each request takes up to this much longer, drawn evenly.
+    api_latency: timedelta = _NONE
+    #: Share of requests that are answered 503 without being carried out.
+    api_error_rate: float = 0.0
+    #: Share of requests that are carried out although the answer is lost.
+    api_lost_answer_rate: float = 0.0
+
+    # The cloud's API.
+    #: Each call takes up to this much longer, drawn evenly.
+    cloud_latency: timedelta = _NONE
+    #: Share of calls that are answered ``Throttled``.
+    cloud_throttle_rate: float = 0.0
+    #: Share of launches that fail for no stated reason (a plain ``ProviderError``).
+    launch_failure_rate: float = 0.0
+    #: Offerings that cannot be had: (instance type, zone, capacity type), ``*`` for any.
+    cloud_dry: tuple[OfferingKey, ...] = ()
+    #: Share of (launch, offering) pairs that turn out to be dry by chance.
+    cloud_dry_rate: float = 0.0
+    #: Not empty: every launch fails as ``Misconfigured``, with this sentence.
+    node_class_broken: str = ""
+
+    # Machines and their kubelets.
+    #: Each boot takes up to this much longer, drawn evenly.
+    boot_latency: timedelta = _NONE
+    #: Share of instances that run but whose Node never appears.
+    never_registers_rate: float = 0.0
+    #: Share of nodes that register but never become Ready.
+    never_ready_rate: float = 0.0
+    #: Share of startup taints that nobody ever takes away.
+    startup_taint_stuck_rate: float = 0.0
+    #: A kubelet dies after this long on average (exponentially distributed); None = never.
+    kubelet_dies_after_mean: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            if field.endswith("_rate") and not 0 <= value <= 1:
+                raise SpecError(f"faults.{field}", value, "a share between 0 and 1", "E.g. 0.05.")
+            if isinstance(value, timedelta) and value < _NONE:
+                raise SpecError(f"faults.{field}", str(value), "a duration of at least 0")
+
+    def is_dry(self, offering: OfferingKey) -> bool:
+        return any(_matches(pattern, offering) for pattern in self.cloud_dry)
+
+
+def _matches(pattern: Sequence[str], offering: OfferingKey) -> bool:
+    return all(want in (ANY, have) for want, have in zip(pattern, offering, strict=True))
+
+
+class FaultSwitch:
+    """The faults in force now. One switch is shared by all actors of a cluster."""
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        self.current = faults or Faults()
+
+    def set(self, **changes: Any) -> None:
+        """Change some faults from now on; the others stay as they are."""
+        self.current = msgspec.structs.replace(self.current, **changes)
+
+    def clear(self) -> None:
+        """From now on nothing goes wrong."""
+        self.current = Faults()
+
+
+def strikes(rate: float, random: Random) -> bool:
+    """Whether this occasion is hit. A rate of 0 draws nothing: switched off means untouched."""
+    return rate > 0 and random.random() < rate
+
+
+def drawn(longest: timedelta, random: Random) -> timedelta:
+    """Between nothing and ``longest``, evenly, in whole microseconds."""
+    if not longest:
+        return _NONE
+    return timedelta(microseconds=random.randrange(longest // timedelta(microseconds=1) + 1))
