@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Base of everything decoded from the API. Unknown fields are skipped while decoding."""
+
+
+class AbsentMap(dict[str, str]):
+    """An empty map that was not written. The peer's hash tells it from ``{}``."""
+
+
+class AbsentList(tuple[Any, ...]):
+    """An empty list that was not written. The peer's hash tells it from ``[]``."""
+
+    __slots__ = ()
 
 
 class OwnerReference(Wire, frozen=True, kw_only=True, gc=False):

@@ -10,7 +10,14 @@ import msgspec
 
 from tenure.model import fields
 from tenure.model.fields import Quantity, duration, quantities, said
-from tenure.model.meta import ApiObject, Condition, Wire, condition_status, find_condition
+from tenure.model.meta import (
+    AbsentList,
+    ApiObject,
+    Condition,
+    Wire,
+    condition_status,
+    find_condition,
+)
 from tenure.model.names import (
     CAPACITY_TYPE,
     INSTANCE_TYPE,
@@ -91,7 +98,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
     taints: Annotated[
         tuple[Taint, ...],
         said("Taints that the node carries for its whole life.", **fields.ATOMIC),
-    ] = ()
+    ] = msgspec.field(default_factory=AbsentList)
     startup_taints: Annotated[
         tuple[Taint, ...],
         said(
@@ -99,7 +106,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
             "not initialized before they are gone, and they do not influence scheduling.",
             **fields.ATOMIC,
         ),
-    ] = ()
+    ] = msgspec.field(default_factory=AbsentList)
     requirements: Annotated[
         tuple[Requirement, ...],
         said(

@@ -9,7 +9,14 @@ import msgspec
 
 from tenure.model import fields
 from tenure.model.fields import Quantity, duration, quantities, said
-from tenure.model.meta import ApiObject, Condition, Wire, condition_status, find_condition
+from tenure.model.meta import (
+    AbsentMap,
+    ApiObject,
+    Condition,
+    Wire,
+    condition_status,
+    find_condition,
+)
 from tenure.model.nodeclaim import LabelValue, NodeClaimTemplateSpec, NodeClassRef
 from tenure.model.window import NodeLabelSelector
 
@@ -248,14 +255,14 @@ class TemplateMetadata(Wire, frozen=True, kw_only=True):
             maxProperties=100,
             **{"x-kubernetes-map-type": "atomic"},
         ),
-    ] = {}
+    ] = msgspec.field(default_factory=AbsentMap)
     annotations: Annotated[
         Mapping[str, str],
         said(
             "Annotations that every node of the pool gets.",
             **{"x-kubernetes-map-type": "granular"},
         ),
-    ] = {}
+    ] = msgspec.field(default_factory=AbsentMap)
 
 
 class NodeClaimTemplate(Wire, frozen=True, kw_only=True):

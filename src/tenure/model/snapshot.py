@@ -75,6 +75,10 @@ def _node_provider(node: Node) -> str:
     return node.spec.provider_id
 
 
+def _node_leaving(node: Node) -> str:
+    return "leaving" if node.deleting else ""
+
+
 def _pool_label(item: ApiObject) -> str:
     return item.labels.get(NODEPOOL, "")
 
@@ -92,6 +96,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.PODS, "waiting"): _pod_waiting,
     (r.NODES, "provider"): _node_provider,
     (r.NODES, "pool"): _pool_label,
+    (r.NODES, "leaving"): _node_leaving,
     (r.NODE_CLAIMS, "provider"): _claim_provider,
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
@@ -238,6 +243,10 @@ class Snapshot:
 
     def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "provider", provider_id)
+
+    def leaving_nodes(self) -> Mapping[str, Node]:
+        """Nodes that are being deleted."""
+        return self._group(r.NODES, "leaving", "leaving")
 
     def nodes_of_pool(self, pool: str) -> Mapping[str, Node]:
         return self._group(r.NODES, "pool", pool)

@@ -1,0 +1,82 @@
+"""Status conditions as values: what an object should say, and the patch that says it.
+
+A condition keeps its transition time while its status stays. A condition whose status
+changes is written *without* one: the executor fills in the instant of the write, so
+that a verdict does not depend on when it was made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tenure.core.decision import Patch
+from tenure.model.meta import Condition, find_condition
+from tenure.model.resource import Resource
+
+AWAITING = "AwaitingReconciliation"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a condition should say."""
+
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+
+
+def awaiting(type_: str) -> Wanted:
+    """Nobody has looked yet."""
+    return Wanted(type_, "Unknown", AWAITING, "object is awaiting reconciliation")
+
+
+def merge(
+    current: tuple[Condition, ...], wanted: tuple[Wanted, ...], generation: int
+) -> tuple[Condition, ...]:
+    """``current`` with ``wanted`` written over it; foreign conditions stay as they are."""
+    merged = {condition.type: condition for condition in current}
+    for want in wanted:
+        old = find_condition(current, want.type)
+        keeps = old is not None and old.status == want.status
+        merged[want.type] = Condition(
+            type=want.type,
+            status=want.status,
+            reason=want.reason,
+            message=want.message,
+            observed_generation=generation,
+            last_transition_time=old.last_transition_time if old and keeps else None,
+        )
+    return tuple(merged.values())
+
+
+def status_patch(
+    resource: Resource,
+    name: str,
+    *,
+    uid: str,
+    resource_version: str,
+    status: dict[str, Any],
+    conditions: tuple[Condition, ...],
+) -> Patch:
+    """Write status fields and the whole list of conditions, on the version judged."""
+    body = {
+        "metadata": {"resourceVersion": resource_version, "uid": uid},
+        "status": {**status, "conditions": [to_wire(condition) for condition in conditions]},
+    }
+    return Patch(
+        resource=resource,
+        name=name,
+        uid=uid,
+        resource_version=resource_version,
+        body=body,
+        subresource="status",
+    )
+
+
+def to_wire(condition: Condition) -> dict[str, Any]:
+    """As JSON, with the fields that the API requires even when they are empty."""
+    wire: dict[str, Any] = {"message": "", "reason": "", **msgspec.to_builtins(condition)}
+    wire["status"] = condition.status  # The default would be left out.
+    return wire
