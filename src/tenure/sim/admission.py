@@ -1,0 +1,104 @@
+"""What happens to an object between the request and the shelf.
+
+Built-in kinds: nulls are dropped, defaults filled in, a few rules checked
+(``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds: unknown fields are
+pruned (or refused, when the client asks for strictness), the schema's defaults filled in,
+then schema and CEL rules checked. The custom half is a port, because the same rules also
+serve the webhook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tenure.errors import Cause
+from tenure.model.resource import Resource
+from tenure.schema.validate import schema_for
+from tenure.sim.defaults import create_defaults
+from tenure.sim.kinds import Kind
+from tenure.sim.refusals import bad_request, invalid
+from tenure.sim.tree import Obj, without_nulls
+from tenure.sim.validation import creation_causes, update_causes
+
+
+class Admission(Protocol):
+    """The rules of the custom kinds. ``obj`` is never changed in place."""
+
+    def prune(self, resource: Resource, obj: Obj) -> tuple[Obj, Sequence[str]]:
+        """The object without unknown fields, and the paths of those."""
+        ...
+
+    def default(self, resource: Resource, obj: Obj) -> Obj: ...
+
+    def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]: ...
+
+
+@dataclass(slots=True)
+class Strictness:
+    """What the client wants done about unknown fields: refuse, or collect as warnings."""
+
+    refuse: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+class Schemas:
+    """The rules of the four custom kinds, as their CRDs say them."""
+
+    def prune(self, resource: Resource, obj: Obj) -> tuple[Obj, Sequence[str]]:
+        schema = schema_for(resource.group, resource.kind)
+        if schema is None:
+            return obj, ()
+        return schema.prune(obj), schema.unknown_fields(obj)
+
+    def default(self, resource: Resource, obj: Obj) -> Obj:
+        schema = schema_for(resource.group, resource.kind)
+        return obj if schema is None else schema.default(obj)
+
+    def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]:
+        schema = schema_for(resource.group, resource.kind)
+        if schema is None:
+            return ()
+        return [error.cause() for error in schema.validate(obj, old)]
+
+
+class Gate:
+    """Admits objects of every kind; ``priority`` looks up a PriorityClass by name."""
+
+    def __init__(
+        self, custom: Admission, *, priority: Callable[[str], tuple[str, int, str]]
+    ) -> None:
+        self._custom = custom
+        self._priority = priority
+
+    def create(self, kind: Kind, obj: Obj, strictness: Strictness | None) -> Obj:
+        """The object to store; its metadata is settled already."""
+        if kind.custom:
+            return self._admit_custom(kind, obj, None, strictness)
+        obj = create_defaults(kind.resource, without_nulls(obj), self._priority)
+        if causes := list(creation_causes(kind.resource, obj)):
+            raise invalid(kind.resource, obj["metadata"]["name"], causes)
+        return obj
+
+    def update(self, kind: Kind, obj: Obj, old: Obj, strictness: Strictness | None) -> Obj:
+        if kind.custom:
+            return self._admit_custom(kind, obj, old, strictness)
+        obj = without_nulls(obj)
+        if causes := list(update_causes(kind.resource, obj, old)):
+            raise invalid(kind.resource, old["metadata"]["name"], causes)
+        return obj
+
+    def _admit_custom(
+        self, kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness | None
+    ) -> Obj:
+        obj, unknown = self._custom.prune(kind.resource, obj)
+        if unknown and strictness is not None:
+            sentences = [f'unknown field "{path}"' for path in unknown]
+            if strictness.refuse:
+                raise bad_request(f"strict decoding error: {', '.join(sentences)}")
+            strictness.warnings += sentences
+        obj = self._custom.default(kind.resource, obj)
+        if causes := self._custom.validate(kind.resource, obj, old):
+            raise invalid(kind.resource, obj["metadata"]["name"], causes)
+        return obj
