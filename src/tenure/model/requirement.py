@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -124,14 +125,15 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
 
     def intersects(self, other: Requirement) -> bool:
         """Whether both let some state of the label through: a value, or its absence."""
-        if self.allows_absent and other.allows_absent:
+        # Most questions are about two plain sets of values, and most answers are yes.
+        plain = not (self.complement or other.complement)
+        if plain and not self.listed.isdisjoint(other.listed):
             return True
+        if plain or (self.allows_absent and other.allows_absent):
+            return self.allows_absent and other.allows_absent
         if not self.complement:
-            return other._has_any(self) if other.complement else self._shares_a_value(other)
+            return other._has_any(self)
         return _overlap(self, other) if other.complement else self._has_any(other)
-
-    def _shares_a_value(self, other: Requirement) -> bool:
-        return not self.listed.isdisjoint(other.listed)
 
     def _has_any(self, concrete: Requirement) -> bool:
         if self.at_least is None and self.at_most is None:
@@ -223,6 +225,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
         return " ".join(words)
 
 
+@lru_cache(maxsize=4096)
 def parse_integer(text: str) -> int | None:
     """The integer a label value spells, None when it spells none that Kubernetes reads."""
     if _INTEGER.fullmatch(text) is None:
