@@ -10,6 +10,8 @@ import msgspec
 
 from tenure.model.meta import ApiObject, Condition, Wire, controller_of, find_condition
 from tenure.model.names import DISRUPTED_TAINT
+from tenure.model.node import Taint
+from tenure.model.taints import tolerates
 
 
 class ResourceRequirements(Wire, frozen=True, kw_only=True):
@@ -155,6 +157,9 @@ class PodStatus(Wire, frozen=True, kw_only=True):
     nominated_node_name: str = ""
 
 
+#: What a leaving node carries.
+LEAVING_TAINT = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
+
 CRITICAL_PRIORITY_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
@@ -207,9 +212,4 @@ class Pod(ApiObject, frozen=True, kw_only=True, dict=True):
     @property
     def tolerates_disruption(self) -> bool:
         """It tolerates the exact taint that a leaving node carries, so it is left alone."""
-        return any(
-            toleration.key in ("", DISRUPTED_TAINT)
-            and toleration.effect in ("", "NoSchedule")
-            and (toleration.operator == "Exists" or (toleration.key and not toleration.value))
-            for toleration in self.spec.tolerations
-        )
+        return tolerates(self.spec.tolerations, LEAVING_TAINT)
