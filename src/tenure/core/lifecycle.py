@@ -37,7 +37,7 @@ from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import LaunchFailure, LaunchProblem
 from tenure.model.quantity import parse_resources
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.requirements import Requirements
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
@@ -183,23 +183,13 @@ def _give_up(claim: NodeClaim) -> Delete:
 
 def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
     """What the claim asks of the cloud. Raises ``SpecError`` for what slipped past admission."""
-    requirements = Requirements.of(
-        Requirement.of(
-            item.key,
-            item.operator,
-            item.values,
-            min_values=item.min_values,
-            at=f"spec.requirements[{index}]",
-        )
-        for index, item in enumerate(claim.spec.requirements)
-    )
     return LaunchRequest(
         cluster=cluster,
         claim_name=claim.name,
         claim_uid=claim.uid,
         pool=claim.pool_name,
         node_class=claim.spec.node_class_ref,
-        requirements=requirements,
+        requirements=Requirements.from_wire(claim.spec.requirements, "spec.requirements"),
         requests=parse_resources(claim.spec.resources.requests, "spec.resources.requests"),
         labels=dict(claim.labels),
         taints=(*claim.spec.taints, *claim.spec.startup_taints),

@@ -1,0 +1,197 @@
+"""Decide what a pool should say about itself: counts, conditions, hash.
+
+One verdict per pool. The hash annotations come first, because claims are stamped with
+them; then the status, written only when it differs. ``Ready`` is the template's
+validity and the node class's readiness; a bad ``disruption`` or ``repair`` block is
+said in conditions of its own and does not stop provisioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.conditions import Wanted, awaiting, merge, status_patch
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.hash import HASH_VERSION, template_hash
+from tenure.core.pools import is_ours, node_class_of, node_class_problem, usage_of
+from tenure.core.reasons import Reason
+from tenure.errors import SpecError
+from tenure.model import names
+from tenure.model.meta import ApiObject
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.quantity import format_resources
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Change, Snapshot
+from tenure.schema.runtime import disruption_errors, repair_errors, template_errors
+
+#: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
+_BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, "nodes": 0}
+
+
+class PoolView(msgspec.Struct, frozen=True, kw_only=True):
+    pool: NodePool
+    ours: bool
+    node_class: ApiObject | None
+    usage: Mapping[str, int]
+    #: At least one of the pool's claims has registered.
+    registered_any: bool
+
+
+class PoolDecider:
+    concern = Concern.POOL
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.pools
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODE_POOLS:
+            yield change.key
+        elif change.resource == NODE_CLAIMS:
+            for claim in change.versions():
+                assert isinstance(claim, NodeClaim)
+                yield claim.pool_name
+        elif change.resource == NODES:
+            for node in change.versions():
+                assert isinstance(node, Node)
+                yield node.labels.get(names.NODEPOOL, "")
+        elif (change.resource.group, change.resource.kind) in snapshot.ours:
+            yield from snapshot.pools
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> PoolView | None:
+        pool = snapshot.pools.get(key)
+        if pool is None:
+            return None
+        claims = snapshot.claims_of_pool(key).values()
+        return PoolView(
+            pool=pool,
+            ours=is_ours(pool, snapshot),
+            node_class=node_class_of(pool, snapshot),
+            usage=usage_of(key, snapshot),
+            registered_any=any(claim.registered for claim in claims),
+        )
+
+    def decide(self, view: PoolView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_decide(view),)
+
+
+def _decide(view: PoolView) -> Verdict:
+    pool = view.pool
+    if not view.ours:
+        ref = pool.spec.template.spec.node_class_ref
+        return _verdict(pool, Reason.NOT_OURS, f"{ref.kind}.{ref.group} is not served here")
+    stamp = _hash_patch(pool)
+    if stamp is not None:
+        return _verdict(pool, Reason.POOL_STATUS_CHANGED, "writing the template's hash", stamp)
+    wanted = _conditions(view)
+    ready = next(want for want in wanted if want.type == "Ready")
+    patch = _status_patch(view, wanted)
+    if ready.status != "True":
+        return _verdict(pool, Reason.POOL_NOT_READY, ready.message, patch)
+    nodes = view.usage.get("nodes", 0) // 1_000_000_000
+    if patch is not None:
+        return _verdict(pool, Reason.POOL_STATUS_CHANGED, f"{nodes} nodes", patch)
+    return _verdict(pool, Reason.POOL_CURRENT, f"{nodes} nodes")
+
+
+def _verdict(pool: NodePool, reason: Reason, message: str, action: Patch | None = None) -> Verdict:
+    return Verdict(
+        concern=Concern.POOL,
+        subject=Subject.of(NODE_POOLS.kind, pool),
+        reason=reason,
+        message=message,
+        action=action,
+    )
+
+
+def _hash_patch(pool: NodePool) -> Patch | None:
+    try:
+        wanted = {
+            names.NODEPOOL_HASH: template_hash(pool.spec.template),
+            names.NODEPOOL_HASH_VERSION: HASH_VERSION,
+        }
+    except SpecError:
+        return None  # An unreadable duration: the condition says so.
+    if all(pool.annotations.get(key) == value for key, value in wanted.items()):
+        return None
+    version = pool.metadata.resource_version
+    return Patch(
+        resource=NODE_POOLS,
+        name=pool.name,
+        uid=pool.uid,
+        resource_version=version,
+        body={"metadata": {"annotations": wanted, "resourceVersion": version, "uid": pool.uid}},
+    )
+
+
+def _conditions(view: PoolView) -> tuple[Wanted, ...]:
+    pool = view.pool
+    valid = _judged("ValidationSucceeded", "NodePoolValidationFailed", template_errors(pool))
+    problem = node_class_problem(pool.spec.template.spec.node_class_ref, view.node_class)
+    class_ready = (
+        Wanted("NodeClassReady", "False", *problem)
+        if problem
+        else Wanted("NodeClassReady", "True", "NodeClassReady")
+    )
+    bad = next((want for want in (valid, class_ready) if want.status != "True"), None)
+    root = (
+        Wanted("Ready", "False", bad.reason, bad.message)
+        if bad
+        else Wanted("Ready", "True", "Ready")
+    )
+    health = (
+        Wanted("NodeRegistrationHealthy", "True", "NodeRegistrationHealthy")
+        if view.registered_any
+        else None
+    )
+    if health is None and pool.condition("NodeRegistrationHealthy") is None:
+        health = awaiting("NodeRegistrationHealthy")
+    return (
+        valid,
+        class_ready,
+        *((health,) if health else ()),
+        _judged("DisruptionValid", "DisruptionInvalid", disruption_errors(pool)),
+        _judged("RepairValid", "RepairInvalid", repair_errors(pool)),
+        root,
+    )
+
+
+def _judged(type_: str, reason: str, errors: list[str]) -> Wanted:
+    if errors:
+        return Wanted(type_, "False", reason, "; ".join(errors)[:1024])
+    return Wanted(type_, "True", type_)
+
+
+def _status_patch(view: PoolView, wanted: tuple[Wanted, ...]) -> Patch | None:
+    pool = view.pool
+    conditions = merge(pool.status.conditions, wanted, pool.metadata.generation)
+    resources = format_resources({**_BASE, **view.usage})
+    status: dict[str, Any] = {}
+    if dict(pool.status.resources) != resources:
+        gone = {key: None for key in pool.status.resources if key not in resources}
+        status["resources"] = {**resources, **gone}
+    nodes = view.usage.get("nodes", 0) // 1_000_000_000
+    if pool.status.nodes != nodes:
+        status["nodes"] = nodes
+    generation = view.node_class.metadata.generation if view.node_class else None
+    if generation is not None and pool.status.node_class_observed_generation != generation:
+        status["nodeClassObservedGeneration"] = generation
+    if not status and conditions == pool.status.conditions:
+        return None
+    return status_patch(
+        NODE_POOLS,
+        pool.name,
+        uid=pool.uid,
+        resource_version=pool.metadata.resource_version,
+        status=status,
+        conditions=conditions,
+    )
