@@ -74,7 +74,7 @@ class Place(msgspec.Struct, frozen=True):
 def compile_rules(schema: Schema) -> Place | None:
     """The places with rules in a schema; None if there are none at or below it."""
     programs = tuple(
-        Program(_program(rule["rule"]), rule["message"], "oldSelf" in rule["rule"])
+        compile_rule(rule["rule"], rule["message"])
         for rule in schema.get("x-kubernetes-validations", ())
     )
     properties = {
@@ -86,6 +86,10 @@ def compile_rules(schema: Schema) -> Place | None:
     if not programs and not properties and items is None:
         return None
     return Place(schema, programs, properties, items)
+
+
+def compile_rule(rule: str, message: str) -> Program:
+    return Program(_program(rule), message, "oldSelf" in rule)
 
 
 @cache

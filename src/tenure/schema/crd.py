@@ -194,7 +194,7 @@ def _column(column: Column) -> dict[str, Any]:
 class _Plain(yaml.SafeDumper):
     """Writes repeated values out instead of as anchors, which people do not read."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  The signature is YAML's.
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
 

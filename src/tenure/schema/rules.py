@@ -2,7 +2,8 @@
 
 A path names a place in the schema; ``[]`` stands for each element of a list. A rule
 speaks about ``self``, the value at that place, and about ``oldSelf`` where it compares
-with what was there before. Every message says what is wanted and gives an example.
+with what was there before. Every message begins with "must" and says what is wanted,
+with an example where one helps.
 
 Rules are written so that they cannot fail to evaluate (``has()`` comes first), and
 without functions that only Kubernetes has: two engines must agree on them.
@@ -72,18 +73,20 @@ _POSITIVE_OR_NEVER: Final = _matches(
 )
 
 
-def _not_empty(what: str, example: str) -> tuple[Rule, ...]:
-    return (Rule("self != ''", f"{what} must not be empty, use for example {example}"),)
+def _not_empty(example: str) -> tuple[Rule, ...]:
+    return (Rule("self != ''", f"must not be empty; use for example {example}"),)
 
 
 #: The domain and everything that ends like it: ``mykarpenter.sh/x`` falls too, as at the peer.
 _RESERVED_DOMAIN: Final = "r'^[^/]*karpenter[.]sh(/.*)?$'"
 _RESERVED_MESSAGE: Final = (
-    f"the domain karpenter.sh is reserved, except for {CAPACITY_TYPE}; "
-    "use a domain of your own, for example example.com/team"
+    f"must not use the domain karpenter.sh, which is reserved except for {CAPACITY_TYPE}; "
+    "use one of your own, for example example.com/team"
 )
-_NODEPOOL_MESSAGE: Final = f"{NODEPOOL} is set by the pool itself, leave it out"
-_HOSTNAME_MESSAGE: Final = f"{HOSTNAME} is different on every node, leave it out"
+_NODEPOOL_MESSAGE: Final = f"must not name {NODEPOOL}, which the pool itself sets; leave it out"
+_HOSTNAME_MESSAGE: Final = (
+    f"must not name {HOSTNAME}, which differs from node to node; leave it out"
+)
 
 _KEY_OF_A_CLAIM: Final = (
     Rule(
@@ -109,39 +112,39 @@ _WHOLE_NUMBER: Final = (
 _REQUIREMENTS: Final = (
     Rule(
         "self.all(x, x.operator != 'In' || (has(x.values) && size(x.values) > 0))",
-        'the operator In needs at least one value, for example values: ["linux"]',
+        'must have at least one value for the operator In, for example values: ["linux"]',
     ),
     Rule(
         f"self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || ({_WHOLE_NUMBER}))",
-        "the operators Gt, Lt, Gte and Lte need exactly one whole number that is not negative, "
+        "must have exactly one whole number, not negative, for the operators Gt, Lt, Gte and Lte, "
         'for example values: ["16"]',
     ),
     Rule(
         "self.all(x, x.operator != 'In' || !has(x.minValues) || "
         "(has(x.values) && size(x.values) >= x.minValues))",
-        "minValues asks for more values than the list has: add values or lower it",
+        "must have as many values as minValues asks for; add values or lower minValues",
     ),
 )
 _SELECTOR: Final = (
     Rule(
         "self.all(x, !(x.operator in ['In', 'NotIn']) || (has(x.values) && size(x.values) > 0))",
-        'the operators In and NotIn need at least one value, for example values: ["spot"]',
+        'must have at least one value for the operators In and NotIn, for example values: ["spot"]',
     ),
     Rule(
         "self.all(x, !(x.operator in ['Exists', 'DoesNotExist']) || "
         "!has(x.values) || size(x.values) == 0)",
-        "the operators Exists and DoesNotExist take no values, leave them out",
+        "must have no values for the operators Exists and DoesNotExist; leave them out",
     ),
     Rule(
         f"self.all(x, !(x.operator in ['Gt', 'Lt']) || ({_WHOLE_NUMBER}))",
-        'the operators Gt and Lt need exactly one whole number, for example values: ["16"]',
+        'must have exactly one whole number for the operators Gt and Lt, for example values: ["16"]',
     ),
 )
 
 _NODE_CLASS: Final[RulesByPath] = {
-    "nodeClassRef.group": _not_empty("the group", "karpenter.kwok.sh"),
-    "nodeClassRef.kind": _not_empty("the kind", "KWOKNodeClass"),
-    "nodeClassRef.name": _not_empty("the name", "default"),
+    "nodeClassRef.group": _not_empty("karpenter.kwok.sh"),
+    "nodeClassRef.kind": _not_empty("KWOKNodeClass"),
+    "nodeClassRef.name": _not_empty("default"),
 }
 _TEMPLATE: Final[RulesByPath] = {
     **_NODE_CLASS,
@@ -161,16 +164,16 @@ _POOL: Final[RulesByPath] = {
     "spec": (
         Rule(
             "has(self.replicas) == has(oldSelf.replicas)",
-            "replicas cannot be added or removed later: create another NodePool instead",
+            "must not gain or lose replicas later; create another NodePool instead",
         ),
         Rule(
             "!has(self.replicas) || !has(self.limits) || "
             "self.limits.all(resource, resource == 'nodes')",
-            "a NodePool with replicas takes no limit but nodes, for example limits: {nodes: 10}",
+            "must have no limit but nodes beside replicas, for example limits: {nodes: 10}",
         ),
         Rule(
             "!has(self.replicas) || !has(self.weight)",
-            "a NodePool with replicas takes no part in scheduling, leave weight out",
+            "must have no weight beside replicas: such a pool takes no part in scheduling",
         ),
     ),
     "spec.template.metadata.labels": _POOL_LABELS,
@@ -178,11 +181,11 @@ _POOL: Final[RulesByPath] = {
     "spec.template.spec.nodeClassRef": (
         Rule(
             "self.group == oldSelf.group",
-            "the group cannot be changed: create another NodePool instead",
+            "must keep its group; create another NodePool instead",
         ),
         Rule(
             "self.kind == oldSelf.kind",
-            "the kind cannot be changed: create another NodePool instead",
+            "must keep its kind; create another NodePool instead",
         ),
     ),
     "spec.disruption.consolidateAfter": _PLAIN_OR_NEVER,
@@ -190,12 +193,12 @@ _POOL: Final[RulesByPath] = {
     "spec.disruption.budgets": (
         Rule(
             "self.all(x, has(x.schedule) == has(x.duration))",
-            "schedule and duration need each other, "
+            "must have schedule and duration together, "
             'for example schedule: "0 9 * * mon-fri", duration: 8h',
         ),
         Rule(
             "self.all(x, !has(x.timeZone) || has(x.schedule))",
-            "timeZone is the zone of a schedule: add one or leave it out",
+            "must have a schedule where it has a timeZone; add one or leave the zone out",
         ),
     ),
     "spec.disruption.budgets[].duration": _MINUTES,
@@ -205,7 +208,8 @@ _POOL: Final[RulesByPath] = {
             "!has(self.policies) || self.policies.all(p, !has(p.terminationGracePeriod) || "
             "(has(p.terminationMode) ? p.terminationMode == 'Graceful' : "
             "has(self.terminationMode) && self.terminationMode == 'Graceful'))",
-            "a policy with a terminationGracePeriod drains, so it needs terminationMode: Graceful",
+            "must have terminationMode: Graceful where a policy has a terminationGracePeriod: "
+            "a forceful end does not drain",
         ),
     ),
     "spec.repair.defaultTolerationDuration": _SPAN_OR_NEVER,
@@ -215,7 +219,7 @@ _POOL: Final[RulesByPath] = {
 
 _CLAIM: Final[RulesByPath] = {
     "spec": (
-        Rule("self == oldSelf", "a claim never changes: delete it, and its pool makes another"),
+        Rule("self == oldSelf", "must not change; delete the claim, and its pool makes another"),
     ),
     "spec.requirements[].key": _KEY_OF_A_CLAIM,
 }
@@ -226,7 +230,7 @@ _WINDOW: Final[RulesByPath] = {
         Rule(
             # The API server hands out timestamps here and we hand out strings; this reads both.
             "timestamp(self.from) < timestamp(self.until)",
-            "until must be later than from, "
+            "must have until later than from, "
             "for example from: 2026-12-20T00:00:00Z, until: 2027-01-04T00:00:00Z",
         ),
     ),

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, Final
 
+import msgspec
+
 from tenure.schema.structural import Schema
 
 #: What metadata may hold; the API server keeps these whatever a CRD says.
@@ -41,7 +43,7 @@ def with_metadata(schema: Schema) -> Schema:
 
 
 def prune(value: Any, schema: Schema) -> Any:
-    if isinstance(value, dict) and _is_open_to(schema, "object"):
+    if isinstance(value, dict) and schema.get("type") == "object":
         kept = {
             key: prune(item, child)
             for key, item in value.items()
@@ -54,14 +56,22 @@ def prune(value: Any, schema: Schema) -> Any:
     return value
 
 
-def unknown_fields(value: Any, schema: Schema, at: str = "") -> Iterator[str]:
-    """Paths of the fields that pruning would drop, parents before children."""
-    if isinstance(value, dict) and _is_open_to(schema, "object"):
+class Unknown(msgspec.Struct, frozen=True):
+    """A field that the schema does not know, and what it knows in that place."""
+
+    field: str
+    value: Any
+    known: tuple[str, ...]
+
+
+def unknown_fields(value: Any, schema: Schema, at: str = "") -> Iterator[Unknown]:
+    """The fields that pruning would drop, in the order of the object."""
+    if isinstance(value, dict) and schema.get("type") == "object":
         for key, item in value.items():
             path = f"{at}.{key}" if at else key
             child = child_schema(schema, key)
             if child is None:
-                yield path
+                yield Unknown(path, item, tuple(schema.get("properties", ())))
             else:
                 yield from unknown_fields(item, child, path)
     elif isinstance(value, list) and "items" in schema:
@@ -95,10 +105,6 @@ def child_schema(schema: Schema, key: str) -> Schema | None:
     """The schema of a property or a map's value; None where the schema knows neither."""
     child: Schema | None = schema.get("properties", {}).get(key)
     return child if child is not None else schema.get("additionalProperties")
-
-
-def _is_open_to(schema: Schema, kind: str) -> bool:
-    return schema.get("type") == kind
 
 
 def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:

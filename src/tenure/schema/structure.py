@@ -73,21 +73,23 @@ def _string_errors(value: str, schema: Schema, at: str) -> Iterator[FieldError]:
     if "maxLength" in schema and len(value) > schema["maxLength"]:
         yield fielderror.too_long(at, value, schema["maxLength"])
     elif len(value) < schema.get("minLength", 0):
-        detail = f"{at} in body should be at least {schema['minLength']} chars long"
-        yield fielderror.invalid(at, value, detail)
+        least = schema["minLength"]
+        detail = f"should be at least {least} chars long"
+        yield fielderror.invalid(at, value, detail, f"at least {least} characters")
     elif "pattern" in schema and not pattern(schema["pattern"]).search(value):
-        yield fielderror.invalid(at, value, f"{at} in body should match '{schema['pattern']}'")
+        yield fielderror.mismatch(at, value, schema["pattern"])
     if schema.get("format") == "date-time" and not is_date_time(value):
         yield fielderror.wrong_type(at, value, "date-time", value)
 
 
 def _number_errors(value: float, schema: Schema, at: str) -> Iterator[FieldError]:
-    if "minimum" in schema and value < schema["minimum"]:
-        detail = f"{at} in body should be greater than or equal to {schema['minimum']}"
-        yield fielderror.invalid(at, value, detail)
-    if "maximum" in schema and value > schema["maximum"]:
-        detail = f"{at} in body should be less than or equal to {schema['maximum']}"
-        yield fielderror.invalid(at, value, detail)
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and value < least:
+        detail = f"should be greater than or equal to {least}"
+        yield fielderror.invalid(at, value, detail, f"{least} or more")
+    if most is not None and value > most:
+        detail = f"should be less than or equal to {most}"
+        yield fielderror.invalid(at, value, detail, f"{most} or less")
 
 
 def _object_errors(
@@ -96,7 +98,8 @@ def _object_errors(
     before = old if isinstance(old, dict) else {}
     for key in schema.get("required", ()):
         if key not in value:
-            yield fielderror.required(f"{at}.{key}" if at else key)
+            meaning = schema["properties"][key].get("description", "")
+            yield fielderror.required(f"{at}.{key}" if at else key, meaning)
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
         yield fielderror.too_many(at, value, schema["maxProperties"])
     for key, item in value.items():
@@ -110,8 +113,9 @@ def _list_errors(value: list[Any], schema: Schema, at: str, old: Any) -> Iterato
     if "maxItems" in schema and len(value) > schema["maxItems"]:
         yield fielderror.too_many(at, value, schema["maxItems"])
     if len(value) < schema.get("minItems", 0):
-        detail = f"{at} in body should have at least {schema['minItems']} items"
-        yield fielderror.invalid(at, len(value), detail)
+        least = schema["minItems"]
+        detail = f"should have at least {least} items"
+        yield fielderror.invalid(at, len(value), detail, f"at least {least} elements")
     before = correlated(old, schema)
     items = schema.get("items", {})
     for index, item in enumerate(value):

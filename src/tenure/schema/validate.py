@@ -35,7 +35,7 @@ class CustomResourceSchema:
 
     def unknown_fields(self, obj: Json) -> list[str]:
         """Paths of the fields that ``prune`` would drop."""
-        return list(shape.unknown_fields(obj, self.schema))
+        return [unknown.field for unknown in shape.unknown_fields(obj, self.schema)]
 
     def default(self, obj: Json) -> Json:
         """The object with the schema's defaults filled in and without nulls."""

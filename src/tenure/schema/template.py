@@ -1,0 +1,104 @@
+"""What is wrong with the template of a pool, as far as no API server can say.
+
+Labels, then taints, then requirements, then durations. The result decides the pool's
+``ValidationSucceeded`` condition, so whatever the peer refuses at run time is refused
+here, and nothing else is, except durations that cannot be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tenure.errors import SpecError
+from tenure.model.names import (
+    CAPACITY_ON_DEMAND,
+    CAPACITY_RESERVED,
+    CAPACITY_SPOT,
+    CAPACITY_TYPE,
+    NORMALIZED_LABELS,
+)
+from tenure.model.node import Taint
+from tenure.model.nodeclaim import NodeClaimTemplateSpec
+from tenure.model.nodeclaim import Requirement as Written
+from tenure.model.nodepool import NodePool
+from tenure.model.requirement import Requirement
+from tenure.schema.labels import is_qualified_name, key_problems, value_problems
+from tenure.schema.spans import span_problems
+
+_AT: Final = "spec.template"
+#: An absent effect is let through, as at the peer.
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute", "")
+_KNOWN_VALUES: Final = {
+    CAPACITY_TYPE: (CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_RESERVED),
+}
+
+
+def template_problems(pool: NodePool) -> Iterator[SpecError]:
+    template = pool.spec.template
+    for key, value in template.metadata.labels.items():
+        yield from key_problems(key, f"{_AT}.metadata.labels")
+        yield from value_problems(value, f"{_AT}.metadata.labels.{key}")
+    yield from _taint_problems(template.spec)
+    for index, requirement in enumerate(template.spec.requirements):
+        yield from _requirement_problems(requirement, f"{_AT}.spec.requirements[{index}]")
+    yield from _span_problems(template.spec)
+
+
+def _taint_problems(spec: NodeClaimTemplateSpec) -> Iterator[SpecError]:
+    seen: set[tuple[str, str]] = set()
+    for field, taints in (("taints", spec.taints), ("startupTaints", spec.startup_taints)):
+        for index, taint in enumerate(taints):
+            at = f"{_AT}.spec.{field}[{index}]"
+            yield from _one_taint(taint, at)
+            if (taint.key, taint.effect) in seen:
+                shown = f"{taint.key}:{taint.effect}"
+                yield SpecError(at, shown, "each key with an effect once", "Leave one out.")
+            seen.add((taint.key, taint.effect))
+
+
+def _one_taint(taint: Taint, at: str) -> Iterator[SpecError]:
+    if not is_qualified_name(taint.key):
+        yield SpecError(f"{at}.key", taint.key, "a taint key", "Use for example example.com/gpu.")
+    if taint.value and not is_qualified_name(taint.value):
+        yield SpecError(f"{at}.value", taint.value, "a taint value", "Use for example team-a.")
+    if taint.effect not in _EFFECTS:
+        expected = "NoSchedule, PreferNoSchedule or NoExecute"
+        yield SpecError(f"{at}.effect", taint.effect, expected, "Use for example NoSchedule.")
+
+
+def _requirement_problems(written: Written, at: str) -> Iterator[SpecError]:
+    key = NORMALIZED_LABELS.get(written.key, written.key)
+    yield from key_problems(key, f"{at}.key")
+    for index, value in enumerate(written.values):
+        yield from value_problems(value, f"{at}.values[{index}]")
+    try:
+        Requirement.of(key, written.operator, written.values, min_values=written.min_values, at=at)
+    except SpecError as error:
+        yield error
+        return
+    yield from _known_value_problems(key, written, at)
+
+
+def _known_value_problems(key: str, written: Written, at: str) -> Iterator[SpecError]:
+    """Unknown values are tolerated as long as enough known ones stand beside them."""
+    known = _KNOWN_VALUES.get(key)
+    if known is None or written.operator != "In":
+        return
+    usable = [value for value in written.values if value in known]
+    if not usable:
+        expected = f"at least one of {', '.join(known)}"
+        yield SpecError(f"{at}.values", list(written.values), expected, f"Use [{known[0]}].")
+    elif written.min_values is not None and len(usable) < written.min_values:
+        expected = f"at least {written.min_values} of {', '.join(known)}"
+        yield SpecError(f"{at}.values", list(written.values), expected, "Add some of them.")
+
+
+def _span_problems(spec: NodeClaimTemplateSpec) -> Iterator[SpecError]:
+    at = f"{_AT}.spec"
+    yield from span_problems(spec.termination_grace_period, f"{at}.terminationGracePeriod")
+    yield from span_problems(spec.expire_after, f"{at}.expireAfter", never=True)
+    yield from span_problems(spec.readiness_ttl, f"{at}.readinessTTL", positive=True)
+    yield from span_problems(
+        spec.initialization_ttl, f"{at}.initializationTTL", never=True, positive=True
+    )
