@@ -84,7 +84,10 @@ class Gate:
     def update(self, kind: Kind, obj: Obj, old: Obj, strictness: Strictness | None) -> Obj:
         if kind.custom:
             return self._admit_custom(kind, obj, old, strictness)
-        obj = without_nulls(obj)
+        for key, value in obj.items():
+            # Metadata is settled, and in a status a null does no harm: the hot path stays short.
+            if value is not old.get(key) and key not in ("metadata", "status"):
+                obj = {**obj, key: without_nulls(value)}
         if causes := list(update_causes(kind.resource, obj, old)):
             raise invalid(kind.resource, old["metadata"]["name"], causes)
         return obj

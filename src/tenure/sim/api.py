@@ -31,6 +31,9 @@ _encode = msgspec.json.encode
 _JSON_HEADERS: Final = {"Content-Type": JSON}
 _SUCCESS: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 _TRUE: Final = ("true", "1", "True")
+_NO_RESOURCE: Final = "the server could not find the requested resource"
+
+Handler = Callable[["Api", Request, Route], Response]
 
 
 class Api:
@@ -43,7 +46,7 @@ class Api:
         if target is None:
             return _nothing_there(request.path)
         try:
-            return self._handler(request, target)(request, target)
+            return self._handler(request.method, target)(self, request, target)
         except ApiError as error:
             return _refusal(error, target)
 
@@ -57,23 +60,25 @@ class Api:
         except ApiError as error:
             return _refusal(error, target)
 
-    def _handler(self, request: Request, target: Route) -> Callable[[Request, Route], Response]:
-        method, named = request.method, bool(target.name)
-        kind = self._store.shelf(target.resource).kind
-        if target.subresource and not (kind.status and target.subresource == "status"):
-            if target.resource == PODS and method == "POST":
-                if target.subresource == "eviction":
-                    return self._evict
-                if target.subresource == "binding":
-                    return self._bind
-            raise ApiError(
-                "the server could not find the requested resource", status=404, reason="NotFound"
-            )
-        table = self._BY_NAME if named else self._BY_COLLECTION
-        handler = table.get(method)
-        if handler is None or (target.subresource and method == "DELETE"):
+    def _handler(self, method: str, target: Route) -> Handler:
+        if target.subresource:
+            return self._subresource_handler(method, target)
+        handler = (self._BY_NAME if target.name else self._BY_COLLECTION).get(method)
+        if handler is None:
             raise method_not_allowed()
-        return lambda r, t: handler(self, r, t)
+        return handler
+
+    def _subresource_handler(self, method: str, target: Route) -> Handler:
+        handlers: Mapping[str, Handler] = {}
+        if target.resource == PODS:
+            handlers = self._OF_PODS.get(target.subresource, {})
+        if target.subresource == "status" and self._store.shelf(target.resource).kind.status:
+            handlers = self._OF_STATUS
+        if not handlers:
+            raise ApiError(_NO_RESOURCE, status=404, reason="NotFound")
+        if method not in handlers:
+            raise method_not_allowed()
+        return handlers[method]
 
     def _get(self, request: Request, target: Route) -> Response:
         shelf = self._store.shelf(target.resource)
@@ -157,16 +162,16 @@ class Api:
         self._store.bind(target.namespace, target.name, node, uid=uid)
         return _json(201, _SUCCESS)
 
-    _BY_NAME: Final[dict[str, Callable[[Api, Request, Route], Response]]] = {
-        "GET": _get,
-        "PUT": _update,
-        "PATCH": _patch,
-        "DELETE": _delete,
-    }
-    _BY_COLLECTION: Final[dict[str, Callable[[Api, Request, Route], Response]]] = {
+    _OF_STATUS: Final[Mapping[str, Handler]] = {"GET": _get, "PUT": _update, "PATCH": _patch}
+    _BY_NAME: Final[Mapping[str, Handler]] = {**_OF_STATUS, "DELETE": _delete}
+    _BY_COLLECTION: Final[Mapping[str, Handler]] = {
         "GET": _list,
         "POST": _create,
         "DELETE": _delete_all,
+    }
+    _OF_PODS: Final[Mapping[str, Mapping[str, Handler]]] = {
+        "eviction": {"POST": _evict},
+        "binding": {"POST": _bind},
     }
 
     def _open_watch(self, request: Request, target: Route) -> Watch:
@@ -216,8 +221,7 @@ def _refusal(error: ApiError, target: Route) -> Response:
 
 def _nothing_there(path: str) -> Response:
     if known_prefix(path):
-        message = "the server could not find the requested resource"
-        error = ApiError(message, status=404, reason="NotFound")
+        error = ApiError(_NO_RESOURCE, status=404, reason="NotFound")
         return Response(status=404, body=status_body(error), headers=_JSON_HEADERS)
     headers = {"Content-Type": "text/plain; charset=utf-8"}
     return Response(status=404, body=b"404 page not found\n", headers=headers)

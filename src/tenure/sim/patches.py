@@ -31,7 +31,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
             del changed[key]
             continue
         after = merge_patch(before, value) if type(value) is dict else value
-        if after is before or same(after, before):
+        if after is before or (after == before and type(after) is type(before)):
             continue
         changed = dict(source) if changed is None else changed
         changed[key] = after

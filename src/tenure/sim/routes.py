@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tenure.model.resource import ALL, Resource
@@ -24,6 +25,7 @@ def known_prefix(path: str) -> bool:
     return "/".join(path.split("/")[: 3 if path.startswith("/api/") else 4]) in _PREFIXES
 
 
+@lru_cache(maxsize=8192)
 def route(path: str) -> Route | None:
     """What the path means; None when nothing of the kind is served."""
     parts = path.split("/")

@@ -10,7 +10,7 @@ from typing import Final
 
 from tenure.model import resource as r
 from tenure.sim.kinds import Kind
-from tenure.sim.tree import Obj, same
+from tenure.sim.tree import Obj
 
 #: Metadata that the status door of a built-in kind leaves alone.
 _KEPT_METADATA: Final = {r.PODS: "ownerReferences", r.DEPLOYMENTS: "labels"}
@@ -32,8 +32,7 @@ def spec_changed(old: Obj, new: Obj) -> bool:
     for key in new.keys() | old.keys():
         if key in _OUTSIDE_GENERATION:
             continue
-        before, after = old.get(key), new.get(key)
-        if after is not before and not same(after, before):
+        if new.get(key) != old.get(key):
             return True
     return False
 

@@ -37,7 +37,7 @@ from tenure.sim.selection import selected
 from tenure.sim.separation import spec_changed, what_may_be_written
 from tenure.sim.shelf import Overlay, Shelf, Subscriber
 from tenure.sim.strategic import strategic_merge_patch
-from tenure.sim.tree import Obj, same
+from tenure.sim.tree import Obj
 from tenure.sim.watch import ADDED, DELETED, MODIFIED, Event, Record
 
 Objects = list[Obj]
@@ -145,8 +145,8 @@ class Store:
         if shelf.key(namespace, settled["name"]) in shelf.records:
             raise already_exists(resource, settled["name"])
         # This order of keys is relied upon where lists leave out the type of their items.
-        new = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": settled}
-        new.update((key, value) for key, value in obj.items() if key not in new)
+        new: Obj = {"apiVersion": "", "kind": "", "metadata": settled, **obj}
+        new.update(apiVersion=resource.api_version, kind=resource.kind, metadata=settled)
         if kind.status and not kind.keeps_status:
             new.pop("status", None)
         return self._commit(shelf, ADDED, self._gate.create(kind, new, strictness), None)
@@ -260,12 +260,12 @@ class Store:
         given = what_may_be_written(kind, old, given, subresource)
         if (metadata := given.get("metadata") or {}) is not old["metadata"]:
             metadata = meta.for_update(kind, old["metadata"], metadata)
-        new = {"apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": metadata}
-        new.update((key, value) for key, value in given.items() if key not in new)
+        new: Obj = {"apiVersion": "", "kind": "", **given, "metadata": metadata}
+        new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
         new = self._gate.update(kind, new, old, strictness)
         if kind.generation and spec_changed(old, new):
             new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
-        if same(new, old):
+        if new == old:
             return old
         if finished(new["metadata"]):
             # Watchers see the object as it lay there; the caller sees what it asked for.

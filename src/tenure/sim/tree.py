@@ -8,6 +8,7 @@ whoever receives a tree from the store must not write into it.
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import Any
 
 Obj = dict[str, Any]
@@ -55,13 +56,13 @@ def with_metadata(obj: Obj, **fields: Any) -> Obj:
 
 def without_nulls(tree: Any) -> Any:
     """The tree without null fields, as typed decoding drops them; itself when there is none."""
-    if isinstance(tree, dict):
+    if type(tree) is dict:
         kept = {key: without_nulls(value) for key, value in tree.items() if value is not None}
-        same = len(kept) == len(tree) and all(kept[key] is tree[key] for key in kept)
-        return tree if same else kept
-    if isinstance(tree, list):
+        unchanged = len(kept) == len(tree) and not any(map(is_not, kept.values(), tree.values()))
+        return tree if unchanged else kept
+    if type(tree) is list:
         items = [without_nulls(item) for item in tree]
-        return tree if all(a is b for a, b in zip(items, tree, strict=True)) else items
+        return items if any(map(is_not, items, tree)) else tree
     return tree
 
 
