@@ -197,6 +197,21 @@ def test_the_sentence_says_what_is_asked_for_and_what_there_is(
     assert offered.why_incompatible(asked, WELL_KNOWN_LABELS) == because
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({ZONE: "a", "size": "4"}, True),
+        ({ZONE: "a"}, False),
+        ({ZONE: "b", "size": "4"}, False),
+        ({"size": "4"}, True),
+    ],
+    ids=["all met", "a label is missing", "an excluded value", "an exclusion allows absence"],
+)
+def test_the_labels_of_a_real_node_match_or_not(labels: dict[str, str], expected: bool) -> None:
+    asked = Requirements.from_wire([wire(ZONE, "NotIn", "b"), wire("size", "Gt", "3")])
+    assert asked.matches(labels) is expected
+
+
 def test_a_mapping_like_any_other() -> None:
     given = Requirements.from_labels({ZONE: "a", "x": "1"})
     assert (len(given), list(given), ZONE in given, "y" in given) == (2, [ZONE, "x"], True, False)

@@ -22,7 +22,7 @@ through, not even the absent label. Bounds are kept inclusive, ``Gt 3`` is at le
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -97,6 +97,11 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
     def has(self, value: str) -> bool:
         """Whether a node may have this value."""
         return (value in self.listed) != self.complement and self._within(value)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether something with exactly these labels is let through."""
+        value = labels.get(self.key)
+        return self.allows_absent if value is None else self.has(value)
 
     def intersection(self, other: Requirement) -> Requirement:
         """What both let through."""

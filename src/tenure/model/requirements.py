@@ -121,6 +121,10 @@ class Requirements(Mapping[str, Requirement]):
             return self
         return Requirements(_merged(self._by_key, other._by_key.values()))
 
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether something with exactly these labels satisfies every requirement."""
+        return all(requirement.matches(labels) for requirement in self._by_key.values())
+
     def is_compatible(
         self, other: Requirements, allow_undefined: Collection[str] = frozenset()
     ) -> bool:
