@@ -1,0 +1,166 @@
+"""What a kubelet writes about a pod, and how long a pod takes for what; as values.
+
+A scenario steers a pod by annotations, in seconds:
+
+=================================  =====================================================
+``sim.tenure.dev/start-seconds``   bound → running
+``sim.tenure.dev/ready-seconds``   running → ready
+``sim.tenure.dev/run-seconds``     running → Succeeded; without it the pod runs for ever
+``sim.tenure.dev/exit-code``       other than 0: Failed at the end of ``run-seconds``
+``sim.tenure.dev/prestop-seconds`` deleted → asked to stop
+``sim.tenure.dev/stop-seconds``    asked to stop → stopped
+=================================  =====================================================
+
+Without ``prestop-seconds``, a container's ``lifecycle.preStop.sleep`` counts.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.meta import format_time
+from tenure.sim.tree import Obj, dig
+
+PREFIX: Final = "sim.tenure.dev/"
+
+_NOTHING: Final = timedelta(0)
+
+
+class PodTimings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long pods take that do not say it themselves."""
+
+    #: Bound → running: pulling images, creating the sandbox.
+    start_for: timedelta = timedelta(seconds=3)
+    #: Added for each init container that is not a sidecar.
+    init_container_for: timedelta = timedelta(seconds=1)
+    #: Asked to stop → stopped, for a program that heeds SIGTERM.
+    stop_for: timedelta = timedelta(seconds=2)
+
+
+def start_for(pod: Obj, timings: PodTimings) -> timedelta:
+    said = _seconds(pod, "start-seconds")
+    if said is not None:
+        return said
+    inits = pod["spec"].get("initContainers", ())
+    inits_count = sum(container.get("restartPolicy") != "Always" for container in inits)
+    return timings.start_for + inits_count * timings.init_container_for
+
+
+def ready_for(pod: Obj) -> timedelta:
+    return _seconds(pod, "ready-seconds") or _NOTHING
+
+
+def run_for(pod: Obj) -> timedelta | None:
+    return _seconds(pod, "run-seconds")
+
+
+def stop_for(pod: Obj, timings: PodTimings) -> timedelta:
+    """From the deletion to the end of the last container, if the grace lets it."""
+    prestop, stop = _seconds(pod, "prestop-seconds"), _seconds(pod, "stop-seconds")
+    if prestop is None:
+        containers = pod["spec"].get("containers", ())
+        sleeps = (dig(c, "lifecycle", "preStop", "sleep", "seconds") or 0 for c in containers)
+        prestop = timedelta(seconds=max(sleeps, default=0))
+    return prestop + (timings.stop_for if stop is None else stop)
+
+
+def started_at(pod: Obj) -> datetime | None:
+    text = dig(pod, "status", "startTime")
+    return datetime.fromisoformat(text) if text else None
+
+
+def is_finished(pod: Obj) -> bool:
+    return dig(pod, "status", "phase") in ("Succeeded", "Failed")
+
+
+def pod_ready(pod: Obj) -> bool:
+    conditions = dig(pod, "status", "conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def running_status(
+    pod: Obj, now: datetime, *, admitted_at: datetime, ready: bool, address: str
+) -> Obj:
+    at = format_time(now)
+    return {
+        "phase": "Running",
+        "startTime": format_time(admitted_at),
+        "podIP": address,
+        "conditions": with_readiness(pod, "True" if ready else "False", now),
+        "containerStatuses": [
+            {
+                "name": container.get("name", ""),
+                "image": container.get("image", ""),
+                "ready": ready,
+                "started": True,
+                "restartCount": 0,
+                "state": {"running": {"startedAt": at}},
+            }
+            for container in pod["spec"].get("containers", ())
+        ],
+    }
+
+
+def ready_status(pod: Obj, now: datetime) -> Obj:
+    containers = dig(pod, "status", "containerStatuses") or ()
+    return {
+        "conditions": with_readiness(pod, "True", now),
+        "containerStatuses": [{**container, "ready": True} for container in containers],
+    }
+
+
+def finished_status(pod: Obj, now: datetime) -> Obj:
+    failed = (_annotation(pod, "exit-code") or "0") != "0"
+    reason = "PodFailed" if failed else "PodCompleted"
+    return {
+        "phase": "Failed" if failed else "Succeeded",
+        "conditions": with_readiness(pod, "False", now, reason),
+    }
+
+
+def with_readiness(pod: Obj, ready: str, now: datetime, reason: str = "") -> list[Obj]:
+    """The pod's conditions with its containers this ready; others are kept as they are."""
+    wanted = {"Initialized": "True", "Ready": ready, "ContainersReady": ready}
+    conditions = {c["type"]: c for c in dig(pod, "status", "conditions") or ()}
+    for type_, status in wanted.items():
+        before = conditions.get(type_)
+        if before is None or before["status"] != status:
+            conditions[type_] = _condition(type_, status, now, reason)
+    return list(conditions.values())
+
+
+def with_condition(
+    pod: Obj, type_: str, status: str, now: datetime, *, reason: str = "", message: str = ""
+) -> list[Obj]:
+    """The pod's conditions with this one set or replaced."""
+    others = [c for c in dig(pod, "status", "conditions") or () if c["type"] != type_]
+    return [*others, _condition(type_, status, now, reason, message)]
+
+
+def _condition(type_: str, status: str, now: datetime, reason: str = "", message: str = "") -> Obj:
+    condition = {"type": type_, "status": status, "lastTransitionTime": format_time(now)}
+    if reason:
+        condition["reason"] = reason
+    if message:
+        condition["message"] = message
+    return condition
+
+
+def _annotation(pod: Obj, name: str) -> str | None:
+    value: str | None = (pod["metadata"].get("annotations") or {}).get(PREFIX + name)
+    return value
+
+
+def _seconds(pod: Obj, name: str) -> timedelta | None:
+    text = _annotation(pod, name)
+    if text is None:
+        return None
+    try:
+        return timedelta(seconds=float(text))
+    except (ValueError, OverflowError):
+        at = f"Pod/{pod['metadata']['name']} metadata.annotations[{PREFIX}{name}]"
+        raise SpecError(at, text, "a number of seconds", 'For example "12.5".') from None
