@@ -1,0 +1,69 @@
+"""The node side of the embedded cluster, wired together: cloud, kubelets, controllers.
+
+Whoever builds a cluster makes one of these on its environment and store; the order in
+which the actors subscribe is fixed here, because it is part of every history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import msgspec
+
+from tenure.sim.actors.boundpods import BoundPods
+from tenure.sim.actors.kubelet import Kubelets, KubeletTimings
+from tenure.sim.actors.nodelifecycle import NodeLifecycle
+from tenure.sim.actors.podgc import PodGarbageCollector
+from tenure.sim.actors.startupagents import StartupAgents
+from tenure.sim.actors.tainteviction import TaintEviction
+from tenure.sim.catalogue import DEFAULT_ZONES, instance_types, select
+from tenure.sim.cloud import CloudTimings, SimulatedCloud
+from tenure.sim.environment import Environment
+from tenure.sim.faults import Faults, FaultSwitch
+from tenure.sim.market import Market
+from tenure.sim.store import Store
+
+
+class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
+    #: ``common``, ``all``, or names of instance types.
+    catalogue: str | Sequence[str] = "common"
+    zones: Sequence[str] = DEFAULT_ZONES
+    cloud: CloudTimings = CloudTimings()
+    kubelet: KubeletTimings = KubeletTimings()
+    #: Startup taint key → how long its agent needs on a Ready node before it removes it.
+    startup_agents: Mapping[str, timedelta] = {}
+    faults: Faults = Faults()
+
+
+class Infrastructure:
+    def __init__(
+        self,
+        environment: Environment,
+        store: Store,
+        options: InfrastructureOptions | None = None,
+    ) -> None:
+        options = options or InfrastructureOptions()
+        types = instance_types(
+            select(options.catalogue), seed=environment.seed, zones=options.zones
+        )
+        self.faults = FaultSwitch(options.faults)
+        self.pods = BoundPods(store)
+        self.kubelets = Kubelets(
+            environment, store, self.pods, timings=options.kubelet, faults=self.faults
+        )
+        self.cloud = SimulatedCloud(
+            environment,
+            store,
+            self.kubelets,
+            Market(types),
+            timings=options.cloud,
+            faults=self.faults,
+        )
+        self.node_lifecycle = NodeLifecycle(environment, store, self.pods, self.kubelets)
+        self.kubelets.on_silence(self.node_lifecycle.fell_silent)
+        self.taint_eviction = TaintEviction(environment, store, self.pods)
+        self.pod_gc = PodGarbageCollector(environment, store, self.pods)
+        self.startup_agents = StartupAgents(
+            environment, store, options.startup_agents, faults=self.faults
+        )
