@@ -11,7 +11,7 @@ Programs are compiled once per process and shared by their text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -26,20 +26,34 @@ from tenure.schema.structure import ABSENT, correlated, list_key
 class Program(msgspec.Struct, frozen=True):
     """A compiled rule."""
 
-    run: Any
+    rule: str
     message: str
     compares: bool
 
     def errors(self, value: Any, at: str, old: Any) -> Iterator[FieldError]:
         if self.compares and old is ABSENT:
             return
-        data = {"self": value, "oldSelf": old} if self.compares else {"self": value}
-        outcome = self.run.eval(data=data)
-        if outcome.type() != cel.Type.BOOL:
-            detail = f"rule could not be evaluated: {outcome.value()}"
-            yield fielderror.broken_rule(at, value, detail)
-        elif not outcome.value():
-            yield fielderror.broken_rule(at, value, self.message)
+        if isinstance(value, str) and not self.compares:
+            failure = _judge_text(self.rule, value)
+        else:
+            failure = _judge(self.rule, value, old)
+        if failure is not None:
+            yield fielderror.broken_rule(at, value, failure or self.message)
+
+
+@lru_cache(maxsize=8192)
+def _judge_text(rule: str, value: str) -> str | None:
+    """As ``_judge``; remembered, because the same durations and keys come over and over."""
+    return _judge(rule, value, ABSENT)
+
+
+def _judge(rule: str, value: Any, old: Any) -> str | None:
+    """None if the rule holds, nothing more to say if not, or why it could not be run."""
+    data = {"self": value} if old is ABSENT else {"self": value, "oldSelf": old}
+    outcome = _compiled(rule).eval(data=data)
+    if outcome.type() != cel.Type.BOOL:
+        return f"must be something that can be judged: {outcome.value()}"
+    return None if outcome.value() else ""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -89,7 +103,8 @@ def compile_rules(schema: Schema) -> Place | None:
 
 
 def compile_rule(rule: str, message: str) -> Program:
-    return Program(_program(rule), message, "oldSelf" in rule)
+    _compiled(rule)
+    return Program(rule, message, "oldSelf" in rule)
 
 
 @cache
@@ -98,5 +113,5 @@ def _environment() -> Any:
 
 
 @cache
-def _program(rule: str) -> Any:
+def _compiled(rule: str) -> Any:
     return _environment().compile(rule)

@@ -3,6 +3,9 @@
 ``prune`` drops fields that the schema does not know, ``unknown_fields`` names them for
 strict callers, ``default`` fills in what is absent, also inside what it has just filled
 in, and drops nulls. None of them changes its argument; what does not change is shared.
+
+``old`` is the stored object that a new one was made from: what the two share, the very
+same parts, was clean when it was stored, and is not looked at again.
 """
 
 from __future__ import annotations
@@ -42,10 +45,13 @@ def with_metadata(schema: Schema) -> Schema:
     return {**schema, "properties": {**schema["properties"], "metadata": metadata}}
 
 
-def prune(value: Any, schema: Schema) -> Any:
+def prune(value: Any, schema: Schema, old: Any = None) -> Any:
+    if value is old:
+        return value
     if isinstance(value, dict) and schema.get("type") == "object":
+        before = old if isinstance(old, dict) else {}
         kept = {
-            key: prune(item, child)
+            key: prune(item, child, before.get(key))
             for key, item in value.items()
             if (child := child_schema(schema, key)) is not None
         }
@@ -79,22 +85,24 @@ def unknown_fields(value: Any, schema: Schema, at: str = "") -> Iterator[Unknown
             yield from unknown_fields(item, schema["items"], f"{at}[{index}]")
 
 
-def default(value: Any, schema: Schema) -> Any:
+def default(value: Any, schema: Schema, old: Any = None) -> Any:
+    if value is old:
+        return value
     if isinstance(value, dict):
-        return _default_object(value, schema)
+        return _default_object(value, schema, old if isinstance(old, dict) else {})
     if isinstance(value, list) and "items" in schema:
         items = [default(item, schema["items"]) for item in value]
         return value if all(map(_is, items, value)) else items
     return value
 
 
-def _default_object(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
+def _default_object(value: dict[str, Any], schema: Schema, old: dict[str, Any]) -> dict[str, Any]:
     filled: dict[str, Any] = {}
     for key, item in value.items():
         child = child_schema(schema, key)
         if item is None and child is not None and child is not _ANYTHING:
             continue
-        filled[key] = item if child is None else default(item, child)
+        filled[key] = item if child is None else default(item, child, old.get(key))
     for key, child in schema.get("properties", {}).items():
         if key not in filled and "default" in child:
             filled[key] = default(deepcopy(child["default"]), child)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import re2
@@ -21,6 +21,8 @@ from tenure.schema.structural import Schema
 
 #: Stands for "there was nothing before"; None would be a value.
 ABSENT: Final = object()
+
+_INSTANT: Final = r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$"
 
 
 def structural_errors(
@@ -76,7 +78,7 @@ def _string_errors(value: str, schema: Schema, at: str) -> Iterator[FieldError]:
         least = schema["minLength"]
         detail = f"should be at least {least} chars long"
         yield fielderror.invalid(at, value, detail, f"at least {least} characters")
-    elif "pattern" in schema and not pattern(schema["pattern"]).search(value):
+    elif "pattern" in schema and not matches(schema["pattern"], value):
         yield fielderror.mismatch(at, value, schema["pattern"])
     if schema.get("format") == "date-time" and not is_date_time(value):
         yield fielderror.wrong_type(at, value, "date-time", value)
@@ -154,15 +156,23 @@ def correlated(old: Any, schema: Schema) -> dict[object, Any]:
     return {list_key(item, schema): item for item in old}
 
 
+@lru_cache(maxsize=8192)
+def matches(pattern: str, text: str) -> bool:
+    """Whether the text matches, in RE2, the API server's engine: ``$`` is the very end there.
+
+    Remembered, because a cluster writes the same few hundred texts over and over.
+    """
+    return _compiled(pattern).search(text) is not None
+
+
 @cache
-def pattern(text: str) -> Any:
-    """The pattern in RE2, the engine of the API server: ``$`` is the very end there."""
-    return re2.compile(text)
+def _compiled(pattern: str) -> Any:
+    return re2.compile(pattern)
 
 
 def is_date_time(text: str) -> bool:
     """RFC 3339 with a date, a time and a zone."""
-    if not pattern(r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$").search(text):
+    if not matches(_INSTANT, text):
         return False
     try:
         datetime.fromisoformat(text.upper())

@@ -28,18 +28,22 @@ class CustomResourceSchema:
         self.schema: Schema = shape.with_metadata(schema_of(kind))
         self._rules = cel.compile_rules(self.schema)
 
-    def prune(self, obj: Json) -> Json:
-        """The object without the fields that the schema does not know."""
-        pruned: Json = shape.prune(obj, self.schema)
+    def prune(self, obj: Json, old: Json | None = None) -> Json:
+        """The object without the fields that the schema does not know.
+
+        ``old`` is the stored object this one was made from, if any: parts that both share
+        are taken as they are. It changes nothing but the time it takes.
+        """
+        pruned: Json = shape.prune(obj, self.schema, old)
         return pruned
 
     def unknown_fields(self, obj: Json) -> list[str]:
         """Paths of the fields that ``prune`` would drop."""
         return [unknown.field for unknown in shape.unknown_fields(obj, self.schema)]
 
-    def default(self, obj: Json) -> Json:
-        """The object with the schema's defaults filled in and without nulls."""
-        filled: Json = shape.default(obj, self.schema)
+    def default(self, obj: Json, old: Json | None = None) -> Json:
+        """The object with the schema's defaults filled in and without nulls; ``old`` as above."""
+        filled: Json = shape.default(obj, self.schema, old)
         return filled
 
     def validate(self, obj: Json, old: Json | None = None) -> list[FieldError]:
