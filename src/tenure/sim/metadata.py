@@ -28,6 +28,7 @@ _NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_BASE_MAX = 58
 
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
 
 
@@ -60,7 +61,7 @@ def for_creation(
     metadata["creationTimestamp"] = now
     if kind.generation:
         metadata["generation"] = 1
-    if causes := [*_name_causes(kind, metadata), *_content_causes(metadata)]:
+    if causes := [*_name_causes(kind, metadata), *_content_causes(kind, metadata)]:
         raise invalid(kind.resource, metadata.get("name", ""), causes)
     return metadata
 
@@ -90,12 +91,12 @@ def for_update(kind: Kind, old: Obj, given: Obj) -> dict[str, Any]:
     if "deletionTimestamp" in old:
         metadata["deletionTimestamp"] = old["deletionTimestamp"]
         metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
-    if causes := list(_update_causes(old, metadata)):
+    if causes := list(_update_causes(kind, old, metadata)):
         raise invalid(kind.resource, old["name"], causes)
     return metadata
 
 
-def _update_causes(old: Obj, new: Obj) -> Iterator[Cause]:
+def _update_causes(kind: Kind, old: Obj, new: Obj) -> Iterator[Cause]:
     for key in ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if new.get(key) != old.get(key):
             yield malformed(f"metadata.{key}", "field is immutable")
@@ -108,7 +109,7 @@ def _update_causes(old: Obj, new: Obj) -> Iterator[Cause]:
             yield untouchable("metadata.finalizers", message)
     # What is unchanged was checked when it came in.
     changed = {key: value for key, value in new.items() if value is not old.get(key)}
-    yield from _content_causes(changed)
+    yield from _content_causes(kind, changed)
 
 
 def _name_causes(kind: Kind, metadata: Obj) -> Iterator[Cause]:
@@ -121,7 +122,7 @@ def _name_causes(kind: Kind, metadata: Obj) -> Iterator[Cause]:
         yield malformed("metadata.name", f"{name!r} is not a lowercase RFC 1123 name")
 
 
-def _content_causes(metadata: Obj) -> Iterator[Cause]:
+def _content_causes(kind: Kind, metadata: Obj) -> Iterator[Cause]:
     labels = metadata.get("labels", {})
     for key, value in labels.items():
         if not _qualified(key):
@@ -135,19 +136,21 @@ def _content_causes(metadata: Obj) -> Iterator[Cause]:
             yield malformed("metadata.annotations", f"{key!r} is not a qualified name")
         if not isinstance(value, str):
             raise bad_request(f"metadata.annotations: {key!r} must be a string, got {value!r}")
-    for finalizer in metadata.get("finalizers", ()):
+    for index, finalizer in enumerate(metadata.get("finalizers", ())):
         if not _qualified(finalizer):
             yield malformed("metadata.finalizers", f"{finalizer!r} is not a qualified name")
+        if not kind.custom and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            at = f"metadata.finalizers[{index}]"
+            yield malformed(at, f"{finalizer!r} is neither a standard finalizer nor has a domain")
     yield from _owner_causes(metadata.get("ownerReferences", ()))
 
 
 def _owner_causes(owners: list[Obj]) -> Iterator[Cause]:
-    for index, owner in enumerate(owners):
+    for owner in owners:
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                at = f"metadata.ownerReferences[{index}].{field}"
-                # The API server calls an empty owner field invalid, not missing.
-                yield malformed(at, "must not be empty")
+                # The API server does not say which owner, and calls it invalid, not missing.
+                yield malformed(f"metadata.ownerReferences.{field}", "must not be empty")
     if sum(owner.get("controller") is True for owner in owners) > 1:
         yield malformed("metadata.ownerReferences", "only one reference can be the controller")
 

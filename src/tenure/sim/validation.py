@@ -103,7 +103,7 @@ def _tolerations(tolerations: list[Any], at: str) -> Iterator[Cause]:
 def _taints(taints: list[Any]) -> Iterator[Cause]:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
-        here = f"spec.taints[{index}]"
+        here = f"metadata.taints[{index}]"  # Not where taints are, but what the server says.
         key, effect = taint.get("key", ""), taint.get("effect", "")
         if not key:
             yield malformed(f"{here}.key", "name part must be non-empty")

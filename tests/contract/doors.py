@@ -1,0 +1,258 @@
+"""The doors through which the contract suite talks to an API server.
+
+A test sees a ``Door`` and nothing behind it: requests and watches over the transport
+port. So the same tests can be run through any door, and where two doors differ, the
+embedded store is wrong. A new door is one more entry in ``DOORS``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from tenure.model.resource import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
+from tenure.ports.transport import MERGE_PATCH, Request, Response, Stream, Transport
+from tenure.sim.api import Api
+from tenure.sim.environment import Environment
+from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.store import Store
+from tenure.sim.transport import InProcessTransport
+
+Json = dict[str, Any]
+#: Longer than any door needs to send an event that is due.
+PATIENCE_SECONDS: Final = 5.0
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Json
+
+    @property
+    def reason(self) -> str:
+        return str(self.body.get("reason", ""))
+
+    @property
+    def causes(self) -> list[Json]:
+        causes: list[Json] = self.body.get("details", {}).get("causes", [])
+        return causes
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that a validation error names, each once."""
+        return sorted({cause.get("field", "") for cause in self.causes})
+
+
+class Watching:
+    """An open watch, read event by event."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._lines = aiter(stream)
+
+    async def event(self) -> tuple[str, Json]:
+        """The next event that is no bookmark: its type and its object."""
+        while True:
+            type_, obj = await self.line()
+            if type_ != "BOOKMARK":
+                return type_, obj
+
+    async def line(self) -> tuple[str, Json]:
+        raw = await asyncio.wait_for(anext(self._lines), PATIENCE_SECONDS)
+        event = msgspec.json.decode(raw)
+        return event["type"], event["object"]
+
+    async def ended(self) -> bool:
+        """Whether the server has ended it; waits for that, or for one more line."""
+        try:
+            await asyncio.wait_for(anext(self._lines), PATIENCE_SECONDS)
+        except StopAsyncIteration:
+            return True
+        return False
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+
+class Door:
+    """What a test may use. Names are unique per test: some doors are shared."""
+
+    name: str = ""
+    #: Whether somebody behind this door collects garbage and empties namespaces.
+    has_controllers = True
+    _tests = itertools.count(1)
+
+    def __init__(self) -> None:
+        self.transport: Transport
+        self._prefix = f"t{next(self._tests)}"
+        self.namespace = self.unique("ns")
+
+    def unique(self, name: str) -> str:
+        """A name that no other test uses, for objects outside of namespaces."""
+        return f"{self._prefix}-{name}"
+
+    def run(self, main: Coroutine[Any, Any, None]) -> None:
+        """Run a test to its end behind this door."""
+        raise NotImplementedError
+
+    async def restart_history(self) -> None:
+        """Make the server forget its past, so that old versions are too old."""
+        raise NotImplementedError
+
+    async def prepared(self, main: Coroutine[Any, Any, None]) -> None:
+        answer = await self.create(NAMESPACES, {"metadata": {"name": self.namespace}})
+        assert answer.status == 201, answer
+        await main
+
+    # Requests.
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        **query: str,
+    ) -> Answer:
+        raw = b"" if body is None else msgspec.json.encode(body)
+        response = await self.transport.request(
+            Request(method=method, path=path, query=query, body=raw, content_type=content_type)
+        )
+        return Answer(response.status, msgspec.json.decode(response.body))
+
+    def path(self, resource: Resource, name: str = "", subresource: str = "") -> str:
+        return resource.path(self.namespace, name, subresource)
+
+    async def create(self, resource: Resource, obj: Json, **query: str) -> Answer:
+        return await self.send("POST", self.path(resource), _typed(resource, obj), **query)
+
+    async def created(self, resource: Resource, obj: Json) -> Json:
+        """The object as the server stored it; the test is wrong if it did not."""
+        answer = await self.create(resource, obj)
+        assert answer.status == 201, answer
+        return answer.body
+
+    async def get(self, resource: Resource, name: str) -> Answer:
+        return await self.send("GET", self.path(resource, name))
+
+    async def list(self, resource: Resource, **query: str) -> Answer:
+        return await self.send("GET", self.path(resource), **query)
+
+    async def put(self, resource: Resource, obj: Json, subresource: str = "") -> Answer:
+        path = self.path(resource, obj["metadata"]["name"], subresource)
+        return await self.send("PUT", path, _typed(resource, obj))
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Any,
+        content_type: str = MERGE_PATCH,
+        subresource: str = "",
+        **query: str,
+    ) -> Answer:
+        path = self.path(resource, name, subresource)
+        return await self.send("PATCH", path, patch, content_type=content_type, **query)
+
+    async def delete(self, resource: Resource, name: str, **options: Any) -> Answer:
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+        return await self.send("DELETE", self.path(resource, name), body)
+
+    async def evict(self, name: str, **options: Any) -> Answer:
+        body: Json = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        if options:
+            body["deleteOptions"] = options
+        return await self.send("POST", self.path(PODS, name, "eviction"), body)
+
+    async def watch(self, resource: Resource, **query: str) -> Watching:
+        request = Request(method="GET", path=self.path(resource), query={"watch": "true", **query})
+        stream = await self.transport.stream(request)
+        assert not isinstance(stream, Response), stream
+        return Watching(stream)
+
+    async def gone(self, resource: Resource, name: str) -> None:
+        """Wait until the object is gone."""
+        for _ in range(100):
+            if (await self.get(resource, name)).status == 404:
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{resource} {name} is still there")
+
+    # Things that tests are about.
+
+    async def running_pod(self, name: str, *, ready: bool = True, **spec: Any) -> Json:
+        """A pod bound to a node, with a status as a kubelet writes it."""
+        labels = {"app": "web"}
+        metadata = {"name": name, "labels": labels}
+        await self.created(PODS, a_pod(name, metadata=metadata, nodeName="node-1", **spec))
+        status = "True" if ready else "False"
+        conditions = [{"type": "Ready", "status": status}]
+        patch = {"status": {"phase": "Running", "conditions": conditions}}
+        answer = await self.patch(PODS, name, patch, subresource="status")
+        assert answer.status == 200, answer
+        return answer.body
+
+    async def budget(self, name: str, *, spec: Json | None = None, **status: Any) -> Json:
+        """A disruption budget over the running pods whose controller has spoken."""
+        wanted = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **(spec or {})}
+        await self.created(POD_DISRUPTION_BUDGETS, {"metadata": {"name": name}, "spec": wanted})
+        filled = {
+            "observedGeneration": 1,
+            "currentHealthy": 1,
+            "desiredHealthy": 1,
+            "expectedPods": 1,
+            "disruptionsAllowed": 0,
+            **status,
+        }
+        answer = await self.patch(
+            POD_DISRUPTION_BUDGETS, name, {"status": filled}, subresource="status"
+        )
+        assert answer.status == 200, answer
+        return answer.body
+
+
+class StoreDoor(Door):
+    """The embedded store, in process and in virtual time."""
+
+    name = "store"
+    _store: Store
+
+    def run(self, main: Coroutine[Any, Any, None]) -> None:
+        run_virtually(self._run(main))
+
+    async def _run(self, main: Coroutine[Any, Any, None]) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        world = Environment(loop, epoch=datetime(2031, 5, 2, 8, tzinfo=UTC), seed=1)
+        self._store = Store(world.clock, world.random_for("store"), world.at, world.soon)
+        self.transport = InProcessTransport(Api(self._store))
+        await self.prepared(main)
+
+    async def restart_history(self) -> None:
+        self._store.compact()
+
+
+DOORS: dict[str, Callable[[], Door]] = {StoreDoor.name: StoreDoor}
+
+
+def a_pod(name: str, *, metadata: Json | None = None, **spec: Any) -> Json:
+    containers = [{"name": "main", "image": "registry.example/app:1"}]
+    return {"metadata": metadata or {"name": name}, "spec": {"containers": containers, **spec}}
+
+
+def a_node(name: str, **spec: Any) -> Json:
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def _typed(resource: Resource, obj: Json) -> Json:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+
+
+async def a_cluster_node(api: Door, name: str, **spec: Any) -> Json:
+    """A node under a name of this test's own."""
+    return await api.created(NODES, a_node(api.unique(name), **spec))

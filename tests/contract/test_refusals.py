@@ -1,0 +1,195 @@
+"""Refusals: code, reason and the field that is at fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.model.resource import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    Resource,
+)
+from tenure.ports.transport import Request
+from tests.contract.doors import Door, a_pod
+
+Json = dict[str, Any]
+
+
+async def test_an_unknown_group_is_answered_in_plain_text(api: Door) -> None:
+    response = await api.transport.request(Request(method="GET", path="/apis/no.such/v1/things"))
+    assert response.status == 404
+    assert response.headers["Content-Type"].startswith("text/plain")
+
+
+async def test_an_unknown_resource_of_a_known_group_is_a_status(api: Door) -> None:
+    answer = await api.send("GET", "/api/v1/things")
+    assert (answer.status, answer.reason) == (404, "NotFound")
+
+
+async def test_a_missing_object_is_named(api: Door) -> None:
+    answer = await api.get(PODS, "nobody")
+    assert (answer.status, answer.reason) == (404, "NotFound")
+    assert answer.body["details"] == {"name": "nobody", "kind": "pods"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj", "fields"),
+    [
+        pytest.param(CONFIG_MAPS, {"metadata": {}}, ["metadata.name"], id="no name"),
+        pytest.param(
+            CONFIG_MAPS, {"metadata": {"name": "A_b"}}, ["metadata.name"], id="a bad name"
+        ),
+        pytest.param(
+            CONFIG_MAPS,
+            {"metadata": {"name": "a", "labels": {"k": "not a value"}}},
+            ["metadata.labels"],
+            id="a bad label value",
+        ),
+        pytest.param(
+            CONFIG_MAPS,
+            {"metadata": {"name": "a", "labels": {"-k": ""}}},
+            ["metadata.labels"],
+            id="a bad label key",
+        ),
+        pytest.param(
+            CONFIG_MAPS,
+            {"metadata": {"name": "a", "annotations": {"no good": ""}}},
+            ["metadata.annotations"],
+            id="a bad annotation key",
+        ),
+        pytest.param(
+            CONFIG_MAPS,
+            {"metadata": {"name": "a", "finalizers": ["not good!"]}},
+            ["metadata.finalizers", "metadata.finalizers[0]"],
+            id="a bad finalizer",
+        ),
+        pytest.param(
+            CONFIG_MAPS,
+            {"metadata": {"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod"}]}},
+            ["metadata.ownerReferences.name", "metadata.ownerReferences.uid"],
+            id="an owner without name and uid",
+        ),
+        pytest.param(
+            PODS, {"metadata": {"name": "a"}, "spec": {}}, ["spec.containers"], id="no containers"
+        ),
+        pytest.param(
+            PODS,
+            {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}},
+            ["spec.containers[0].image"],
+            id="a container without an image",
+        ),
+        pytest.param(
+            PODS, a_pod("a", restartPolicy="Maybe"), ["spec.restartPolicy"], id="a bad policy"
+        ),
+        pytest.param(
+            PODS,
+            a_pod("a", tolerations=[{"key": "k", "operator": "Exists", "effect": "Now"}]),
+            ["spec.tolerations[0].effect"],
+            id="a toleration of an unknown effect",
+        ),
+        pytest.param(
+            NODES,
+            {"metadata": {"name": "a"}, "spec": {"taints": [{"key": "k", "effect": "Now"}]}},
+            ["metadata.taints[0].effect"],
+            id="a taint of an unknown effect",
+        ),
+        pytest.param(
+            NODES,
+            {
+                "metadata": {"name": "a"},
+                "spec": {
+                    "taints": [{"key": "k", "effect": "NoSchedule", "value": v} for v in "ab"]
+                },
+            },
+            ["metadata.taints[1]"],
+            id="the same taint twice",
+        ),
+        pytest.param(
+            POD_DISRUPTION_BUDGETS,
+            {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "maxUnavailable": 1}},
+            ["spec"],
+            id="a budget with both limits",
+        ),
+        pytest.param(
+            DEPLOYMENTS,
+            {
+                "metadata": {"name": "a"},
+                "spec": {
+                    "selector": {"matchLabels": {"a": "b"}},
+                    "template": {"metadata": {"labels": {"a": "c"}}, "spec": a_pod("x")["spec"]},
+                },
+            },
+            ["spec.template.metadata.labels"],
+            id="a selector that misses its template",
+        ),
+    ],
+)
+async def test_an_invalid_object_is_refused_at_its_field(
+    api: Door, resource: Resource, obj: Json, fields: list[str]
+) -> None:
+    answer = await api.create(resource, obj)
+    assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", fields)
+
+
+async def test_a_body_that_is_no_json_is_a_bad_request(api: Door) -> None:
+    response = await api.transport.request(
+        Request(method="POST", path=api.path(PODS), body=b'{"metadata":')
+    )
+    assert response.status == 400
+
+
+async def test_a_body_of_another_kind_is_a_bad_request(api: Door) -> None:
+    answer = await api.create(NODES, {**a_pod("a"), "kind": "Pod"})
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+
+
+async def test_name_and_namespace_must_agree_with_the_path(api: Door) -> None:
+    elsewhere = {"metadata": {"name": "a", "namespace": "default"}}
+    assert (await api.create(CONFIG_MAPS, elsewhere)).status == 400
+    await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    path = api.path(CONFIG_MAPS, "a")
+    answer = await api.send("PUT", path, {"metadata": {"name": "b"}})
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+
+
+async def test_a_method_that_is_not_offered_is_405(api: Door) -> None:
+    answer = await api.send("POST", api.path(PODS, "a", "status"), {})
+    assert (answer.status, answer.reason) == (405, "MethodNotAllowed")
+
+
+async def test_an_unknown_priority_class_is_forbidden(api: Door) -> None:
+    answer = await api.create(PODS, a_pod("a", priorityClassName="no-such-class"))
+    assert (answer.status, answer.reason) == (403, "Forbidden")
+
+
+async def test_a_bound_pod_cannot_be_moved_by_an_update(api: Door) -> None:
+    pod = await api.running_pod("a")
+    moved = {**pod, "spec": {**pod["spec"], "nodeName": "node-2"}}
+    answer = await api.put(PODS, moved)
+    assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["spec"])
+
+
+async def test_the_uid_of_an_object_cannot_be_patched(api: Door) -> None:
+    await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    answer = await api.patch(CONFIG_MAPS, "a", {"metadata": {"uid": "another"}})
+    assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["metadata.uid"])
+
+
+async def test_a_bad_taint_is_refused_on_update_too(api: Door) -> None:
+    name = api.unique("n")
+    await api.created(NODES, {"metadata": {"name": name}})
+    answer = await api.patch(NODES, name, {"spec": {"taints": [{"key": "k", "effect": "Now"}]}})
+    assert (answer.status, answer.fields) == (422, ["metadata.taints[0].effect"])
+
+
+async def test_a_provider_id_is_given_once(api: Door) -> None:
+    name = api.unique("n")
+    await api.created(NODES, {"metadata": {"name": name}})
+    first = await api.patch(NODES, name, {"spec": {"providerID": "cloud://1"}})
+    second = await api.patch(NODES, name, {"spec": {"providerID": "cloud://2"}})
+    assert (first.status, second.status, second.fields) == (200, 422, ["spec.providerID"])
