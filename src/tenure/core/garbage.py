@@ -22,7 +22,7 @@ from tenure.core.decision import Concern, Delete, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.meta import format_time
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.observations import OrphanSighting
+from tenure.model.observations import OrphanSighting, TerminationAnswer
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
@@ -33,6 +33,7 @@ _INSTANCE_KEY = "instance/"
 
 class InstanceView(msgspec.Struct, frozen=True):
     sighting: OrphanSighting
+    answer: TerminationAnswer | None
 
 
 class VanishedView(msgspec.Struct, frozen=True):
@@ -69,7 +70,10 @@ class GarbageDecider:
         observations = snapshot.observations
         if key.startswith(_INSTANCE_KEY):
             sighting = observations.orphans.get(key.removeprefix(_INSTANCE_KEY))
-            return InstanceView(sighting) if sighting else None
+            if sighting is None:
+                return None
+            answer = observations.terminations.get(sighting.instance.claim_uid)
+            return InstanceView(sighting, answer)
         claim = snapshot.claims.get(key)
         if claim is None or claim.deleting or not claim.registered or not is_ours(claim, snapshot):
             return None
@@ -83,23 +87,30 @@ class GarbageDecider:
         self, view: InstanceView | VanishedView, settings: Settings, now: datetime
     ) -> Sequence[Verdict]:
         if isinstance(view, InstanceView):
-            return (_orphan(view.sighting, settings, now),)
+            return (_orphan(view.sighting, view.answer, settings, now),)
         return (_vanished(view),)
 
 
-def _orphan(sighting: OrphanSighting, settings: Settings, now: datetime) -> Verdict:
+def _orphan(
+    sighting: OrphanSighting, answer: TerminationAnswer | None, settings: Settings, now: datetime
+) -> Verdict:
     instance = sighting.instance
     subject = Subject(INSTANCE, instance.provider_id)
     seen_twice = sighting.last_at - sighting.first_at >= settings.garbage_period
     old_at = instance.launched_at + settings.garbage_grace
     if seen_twice and now >= old_at:
+        again_at = answer.asked_at + settings.termination_poll if answer else None
+        asked = again_at is not None and now < again_at
         return Verdict(
             concern=Concern.GARBAGE,
             subject=subject,
             reason=Reason.INSTANCE_ORPHANED,
             message=f"no claim has UID {instance.claim_uid}, looked at {format_time(sighting.first_at)} "
             f"and {format_time(sighting.last_at)}",
-            action=Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid),
+            action=None
+            if asked
+            else Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid),
+            recheck_at=again_at if asked else None,
         )
     return Verdict(
         concern=Concern.GARBAGE,

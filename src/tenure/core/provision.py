@@ -79,7 +79,7 @@ class ProvisionDecider:
             nodes=tuple(nodes_with_room(snapshot)),
             templates=tuple(pool_templates(snapshot)),
             daemons=tuple(daemons(snapshot)),
-            dry=snapshot.observations.dry_offerings,
+            dry=dict(snapshot.observations.dry_offerings),
             pools=dict(snapshot.pools),
             claim_names=frozenset(snapshot.claims),
         )

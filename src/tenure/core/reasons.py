@@ -71,6 +71,9 @@ class Reason(StrEnum):
     WINDOW_STATUS_CHANGED = "WindowStatusChanged"
     WINDOW_INVALID = "WindowInvalid"
 
+    # Ourselves.
+    JUDGEMENT_FAILED = "JudgementFailed"
+
 
 class ReasonInfo(msgspec.Struct, frozen=True):
     """What a code means to a person."""
@@ -216,6 +219,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.WINDOW_INVALID: ReasonInfo(
         "The window cannot be understood and counts as blocking.",
         "The window's conditions say what is wrong.",
+        _WARNING,
+    ),
+    Reason.JUDGEMENT_FAILED: ReasonInfo(
+        "Judging this object failed: a fault in Tenure. It is left alone, the others go on.",
+        "Report it with the message.",
         _WARNING,
     ),
 }

@@ -46,9 +46,8 @@ def pods_to_place(snapshot: Snapshot) -> list[tuple[Pod, datetime]]:
     ]
     for node in snapshot.leaving_nodes().values():
         since = node.metadata.deletion_timestamp or node.created_at
-        for pod in snapshot.pods_on(node.name).values():
-            if reschedulable(pod):
-                waiting.append((pod, since))
+        leaving = snapshot.pods_on(node.name).values()
+        waiting += [(pod, since) for pod in leaving if reschedulable(pod)]
     waiting.sort(key=lambda item: item[0].uid)
     return waiting
 

@@ -1,0 +1,18 @@
+"""Where each turn is written down: what was concluded, what was done, what came of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from tenure.core.decision import Verdict
+
+
+class Journal(Protocol):
+    def judged(self, now: datetime, verdict: Verdict) -> None:
+        """A verdict that is new or differs from the last one on its subject."""
+        ...
+
+    def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
+        """A verdict's action came to an end: ``ok``, or the error in one line."""
+        ...

@@ -1,0 +1,118 @@
+"""Asks the cloud what it has: instance types for planning, instances for garbage.
+
+Instances are compared with a *live* list of claims, not with the cache: a stale cache
+must never make a running node look like garbage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Final
+
+from tenure.core.decision import Subject
+from tenure.core.pools import node_class_key
+from tenure.errors import TenureError
+from tenure.kube.client import Client
+from tenure.model.instance import Instance, InstanceState
+from tenure.model.kinds import decode
+from tenure.model.meta import ApiObject
+from tenure.model.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.resource import NODE_CLAIMS
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Snapshot
+from tenure.ports.clock import Clock
+from tenure.ports.cloud import Cloud
+from tenure.runtime.knowledge import Knowledge
+
+#: Prices and offerings move slowly.
+TYPES_PERIOD: Final = timedelta(minutes=5)
+
+
+class Census:
+    def __init__(
+        self,
+        *,
+        client: Client,
+        cloud: Cloud,
+        knowledge: Knowledge,
+        clock: Clock,
+        settings: Settings,
+        snapshot: Callable[[], Snapshot],
+        report: Callable[[TenureError], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._cloud = cloud
+        self._knowledge = knowledge
+        self._clock = clock
+        self._settings = settings
+        self._snapshot = snapshot
+        self._report = report
+        self._classes_changed = asyncio.Event()
+
+    def node_classes_changed(self) -> None:
+        """A pool or node class is new or different: its types are asked for at once."""
+        self._classes_changed.set()
+
+    async def run_types(self) -> None:
+        while True:
+            self._classes_changed.clear()
+            await self._refresh_types()
+            try:
+                async with asyncio.timeout(TYPES_PERIOD.total_seconds()):
+                    await self._classes_changed.wait()
+            except TimeoutError:
+                pass
+
+    async def _refresh_types(self) -> None:
+        snapshot = self._snapshot()
+        wanted: dict[str, NodeClassRef] = {}
+        for _, pool in sorted(snapshot.pools.items()):
+            ref = pool.spec.template.spec.node_class_ref
+            if (ref.group, ref.kind) in snapshot.ours:
+                wanted[node_class_key(ref)] = ref
+        for key, ref in wanted.items():
+            node_class = snapshot.node_class(ref.group, ref.kind, ref.name)
+            if node_class is None:
+                continue
+            try:
+                self._knowledge.types_known(key, await self._cloud.instance_types(node_class))
+            except TenureError as error:
+                self._report(error)
+
+    async def run_garbage(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.garbage_period.total_seconds())
+            try:
+                await self._compare()
+            except TenureError as error:
+                self._report(error)
+
+    async def _compare(self) -> None:
+        """Instances first: a claim that is made in between is then no surprise."""
+        instances = await self._cloud.list_instances(self._settings.cluster_name)
+        raw, _ = await self._client.list_all(NODE_CLAIMS)
+        claims = [decode(NODE_CLAIMS, item) for item in raw]
+        known_uids = {claim.uid for claim in claims}
+        now = self._clock.now()
+        orphans = {
+            instance.provider_id: instance
+            for instance in instances
+            if instance.claim_uid and instance.claim_uid not in known_uids
+        }
+        self._knowledge.seen_orphans(orphans, now)
+        self._knowledge.seen_vanished(_without_instance(claims, instances), now)
+        self._knowledge.forget_dry(now)
+
+
+def _without_instance(
+    claims: Sequence[ApiObject], instances: tuple[Instance, ...]
+) -> dict[str, Subject]:
+    """Launched claims whose instance is missing; one that is terminating counts as missing."""
+    running = {i.provider_id for i in instances if i.state is not InstanceState.TERMINATING}
+    return {
+        claim.uid: Subject.of(NODE_CLAIMS.kind, claim)
+        for claim in claims
+        if isinstance(claim, NodeClaim) and claim.launched and claim.provider_id not in running
+    }

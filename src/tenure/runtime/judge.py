@@ -1,0 +1,175 @@
+"""Re-judges only what changed or fell due, and remembers every verdict in force.
+
+For each decider and key the last view and its verdicts are kept. A change in the
+cluster touches keys; a touched key whose view is still the same is left alone, unless
+its ``recheck_at`` has come. A decider that fails on one key is a fault of ours: that
+key gets a verdict that says so, is tried again later, and the others go on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.decider import AnyDecider
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Change, Snapshot
+
+#: How long a key whose judgement failed is left alone.
+FAILURE_PAUSE: Final = timedelta(minutes=1)
+
+
+class _Entry(msgspec.Struct):
+    view: Any
+    verdicts: tuple[Verdict, ...]
+    recheck_at: datetime | None
+
+
+class Judge:
+    def __init__(self, deciders: Sequence[AnyDecider], settings: Settings) -> None:
+        self._deciders = tuple(deciders)
+        self._settings = settings
+        self._entries: list[dict[str, _Entry]] = [{} for _ in self._deciders]
+        self._due: list[tuple[datetime, int, int, str]] = []
+        self._sequence = itertools.count()
+        self._in_force: dict[tuple[Concern, str], Verdict] = {}
+        self._actionable: dict[tuple[Concern, str], Verdict] = {}
+        self._started = False
+
+    def turn(
+        self,
+        snapshot: Snapshot,
+        changes: Iterable[Change],
+        observed: Iterable[Subject],
+        now: datetime,
+    ) -> list[Verdict]:
+        """Judge; return the verdicts that are new or different."""
+        touched = self._touched(snapshot, changes, observed)
+        for position, key in self._take_due(now):
+            touched[position].setdefault(key)
+        changed: list[Verdict] = []
+        for position, keys in enumerate(touched):
+            for key in keys:
+                changed += self._judge(position, key, snapshot, now)
+        return changed
+
+    def in_force(self) -> Iterator[Verdict]:
+        """Every verdict that holds now."""
+        return iter(self._in_force.values())
+
+    def about(self, kind: str, name: str, namespace: str = "") -> list[Verdict]:
+        """The verdicts on one subject, the governing one first."""
+        found = [
+            verdict
+            for concern in Concern
+            if (verdict := self._in_force.get((concern, _id(kind, namespace, name)))) is not None
+        ]
+        return sorted(found, key=lambda verdict: verdict.action is None)
+
+    def actionable(self) -> list[Verdict]:
+        """Verdicts in force that ask for something to be done."""
+        return list(self._actionable.values())
+
+    def next_recheck(self) -> datetime | None:
+        while self._due:
+            at, _, position, key = self._due[0]
+            entry = self._entries[position].get(key)
+            if entry is not None and entry.recheck_at == at:
+                return at
+            heapq.heappop(self._due)
+        return None
+
+    def _touched(
+        self, snapshot: Snapshot, changes: Iterable[Change], observed: Iterable[Subject]
+    ) -> list[dict[str, None]]:
+        """Keys to look at, per decider; a dict keeps their order and has each once."""
+        if not self._started:
+            self._started = True
+            return [dict.fromkeys(sorted(set(d.keys(snapshot)))) for d in self._deciders]
+        touched: list[dict[str, None]] = [{} for _ in self._deciders]
+        for change in changes:
+            for keys, decider in zip(touched, self._deciders, strict=True):
+                keys |= dict.fromkeys(decider.touched(change, snapshot))  # noqa: PLW2901  # in place
+        for subject in observed:
+            for keys, decider in zip(touched, self._deciders, strict=True):
+                keys |= dict.fromkeys(decider.observed(subject, snapshot))  # noqa: PLW2901  # in place
+        return touched
+
+    def _take_due(self, now: datetime) -> Iterator[tuple[int, str]]:
+        while (at := self.next_recheck()) is not None and at <= now:
+            _, _, position, key = heapq.heappop(self._due)
+            yield position, key
+
+    def _judge(self, position: int, key: str, snapshot: Snapshot, now: datetime) -> list[Verdict]:
+        decider, entries = self._deciders[position], self._entries[position]
+        old = entries.get(key)
+        try:
+            view = decider.view(snapshot, key)
+            if old is not None and view == old.view and not _due(old, now):
+                return []
+            verdicts = tuple(decider.decide(view, self._settings, now)) if view is not None else ()
+        except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
+            view, verdicts = None, (_failed(decider.concern, key, error, now),)
+        if view is None and not verdicts:
+            entries.pop(key, None)
+        else:
+            self._remember(position, key, _Entry(view, verdicts, _earliest(verdicts)))
+        return self._replace(old.verdicts if old else (), verdicts)
+
+    def _remember(self, position: int, key: str, entry: _Entry) -> None:
+        self._entries[position][key] = entry
+        if entry.recheck_at is not None:
+            item = (entry.recheck_at, next(self._sequence), position, key)
+            heapq.heappush(self._due, item)
+
+    def _replace(self, old: tuple[Verdict, ...], new: tuple[Verdict, ...]) -> list[Verdict]:
+        kept = {_verdict_id(verdict) for verdict in new}
+        for verdict in old:
+            if (gone := _verdict_id(verdict)) not in kept:
+                self._in_force.pop(gone, None)
+                self._actionable.pop(gone, None)
+        changed = []
+        for verdict in new:
+            name = _verdict_id(verdict)
+            if self._in_force.get(name) != verdict:
+                changed.append(verdict)
+            self._in_force[name] = verdict
+            if verdict.action is not None:
+                self._actionable[name] = verdict
+            else:
+                self._actionable.pop(name, None)
+        return changed
+
+
+def _due(entry: _Entry, now: datetime) -> bool:
+    return entry.recheck_at is not None and entry.recheck_at <= now
+
+
+def _earliest(verdicts: Iterable[Verdict]) -> datetime | None:
+    return min((v.recheck_at for v in verdicts if v.recheck_at is not None), default=None)
+
+
+def _id(kind: str, namespace: str, name: str) -> str:
+    return f"{kind}/{namespace}/{name}"
+
+
+def _verdict_id(verdict: Verdict) -> tuple[Concern, str]:
+    subject = verdict.subject
+    return verdict.concern, _id(subject.kind, subject.namespace, subject.name)
+
+
+def _failed(concern: Concern, key: str, error: Exception, now: datetime) -> Verdict:
+    return Verdict(
+        concern=concern,
+        subject=Subject("Judgement", f"{concern}/{key}"),
+        reason=Reason.JUDGEMENT_FAILED,
+        message=f"{type(error).__name__}: {error}",
+        recheck_at=now + FAILURE_PAUSE,
+    )

@@ -1,0 +1,137 @@
+"""The mutable side of ``Observations``: what the executor and the census learned.
+
+Every entry may be lost at any moment without harm; entries about objects that are gone
+are forgotten, so that this cannot grow with the age of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+from tenure.core.decision import Subject
+from tenure.core.garbage import INSTANCE
+from tenure.model.instance import Instance
+from tenure.model.observations import (
+    EvictionAnswer,
+    LaunchFailure,
+    Observations,
+    OrphanSighting,
+    TerminationAnswer,
+)
+from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.snapshot import Change
+
+
+class Knowledge:
+    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+        self.wake = wake
+        self.instances: dict[str, Instance] = {}
+        self.launch_failures: dict[str, LaunchFailure] = {}
+        self.terminations: dict[str, TerminationAnswer] = {}
+        self.evictions: dict[str, EvictionAnswer] = {}
+        self.dry_offerings: dict[OfferingKey, datetime] = {}
+        self.orphans: dict[str, OrphanSighting] = {}
+        self.vanished: dict[str, datetime] = {}
+        self.instance_types: dict[str, tuple[InstanceType, ...]] = {}
+        self._observed: dict[Subject, None] = {}
+
+    def observations(self) -> Observations:
+        """A view of the live maps, for the length of a turn."""
+        return Observations(
+            instances=self.instances,
+            launch_failures=self.launch_failures,
+            terminations=self.terminations,
+            evictions=self.evictions,
+            dry_offerings=self.dry_offerings,
+            orphans=self.orphans,
+            vanished=self.vanished,
+            instance_types=self.instance_types,
+        )
+
+    def take_observed(self) -> list[Subject]:
+        """Whom something new is known about since the last call."""
+        observed, self._observed = self._observed, {}
+        return list(observed)
+
+    def launched(self, claim: Subject, instance: Instance) -> None:
+        self.instances[claim.uid] = instance
+        self.launch_failures.pop(claim.uid, None)
+        self._note(claim)
+
+    def launch_failed(self, claim: Subject, failure: LaunchFailure) -> None:
+        self.launch_failures[claim.uid] = failure
+        self._note(claim)
+
+    def sold_out(self, offerings: Iterable[OfferingKey], until: datetime) -> None:
+        for offering in offerings:
+            self.dry_offerings[offering] = until
+
+    def forget_dry(self, now: datetime) -> None:
+        for key in [key for key, until in self.dry_offerings.items() if until <= now]:
+            del self.dry_offerings[key]
+
+    def termination(self, subject: Subject, claim_uid: str, answer: TerminationAnswer) -> None:
+        self.terminations[claim_uid] = answer
+        self._note(subject)
+
+    def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
+        self.evictions[pod.uid] = answer
+        self._note(pod)
+
+    def types_known(self, node_class: str, types: tuple[InstanceType, ...]) -> None:
+        if self.instance_types.get(node_class) != types:
+            self.instance_types[node_class] = types
+            self._note(Subject("NodeClass", node_class))
+
+    def seen_orphans(self, orphans: dict[str, Instance], now: datetime) -> None:
+        """What the newest comparison found; an instance that is no orphan any more is dropped."""
+        for provider_id in [known for known in self.orphans if known not in orphans]:
+            self.terminations.pop(self.orphans.pop(provider_id).instance.claim_uid, None)
+            self._note(Subject(INSTANCE, provider_id))
+        for provider_id, instance in sorted(orphans.items()):
+            known = self.orphans.get(provider_id)
+            first_at = known.first_at if known else now
+            self.orphans[provider_id] = OrphanSighting(
+                instance=instance, first_at=first_at, last_at=now
+            )
+            self._note(Subject(INSTANCE, provider_id))
+
+    def seen_vanished(self, claims: dict[str, Subject], now: datetime) -> None:
+        """Claims whose instance the newest list lacks, by claim UID."""
+        for uid in [known for known in self.vanished if known not in claims]:
+            del self.vanished[uid]
+        for uid, subject in claims.items():
+            self.vanished[uid] = now
+            self._note(subject)
+
+    def forget(self, changes: Iterable[Change]) -> None:
+        """Drop what is known about objects that are gone."""
+        for change in changes:
+            if change.new is not None or change.old is None:
+                continue
+            uid = change.old.uid
+            if change.resource == NODE_CLAIMS:
+                for known in (
+                    self.instances,
+                    self.launch_failures,
+                    self.terminations,
+                    self.vanished,
+                ):
+                    known.pop(uid, None)
+            elif change.resource == PODS:
+                self.evictions.pop(uid, None)
+
+    def eviction_pause(
+        self, pod_uid: str, now: datetime, shortest: timedelta, longest: timedelta
+    ) -> timedelta:
+        """The next pause for a pod: twice the last one, within bounds."""
+        last = self.evictions.get(pod_uid)
+        if last is None:
+            return shortest
+        return min(max((last.retry_at - last.at) * 2, shortest), longest)
+
+    def _note(self, subject: Subject) -> None:
+        self._observed[subject] = None
+        self.wake()

@@ -1,0 +1,184 @@
+"""The control loop: observe, decide, record, act.
+
+The loop owns every await and no judgement. It reads the clock once per turn and hands
+the same instant to everything it calls. It turns when something changed or when a
+verdict said that it may change, and sleeps otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final
+
+from tenure.core.decider import AnyDecider
+from tenure.core.decision import Subject, Verdict
+from tenure.core.plan import deciders
+from tenure.errors import TenureError
+from tenure.kube.cache import Cache
+from tenure.kube.client import Client
+from tenure.kube.informer import Informer
+from tenure.model import resource as r
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Change, Snapshot
+from tenure.ports.clock import Clock
+from tenure.ports.cloud import Cloud
+from tenure.ports.journal import Journal
+from tenure.ports.transport import Transport
+from tenure.runtime.census import Census
+from tenure.runtime.events import EventRecorder
+from tenure.runtime.executor import Executor
+from tenure.runtime.judge import Judge
+from tenure.runtime.knowledge import Knowledge
+from tenure.runtime.metrics import Metrics
+from tenure.runtime.wakeup import Waker
+
+#: What deciders read. The provider's node classes come on top.
+WATCHED: Final = (
+    r.NODE_POOLS,
+    r.NODE_CLAIMS,
+    r.NODES,
+    r.PODS,
+    r.DAEMON_SETS,
+    r.POD_DISRUPTION_BUDGETS,
+    r.MAINTENANCE_WINDOWS,
+    r.KWOK_NODE_CLASSES,
+)
+
+TIDY_PERIOD: Final = timedelta(minutes=1)
+
+
+class Controller:
+    """One Tenure: everything between the transport and the cloud, wired together."""
+
+    def __init__(
+        self,
+        *,
+        transport: Transport,
+        cloud: Cloud,
+        clock: Clock,
+        journal: Journal,
+        settings: Settings,
+        random: Random,
+        choose: Callable[[], Sequence[AnyDecider]] = deciders,
+        report: Callable[[TenureError], None] = lambda _: None,
+    ) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self._clock = clock
+        self._cloud = cloud
+        self._journal = journal
+        self._waker = Waker(clock, settings.turn_gap)
+        self._tidy_at: datetime | None = None
+        self.cache = Cache(self._waker.wake)
+        self.knowledge = Knowledge(self._waker.wake)
+        self.judge = Judge(choose(), settings)
+        client = Client(transport)
+        self.events = EventRecorder(client, clock, settings, report)
+        self.census = Census(
+            client=client,
+            cloud=cloud,
+            knowledge=self.knowledge,
+            clock=clock,
+            settings=settings,
+            snapshot=self.snapshot,
+            report=report,
+        )
+        self.executor = Executor(
+            client=client,
+            cloud=cloud,
+            cache=self.cache,
+            knowledge=self.knowledge,
+            clock=clock,
+            settings=settings,
+            random=random,
+            snapshot=self.snapshot,
+            finished=self._finished,
+        )
+        self.informers = [
+            Informer(
+                client,
+                resource,
+                self.cache,
+                clock=clock,
+                random=random,
+                report=lambda _, error: report(error),
+            )
+            for resource in WATCHED
+        ]
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            self.cache.tables, self.knowledge.observations(), ours=self._cloud.node_class_kinds
+        )
+
+    async def run(self) -> None:
+        """Until cancelled. Every task ends with it."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for informer in self.informers:
+                    tasks.create_task(informer.run())
+                tasks.create_task(self.events.run())
+                await self._synced()
+                tasks.create_task(self.census.run_types())
+                tasks.create_task(self.census.run_garbage())
+                await self._turns()
+        finally:
+            await self.executor.close()
+
+    async def _synced(self) -> None:
+        """Nothing is judged before everything has been listed once."""
+        while not all(informer.synced for informer in self.informers):
+            await self._waker.wait(self._clock.now() + timedelta(seconds=1))
+
+    async def _turns(self) -> None:
+        next_at: datetime | None = self._clock.now()
+        while True:
+            await self._waker.wait(next_at)
+            next_at = self.turn()
+
+    def turn(self) -> datetime | None:
+        """Run once; return when to run again if nothing happens before."""
+        now = self._clock.now()
+        changes = self.cache.take_changes()
+        for change in changes:
+            self._learn(change)
+        changed = self.judge.turn(self.snapshot(), changes, self.knowledge.take_observed(), now)
+        self.knowledge.forget(changes)
+        for verdict in changed:
+            self._record(now, verdict)
+        wake_ups = [self.executor.submit(verdict) for verdict in self.judge.actionable()]
+        self._tidy(now)
+        self.metrics.turns.inc()
+        self.metrics.in_flight.set(self.executor.in_flight)
+        wake_ups.append(self.judge.next_recheck())
+        return min((at for at in wake_ups if at is not None), default=None)
+
+    def _learn(self, change: Change) -> None:
+        self.metrics.changed(change)
+        resource = change.resource
+        if (
+            resource == r.NODE_POOLS
+            or (resource.group, resource.kind) in self._cloud.node_class_kinds
+        ):
+            self.census.node_classes_changed()
+        if change.new is None and change.old is not None:
+            self.events.forget(Subject.of(resource.kind, change.old))
+
+    def _record(self, now: datetime, verdict: Verdict) -> None:
+        self._journal.judged(now, verdict)
+        self.metrics.judged(verdict)
+        self.events.judged(verdict)
+
+    def _finished(self, verdict: Verdict, outcome: str) -> None:
+        claim = self.cache.tables.table(r.NODE_CLAIMS).get(verdict.subject.name)
+        self.metrics.acted(verdict, outcome, claim)
+        self._journal.acted(self._clock.now(), verdict, outcome)
+        self._waker.wake()
+
+    def _tidy(self, now: datetime) -> None:
+        if self._tidy_at is None or now >= self._tidy_at:
+            self._tidy_at = now + TIDY_PERIOD
+            self.executor.tidy(now)

@@ -1,0 +1,98 @@
+"""What must never happen, once.
+
+The guard asks these questions right before an action leaves the process, about what we
+believe; the simulator's checkers ask the same ones about what is true. Each answers
+None, or the sentence that says which promise would be broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from tenure.model import names
+from tenure.model.instance import Instance, InstanceState
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.pod import Pod
+
+Ours = frozenset[tuple[str, str]]
+
+
+def foreign_class(ref: NodeClassRef, ours: Ours) -> str | None:
+    """Pools and claims of another provider are never written to."""
+    if (ref.group, ref.kind) in ours:
+        return None
+    return (
+        f"its node class {ref.kind}.{ref.group} is not served here: nothing foreign is written to"
+    )
+
+
+def foreign_node(node: Node, claim: NodeClaim | None, ours: Ours) -> str | None:
+    """Only Nodes of our claims, or that carry our node class's label, are written to."""
+    if claim is not None:
+        return foreign_class(claim.spec.node_class_ref, ours)
+    labels = {f"{group}/{kind.lower()}" for group, kind in ours}
+    if labels & set(node.labels):
+        return None
+    return f"Node {node.name} belongs to no claim of ours: nothing foreign is written to"
+
+
+def early_eviction(pod: Pod, node: Node | None) -> str | None:
+    """Pods are evicted only from a Node that is leaving and closed for new pods."""
+    if node is None or not node.deleting:
+        return f"pod {pod.key} is not on a node that is being deleted"
+    if not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+        return f"node {node.name} is not closed for new pods yet"
+    return None
+
+
+def early_release(what: str, instance_running: bool) -> str | None:
+    """A finalizer goes only after the instance."""
+    if instance_running:
+        return f"the finalizer of {what} would go while its instance may still run"
+    return None
+
+
+def live_termination(claim: NodeClaim | None) -> str | None:
+    """The instance of a claim that is not being deleted is never ended."""
+    if claim is not None and not claim.deleting:
+        return f"the instance of {claim.name} would be ended while the claim lives"
+    return None
+
+
+def late_launch(claim: NodeClaim | None) -> str | None:
+    """Nothing is launched for a claim that is gone, leaving, or has an instance."""
+    if claim is None:
+        return "there is no such claim to launch for"
+    if claim.deleting:
+        return f"claim {claim.name} is being deleted: nothing is launched for it"
+    if claim.launched:
+        return f"claim {claim.name} has an instance already"
+    return None
+
+
+def doubled_instances(instances: Iterable[Instance]) -> list[str]:
+    """At most one live instance per claim."""
+    seen: dict[str, str] = {}
+    broken = []
+    for instance in sorted(instances, key=lambda instance: instance.provider_id):
+        if not instance.claim_uid or instance.state is InstanceState.TERMINATING:
+            continue
+        if (other := seen.get(instance.claim_uid)) is not None:
+            broken.append(
+                f"claim {instance.claim_name} has two instances: {other}, {instance.provider_id}"
+            )
+        seen[instance.claim_uid] = instance.provider_id
+    return broken
+
+
+def leaked_instances(
+    unclaimed_since: Mapping[str, datetime], now: datetime, allowance: timedelta
+) -> list[str]:
+    """No instance stays without a claim for longer than garbage collection may take."""
+    return [
+        f"instance {provider_id} has had no claim since {since:%H:%M:%S}"
+        for provider_id, since in sorted(unclaimed_since.items())
+        if now - since > allowance
+    ]
