@@ -117,7 +117,13 @@ class Kubelets:
     def halt(self, node: str) -> None:
         """The machine is switched off, for good."""
         self.silence(node)
-        self._kubelets.pop(node, None)
+        kubelet = self._kubelets.pop(node, None)
+        if kubelet is None or kubelet.silent_since is None:
+            return
+        if self._store.find(LEASES, LEASE_NAMESPACE, node) is not None:
+            # Nobody is left to compute it from.
+            patch = {"spec": {"renewTime": micro_time(kubelet.silent_since)}}
+            self._store.patch(LEASES, LEASE_NAMESPACE, node, patch)
 
     # What a story does.
 

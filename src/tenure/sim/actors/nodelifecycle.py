@@ -69,7 +69,7 @@ class NodeLifecycle:
         self._environment.at(_next_pass(heard_by), self._give_up, node)
 
     def _on_node(self, type_: str, node: Obj, old: Obj | None) -> None:
-        if type_ == DELETED:
+        if type_ == DELETED or (old is not None and _is_heartbeat(node, old)):
             return
         name = node["metadata"]["name"]
         if type_ == ADDED and not self._heartbeats.is_alive(name):
@@ -101,15 +101,11 @@ class NodeLifecycle:
         wanted = _wanted(node)
         kept = [t for t in taints if t["key"] not in _OURS or (t["key"], t["effect"]) in wanted]
         present = {(taint["key"], taint["effect"]) for taint in kept}
-        at = format_time(self._environment.now())
-        new = [
-            {"key": key, "effect": effect, "timeAdded": at}
-            for key, effect in wanted
-            if (key, effect) not in present
-        ]
-        if new or len(kept) < len(taints):
-            patch = {"spec": {"taints": [*kept, *new] or None}}
-            self._store.patch(NODES, "", name, patch)
+        missing = [pair for pair in wanted if pair not in present]
+        if missing or len(kept) < len(taints):
+            at = format_time(self._environment.now())
+            new = [{"key": key, "effect": effect, "timeAdded": at} for key, effect in missing]
+            self._store.patch(NODES, "", name, {"spec": {"taints": [*kept, *new] or None}})
 
     def _call_pods_unready(self, node: str) -> None:
         now = self._environment.now()
@@ -127,6 +123,15 @@ class NodeLifecycle:
                     {"status": status},
                     subresource="status",
                 )
+
+
+def _is_heartbeat(node: Obj, old: Obj) -> bool:
+    """Nothing new but timestamps: by far the most frequent write, and none of our business."""
+    return node["spec"] is old["spec"] and _statuses(node) == _statuses(old)
+
+
+def _statuses(node: Obj) -> list[tuple[str, str]]:
+    return [(c["type"], c["status"]) for c in node["status"].get("conditions", ())]
 
 
 def _wanted(node: Obj) -> dict[tuple[str, str], None]:
