@@ -73,6 +73,19 @@ def test_the_same_claim_gets_the_same_instance() -> None:
     story(tell)
 
 
+def test_a_claim_whose_instance_is_terminating_gets_another_one_under_another_name() -> None:
+    async def tell(world: World) -> None:
+        first = await world.launch()
+        await world.cloud.terminate(first.provider_id)
+        second = await world.launch()
+        assert second.provider_id != first.provider_id
+        assert world.cloud.node_name(first.provider_id) == "node-claim-1"
+        assert world.cloud.node_name(second.provider_id) == "node-claim-1-2"
+        assert await world.launch() == second
+
+    story(tell)
+
+
 def test_dry_offerings_are_passed_over_while_others_fit() -> None:
     async def tell(world: World) -> None:
         world.faults.set(cloud_dry=(("*", "zone-a", "*"), ("t4g.small", "*", "*")))
@@ -229,6 +242,8 @@ def test_an_instance_may_vanish_without_anybody_asking() -> None:
         (instance,) = world.cloud.instances()
         world.cloud.vanish(instance.provider_id)
         assert world.cloud.instances() == ()
+        with pytest.raises(InstanceGone, match=r"no instance embedded:///zone-.*/i-00000001"):
+            await world.cloud.get(instance.provider_id)
         assert not world.kubelets.is_alive(node)
         assert world.cloud.bill.hourly == 0
 

@@ -226,3 +226,27 @@ def test_a_node_that_is_there_already_can_be_given_a_kubelet() -> None:
         assert renewed_at(world, "on-premises-1") == 3600
 
     story(tell)
+
+
+def test_an_adopted_node_stays_as_sick_as_it_says_it_is() -> None:
+    async def tell(world: World) -> None:
+        sick = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
+        sick["lastTransitionTime"] = "2030-06-03T11:00:00Z"
+        node = {"metadata": {"name": "on-premises-1"}, "status": {"conditions": [sick]}}
+        world.store.create(NODES, node)
+        world.kubelets.adopt("on-premises-1")
+        await world.at(600)
+        assert world.condition("on-premises-1") == ("False", "KubeletNotReady", -3600)
+
+    story(tell)
+
+
+def test_a_kubelet_takes_over_a_node_object_of_its_name() -> None:
+    async def tell(world: World) -> None:
+        world.store.create(NODES, {"metadata": {"name": "node-claim-1", "labels": {"a": "b"}}})
+        await world.launch()
+        await world.at(40)
+        assert world.node("node-claim-1")["metadata"]["labels"] == {"a": "b"}
+        assert world.condition("node-claim-1") == ("True", "KubeletReady", 40)
+
+    story(tell)

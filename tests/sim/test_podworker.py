@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tenure.errors import SpecError
 from tenure.model.resource import PODS
+from tenure.sim.actors.podstatus import PodTimings, start_for
 from tests.sim.nodeworld import World, story
 
 BOUND = 40  # Seconds after noon at which ``a_node`` is Ready and pods are bound.
@@ -219,3 +221,11 @@ def test_pods_of_a_terminated_instance_stay_as_they_are() -> None:
         assert world.phase("web") == "Running"
 
     story(tell)
+
+
+def test_an_annotation_that_is_not_a_number_is_named() -> None:
+    pod = {"metadata": {"name": "web", "annotations": {"sim.tenure.dev/start-seconds": "soon"}}}
+    with pytest.raises(
+        SpecError, match=r"Pod/web .*start-seconds\]: got 'soon', expected a number"
+    ):
+        start_for({**pod, "spec": {}}, PodTimings())

@@ -22,10 +22,6 @@ class BoundPods:
         """The pods bound to that node, as last told, in the order in which they were bound."""
         return list(self._by_node.get(node, {}).values())
 
-    def nodes(self) -> list[str]:
-        """Every node name that some pod is bound to."""
-        return list(self._by_node)
-
     def _on_pod(self, type_: str, pod: Obj, _old: Obj | None) -> None:
         node = dig(pod, "spec", "nodeName")
         if not node:
