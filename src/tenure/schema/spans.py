@@ -1,4 +1,4 @@
-"""Durations and time zones of a spec, read for real: what patterns cannot say."""
+"""Durations, crons and time zones of a spec, read for real: what patterns cannot say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from tenure.errors import SpecError
+from tenure.model.cron import Cron
 from tenure.model.duration import parse_duration, parse_duration_or_never
 
 
@@ -21,10 +22,21 @@ def span_problems(
     except SpecError as error:
         yield error
         return
-    if span is not None and span.nanoseconds < 0:
+    if span is None:
+        return
+    if span.nanoseconds < 0:
         yield SpecError(at, text, "a duration that is not negative", "Leave the sign out.")
-    elif span is not None and positive and not span:
+    elif positive and span.nanoseconds == 0:
         yield SpecError(at, text, "a duration above zero", "Use for example 15m.")
+
+
+def cron_problems(text: str | None, at: str) -> Iterator[SpecError]:
+    if text is None:
+        return
+    try:
+        Cron.parse(text, at)
+    except SpecError as error:
+        yield error
 
 
 def zone_problems(name: str | None, at: str) -> Iterator[SpecError]:

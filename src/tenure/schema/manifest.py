@@ -1,0 +1,129 @@
+"""Judge a manifest that a person wrote: one line per mistake, with a way out of it.
+
+Unknown fields come first, because a misspelt field is silently dropped elsewhere. Then
+what the schema says, then what only reading the values can say (crons, time zones,
+regular expressions). Each place is spoken about once: where a pattern or a rule fails
+and reading the value says why, the latter is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.nodepool import NodePool
+from tenure.model.window import MaintenanceWindow
+from tenure.schema import fielderror, shape
+from tenure.schema.disruption import disruption_problems
+from tenure.schema.fielderror import FieldError
+from tenure.schema.repair import repair_problems
+from tenure.schema.shape import Unknown
+from tenure.schema.template import template_problems
+from tenure.schema.validate import CustomResourceSchema, Json, schema_for
+from tenure.schema.window import window_problems
+
+_SHOWN_LENGTH: Final = 60
+
+
+class Excerpt(msgspec.Struct, frozen=True, gc=False):
+    """A value that is too large for one line, cut short."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def check_manifest(obj: Json, at: str = "") -> list[SpecError]:
+    """Everything wrong with a manifest of one of our kinds; nothing for other kinds.
+
+    ``at`` says where the manifest stands, for example ``pool.yaml``; it leads each line.
+    """
+    version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
+    schema = schema_for(version.partition("/")[0], kind)
+    if schema is None:
+        return []
+    if version != schema.resource.api_version:
+        wanted = schema.resource.api_version
+        return [SpecError(_join(at, "apiVersion"), version, wanted, f"Use {wanted}.")]
+    return [
+        SpecError(_join(at, problem.at), problem.got, problem.expected, problem.hint)
+        for problem in _problems(obj, schema)
+    ]
+
+
+def _problems(obj: Json, schema: CustomResourceSchema) -> Iterator[SpecError]:
+    for unknown in shape.unknown_fields(obj, schema.schema):
+        yield _unknown_field(unknown)
+    stored = schema.default(schema.prune(obj))
+    errors = [error for error in schema.validate(stored) if error is not fielderror.UNCHECKED]
+    precise = [] if _is_unreadable(errors) else list(_precise_problems(stored))
+    kept = [error for error in _last_words(errors) if not _is_said_better(error, precise)]
+    for error in kept:
+        yield SpecError(error.field, _shown(error.value), error.expected, error.hint)
+    said = {error.field for error in kept}
+    for problem in precise:
+        if problem.at not in said:
+            yield problem
+
+
+def _last_words(errors: list[FieldError]) -> list[FieldError]:
+    """One error for each plain value, the rule's rather than the pattern's; all of the rest."""
+    last = {error.field: error for error in errors}
+    return [
+        error
+        for error in errors
+        if last[error.field] is error or isinstance(error.value, dict | list)
+    ]
+
+
+def _is_said_better(error: FieldError, precise: list[SpecError]) -> bool:
+    """A pattern or rule says roughly what reading the value says exactly."""
+    return error.reason == fielderror.INVALID and any(
+        _covers(error.field, problem.at) for problem in precise
+    )
+
+
+def _is_unreadable(errors: list[FieldError]) -> bool:
+    """Then the typed reading would fail too, and add nothing."""
+    return any(error.reason == fielderror.TYPE_INVALID for error in errors)
+
+
+def _precise_problems(obj: Json) -> Iterator[SpecError]:
+    if obj["kind"] == "NodePool":
+        pool = msgspec.convert(obj, NodePool)
+        yield from template_problems(pool)
+        yield from disruption_problems(pool)
+        # Which conditions the provider watches is not known here, so none is held against it.
+        named = [p.condition_type for p in pool.spec.repair.policies] if pool.spec.repair else []
+        yield from repair_problems(pool, watched=named)
+    elif obj["kind"] == "MaintenanceWindow":
+        yield from window_problems(msgspec.convert(obj, MaintenanceWindow))
+
+
+def _covers(field: str, precise: str) -> bool:
+    return precise == field or precise.startswith((f"{field}.", f"{field}["))
+
+
+def _unknown_field(unknown: Unknown) -> SpecError:
+    name = unknown.field.rpartition(".")[2]
+    close = get_close_matches(name, unknown.known, n=1)
+    hint = f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(unknown.known)}."
+    return SpecError(unknown.field, _shown(unknown.value), "a field that exists", hint)
+
+
+def _shown(value: Any) -> Any:
+    """The value itself, or an excerpt of it where it would not fit into a line."""
+    if not isinstance(value, dict | list):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return Excerpt(text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…")
+
+
+def _join(at: str, field: str) -> str:
+    return f"{at}: {field}" if at else field

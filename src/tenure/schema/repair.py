@@ -1,0 +1,83 @@
+"""What is wrong with the repair block of a pool, as far as no API server can say.
+
+Which conditions the provider watches is not in the object, so it is handed in: only
+with it can be said whether an entry must name the status that means sick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+import re2
+
+from tenure.errors import SpecError
+from tenure.model.nodepool import REPAIR_ACTIONS, TERMINATION_MODES, NodePool, Repair, RepairPolicy
+from tenure.schema.disruption import choice_problems, share_problems
+from tenure.schema.spans import span_problems
+
+#: Conditions of Kubernetes itself, whose sick status everybody knows.
+KNOWN_CONDITIONS: Final = (
+    "Ready",
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
+    "NetworkUnavailable",
+)
+REASON_LENGTH: Final = 256
+
+
+def repair_problems(pool: NodePool, watched: Collection[str]) -> Iterator[SpecError]:
+    """``watched``: the condition types that the pool's provider states."""
+    block, at = pool.spec.repair, "spec.repair"
+    if block is None:
+        return
+    yield from share_problems(block.max_unhealthy, f"{at}.maxUnhealthy")
+    yield from choice_problems(block.termination_mode, TERMINATION_MODES, f"{at}.terminationMode")
+    tolerated = block.default_toleration_duration
+    yield from span_problems(tolerated, f"{at}.defaultTolerationDuration", never=True)
+    for index, policy in enumerate(block.policies):
+        yield from _policy_problems(policy, block, watched, f"{at}.policies[{index}]")
+
+
+def _policy_problems(
+    policy: RepairPolicy, block: Repair, watched: Collection[str], at: str
+) -> Iterator[SpecError]:
+    yield from _condition_problems(policy, watched, at)
+    yield from span_problems(policy.toleration, f"{at}.toleration", never=True)
+    yield from choice_problems(policy.termination_mode, TERMINATION_MODES, f"{at}.terminationMode")
+    yield from choice_problems(policy.action, REPAIR_ACTIONS, f"{at}.action")
+    grace = policy.termination_grace_period
+    yield from span_problems(grace, f"{at}.terminationGracePeriod")
+    mode = policy.termination_mode or block.termination_mode
+    if grace is not None and mode != "Graceful":
+        expected = "no grace period with terminationMode Forceful, which does not drain"
+        hint = "Add terminationMode: Graceful."
+        yield SpecError(f"{at}.terminationGracePeriod", grace, expected, hint)
+
+
+def _condition_problems(
+    policy: RepairPolicy, watched: Collection[str], at: str
+) -> Iterator[SpecError]:
+    type_ = policy.condition_type
+    if not type_:
+        yield SpecError(f"{at}.conditionType", type_, "a node condition", "Use for example Ready.")
+    yield from choice_problems(policy.status, ("True", "False", "Unknown"), f"{at}.status")
+    if policy.status is None and type_ not in KNOWN_CONDITIONS and type_ not in watched:
+        expected = f"the status that means sick, because the provider does not watch {type_}"
+        yield SpecError(f"{at}.status", None, expected, 'Use for example status: "True".')
+    if policy.reason is not None:
+        yield from _reason_problems(policy.reason, f"{at}.reason")
+
+
+def _reason_problems(reason: str, at: str) -> Iterator[SpecError]:
+    if len(reason) > REASON_LENGTH:
+        expected = f"an expression of at most {REASON_LENGTH} characters"
+        yield SpecError(at, f"{reason[:40]}…", expected, "Use a shorter one.")
+        return
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(reason, options)
+    except re2.error:
+        yield SpecError(at, reason, "an RE2 expression", "Use for example ^Kubelet.")
