@@ -90,6 +90,7 @@ class Door:
         self.transport: Transport
         self._prefix = f"t{next(self._tests)}"
         self.namespace = self.unique("ns")
+        self._watches: list[Watching] = []
 
     def unique(self, name: str) -> str:
         """A name that no other test uses, for objects outside of namespaces."""
@@ -106,7 +107,11 @@ class Door:
     async def prepared(self, main: Coroutine[Any, Any, None]) -> None:
         answer = await self.create(NAMESPACES, {"metadata": {"name": self.namespace}})
         assert answer.status == 201, answer
-        await main
+        try:
+            await main
+        finally:
+            for watching in self._watches:
+                await watching.close()
 
     # Requests.
 
@@ -173,7 +178,8 @@ class Door:
         request = Request(method="GET", path=self.path(resource), query={"watch": "true", **query})
         stream = await self.transport.stream(request)
         assert not isinstance(stream, Response), stream
-        return Watching(stream)
+        self._watches.append(Watching(stream))
+        return self._watches[-1]
 
     async def gone(self, resource: Resource, name: str) -> None:
         """Wait until the object is gone."""

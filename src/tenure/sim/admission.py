@@ -15,7 +15,7 @@ from typing import Protocol
 
 from tenure.errors import Cause
 from tenure.model.resource import Resource
-from tenure.schema.validate import schema_for
+from tenure.schema.validate import CustomResourceSchema, schema_for
 from tenure.sim.defaults import create_defaults
 from tenure.sim.kinds import Kind
 from tenure.sim.refusals import bad_request, invalid
@@ -26,11 +26,13 @@ from tenure.sim.validation import creation_causes, update_causes
 class Admission(Protocol):
     """The rules of the custom kinds. ``obj`` is never changed in place."""
 
-    def prune(self, resource: Resource, obj: Obj) -> tuple[Obj, Sequence[str]]:
-        """The object without unknown fields, and the paths of those."""
+    def prune(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
+        """The object without unknown fields; itself when it has none."""
         ...
 
-    def default(self, resource: Resource, obj: Obj) -> Obj: ...
+    def unknown_fields(self, resource: Resource, obj: Obj) -> Sequence[str]: ...
+
+    def default(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj: ...
 
     def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]: ...
 
@@ -46,21 +48,23 @@ class Strictness:
 class Schemas:
     """The rules of the four custom kinds, as their CRDs say them."""
 
-    def prune(self, resource: Resource, obj: Obj) -> tuple[Obj, Sequence[str]]:
-        schema = schema_for(resource.group, resource.kind)
-        if schema is None:
-            return obj, ()
-        return schema.prune(obj), schema.unknown_fields(obj)
+    def prune(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
+        return _schema(resource).prune(obj, old)
 
-    def default(self, resource: Resource, obj: Obj) -> Obj:
-        schema = schema_for(resource.group, resource.kind)
-        return obj if schema is None else schema.default(obj)
+    def unknown_fields(self, resource: Resource, obj: Obj) -> Sequence[str]:
+        return _schema(resource).unknown_fields(obj)
+
+    def default(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
+        return _schema(resource).default(obj, old)
 
     def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]:
-        schema = schema_for(resource.group, resource.kind)
-        if schema is None:
-            return ()
-        return [error.cause() for error in schema.validate(obj, old)]
+        return [error.cause() for error in _schema(resource).validate(obj, old)]
+
+
+def _schema(resource: Resource) -> CustomResourceSchema:
+    schema = schema_for(resource.group, resource.kind)
+    assert schema is not None, f"{resource} is a custom kind without a schema"
+    return schema
 
 
 class Gate:
@@ -95,13 +99,15 @@ class Gate:
     def _admit_custom(
         self, kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness | None
     ) -> Obj:
-        obj, unknown = self._custom.prune(kind.resource, obj)
-        if unknown and strictness is not None:
+        resource, given = kind.resource, obj
+        obj = self._custom.prune(resource, given, old)
+        if obj is not given and strictness is not None:
+            unknown = self._custom.unknown_fields(resource, given)
             sentences = [f'unknown field "{path}"' for path in unknown]
             if strictness.refuse:
                 raise bad_request(f"strict decoding error: {', '.join(sentences)}")
             strictness.warnings += sentences
-        obj = self._custom.default(kind.resource, obj)
-        if causes := self._custom.validate(kind.resource, obj, old):
-            raise invalid(kind.resource, obj["metadata"]["name"], causes)
+        obj = self._custom.default(resource, obj, old)
+        if causes := self._custom.validate(resource, obj, old):
+            raise invalid(resource, obj["metadata"]["name"], causes)
         return obj

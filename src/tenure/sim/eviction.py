@@ -20,7 +20,7 @@ from tenure.errors import ApiError, Cause, Conflict, TooManyRequests
 from tenure.model.resource import POD_DISRUPTION_BUDGETS, PODS
 from tenure.sim.deletion import DeleteOptions
 from tenure.sim.refusals import forbidden
-from tenure.sim.selection import object_selector
+from tenure.sim.selection import covers
 from tenure.sim.tree import Obj, dig
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def evict(store: Store, namespace: str, name: str, options: DeleteOptions) -> No
     if _undisturbed(pod):
         store.remove(PODS, namespace, name, options)
         return
-    budgets = [b for b in store.list(POD_DISRUPTION_BUDGETS, namespace) if _covers(b, pod)]
+    budgets = [
+        b
+        for b in store.list(POD_DISRUPTION_BUDGETS, namespace)
+        if covers(dig(b, "spec", "selector"), pod)
+    ]
     if len(budgets) > 1:
         raise SeveralBudgets(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource "
@@ -66,11 +70,6 @@ def _undisturbed(pod: Obj) -> bool:
     return (
         dig(pod, "status", "phase") in _UNDISTURBED_PHASES or "deletionTimestamp" in pod["metadata"]
     )
-
-
-def _covers(budget: Obj, pod: Obj) -> bool:
-    selector = dig(budget, "spec", "selector")
-    return selector is not None and object_selector(selector)(pod)
 
 
 def _unready_and_free(budget: Obj, pod: Obj) -> bool:

@@ -55,7 +55,7 @@ def _apply(target: Any, operation: dict[str, Any]) -> Any:
         case "add":
             return _edit(target, path, _value(operation), insert=True)
         case "replace":
-            _find(target, path)
+            # Not RFC 6902: the API server's library also replaces a field that is not there.
             return _edit(target, path, _value(operation), insert=False)
         case "remove":
             _find(target, path)
