@@ -1,0 +1,203 @@
+"""What one pool can buy: instance types by what they match, hold and cost.
+
+A pool's types are put into an index once per packing: for each label key, which types have
+which requirement on it, as bit masks. Narrowing a claim by one more pod is then a few ``and``
+operations instead of a walk over all types, and the result is kept: the same pods narrow
+the same claim again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from tenure.model.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
+from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.quantity import UNIT
+from tenure.model.requirements import Requirement, Requirements
+from tenure.packing.daemons import DaemonPod, loads_by_type
+from tenure.packing.problem import NODES, PoolTemplate
+from tenure.packing.requests import HostPort, ports_conflict
+
+#: (zone, capacity type).
+Place = tuple[str, str]
+
+
+class Offer(NamedTuple):
+    """The cheapest way to buy one type; offers sort by price, then by name."""
+
+    price: int
+    #: Index into the catalogue's types, which are in the order of their names.
+    type: int
+    zone: str
+    capacity_type: str
+
+
+class Narrowing:
+    """What is left of a pool once these requirements must be met."""
+
+    __slots__ = ("_next", "places", "requirements", "types")
+
+    def __init__(self, requirements: Requirements, types: int, places: frozenset[Place]) -> None:
+        self.requirements = requirements
+        #: Bit mask of the types that match.
+        self.types = types
+        #: Where at least one of all types can be had.
+        self.places = places
+        self._next: dict[Requirements, Narrowing | None] = {}
+
+    def allows(self, offer: Offer) -> bool:
+        return bool(self.types >> offer.type & 1) and (offer[2], offer[3]) in self.places
+
+
+class Catalogue:
+    """One pool, ready to be asked."""
+
+    def __init__(
+        self,
+        template: PoolTemplate,
+        *,
+        daemons: tuple[DaemonPod, ...],
+        resources: Sequence[str],
+        dry: frozenset[OfferingKey],
+    ) -> None:
+        self.template: Final = template
+        self.resources: Final = tuple(resources)
+        self.types: Final = tuple(sorted(template.instance_types, key=lambda t: t.name))
+        self._index = _index(self.types)
+        #: Keys that some type speaks about: its provider will label nodes with them.
+        self.known_keys: Final = WELL_KNOWN_LABELS.union(self._index)
+        accepting = {i: self._accepting(pod) for i, pod in enumerate(daemons)}
+        loads = loads_by_type(accepting, daemons, len(self.types))
+        #: What daemons take of each type.
+        self.overhead: Final = [load.requests for load in loads]
+        self.daemon_ports = [load.ports for load in loads]
+        #: What each type leaves to pods, by index into ``resources``.
+        self.room: Final = [
+            tuple(t.allocatable.get(name, 0) - over.get(name, 0) for name in resources)
+            for t, over in zip(self.types, self.overhead, strict=True)
+        ]
+        self._offers = _offers_by_place(self.types, dry)
+        self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
+        self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
+        self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
+        requirements = template.requirements
+        self.whole: Final = Narrowing(
+            requirements, self.matching(requirements), self._places(requirements)
+        )
+
+    def narrow(self, so_far: Narrowing, by: Requirements) -> Narrowing | None:
+        """``so_far`` with more requirements; None when no node can satisfy them together."""
+        try:
+            return so_far._next[by]
+        except KeyError:
+            narrowed = so_far._next[by] = self._narrow(so_far, by)
+            return narrowed
+
+    def _narrow(self, so_far: Narrowing, by: Requirements) -> Narrowing | None:
+        # Against the template as well: another pod's NotIn on the claim defines no label.
+        for node in (self.template.requirements, so_far.requirements):
+            if not node.is_compatible(by, self.known_keys):
+                return None
+        requirements = so_far.requirements.intersect(by)
+        return Narrowing(requirements, self.matching(requirements), self._places(requirements))
+
+    def _accepting(self, daemon: DaemonPod) -> int:
+        """Bit mask of the types on whose nodes the daemon's pod will run."""
+        types = 0
+        if daemon.tolerates(self.template.taints):
+            for wanted in daemon.alternatives:
+                if self.template.requirements.is_compatible(wanted, self.known_keys):
+                    types |= self.matching(self.template.requirements.intersect(wanted))
+        return types
+
+    def matching(self, requirements: Requirements) -> int:
+        """Bit mask of the types whose own requirements leave room for these."""
+        types = (1 << len(self.types)) - 1
+        defined = self.template.requirements
+        for key, requirement in requirements.items():
+            having = 0
+            for theirs, bits in self._index.get(key, ()):
+                having |= bits
+                if bits & types and not theirs.intersects(requirement):
+                    types &= ~bits
+            if (
+                key not in defined
+                and key not in WELL_KNOWN_LABELS
+                and not requirement.allows_absent
+            ):
+                types &= having
+        return types
+
+    def clear_of(self, ports: tuple[HostPort, ...]) -> int:
+        """Bit mask of the types whose daemons leave these host ports alone."""
+        types = self._clear_of.get(ports)
+        if types is None:
+            taken = enumerate(self.daemon_ports)
+            types = sum(1 << i for i, theirs in taken if ports_conflict(ports, theirs) is None)
+            self._clear_of[ports] = types
+        return types
+
+    def offers_at(self, place: Place) -> tuple[Offer, ...]:
+        """Every type that can be had there now."""
+        return tuple(self._offers.get(place, ()))
+
+    def ranking(self, places: frozenset[Place]) -> tuple[Offer, ...]:
+        """The cheapest offer of each type that can be had at these places, cheapest first."""
+        ranking = self._rankings.get(places)
+        if ranking is None:
+            cheapest: dict[int, Offer] = {}
+            for place in places:
+                for offer in self._offers.get(place, ()):
+                    known = cheapest.get(offer.type)
+                    if known is None or offer < known:
+                        cheapest[offer.type] = offer
+            ranking = self._rankings[places] = tuple(sorted(cheapest.values()))
+        return ranking
+
+    def front(self, places: frozenset[Place], types: int) -> tuple[Offer, ...]:
+        """The ranking without the types that another one beats: no dearer and no smaller."""
+        front = self._fronts.get((places, types))
+        if front is None:
+            best: list[Offer] = []
+            for offer in self.ranking(places):
+                if types >> offer.type & 1 and not self._beaten(offer, best):
+                    best.append(offer)
+            front = self._fronts[places, types] = tuple(best)
+        return front
+
+    def _beaten(self, offer: Offer, cheaper: list[Offer]) -> bool:
+        room = self.room[offer.type]
+        # The largest of the cheaper ones come last and are the likeliest to be as large.
+        largest_first = (self.room[other.type] for other in reversed(cheaper))
+        return any(all(map(int.__ge__, theirs, room)) for theirs in largest_first)
+
+    def _places(self, requirements: Requirements) -> frozenset[Place]:
+        zones, terms = requirements.allowed(ZONE), requirements.allowed(CAPACITY_TYPE)
+        return frozenset(p for p in self._offers if zones.has(p[0]) and terms.has(p[1]))
+
+    def capacity(self, type_: int, name: str) -> int:
+        """What one node of the type counts against a limit."""
+        return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)
+
+
+def _index(types: Sequence[InstanceType]) -> dict[str, list[tuple[Requirement, int]]]:
+    """For each key: each requirement that types have on it, and which types those are."""
+    masks: dict[str, dict[Requirement, int]] = {}
+    for i, instance_type in enumerate(types):
+        for key, requirement in instance_type.requirements.items():
+            bits = masks.setdefault(key, {})
+            bits[requirement] = bits.get(requirement, 0) | 1 << i
+    return {key: list(bits.items()) for key, bits in masks.items()}
+
+
+def _offers_by_place(
+    types: Sequence[InstanceType], dry: frozenset[OfferingKey]
+) -> dict[Place, list[Offer]]:
+    offers: dict[Place, list[Offer]] = {}
+    for i, instance_type in enumerate(types):
+        for offering in instance_type.offerings:
+            zone, term = offering.zone, offering.capacity_type
+            if offering.available and (instance_type.name, zone, term) not in dry:
+                offers.setdefault((zone, term), []).append(Offer(offering.price, i, zone, term))
+    return offers

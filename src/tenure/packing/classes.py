@@ -1,0 +1,139 @@
+"""Pods that nothing tells apart are placed together.
+
+A class is all pods with the same requests, requirement alternatives, tolerations, host
+ports and topology rules. Ten thousand pods of two hundred Deployments are two hundred
+classes, and "how many of these fit here" is one division per resource, so the cost of
+packing hardly depends on the number of pods.
+
+Classes are placed by cpu, then memory, largest first, then in the order of their oldest
+pod; the pods of a class by creation, then UID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.pod import Pod, Toleration
+from tenure.model.requirements import Requirements, pod_alternatives
+from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
+from tenure.packing.topology import Rules, Topology
+
+#: (index of the resource, amount), for the resources that are asked for at all.
+Wants = tuple[tuple[int, int], ...]
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """What a pod's spec asks of a node."""
+
+    requests: tuple[tuple[str, int], ...]
+    alternatives: tuple[Requirements, ...]
+    tolerations: tuple[Toleration, ...]
+    ports: tuple[HostPort, ...]
+
+    @property
+    def resources(self) -> Resources:
+        return dict(self.requests)
+
+
+class PodClass(msgspec.Struct, frozen=True):
+    """Pods that nothing tells apart, in the order in which they are served."""
+
+    demand: Demand
+    rules: Rules
+    wants: Wants
+    pods: tuple[Pod, ...]
+
+
+class Sorted(msgspec.Struct, frozen=True):
+    """The pods of a problem in classes, and those that cannot be read."""
+
+    classes: tuple[PodClass, ...]
+    #: Every resource that some pod asks for; ``Wants`` index into it.
+    resources: tuple[str, ...]
+    unreadable: Mapping[str, str]
+
+
+def sort_pods(pods: Iterable[Pod], topology: Topology) -> Sorted:
+    """Group pods into classes and put the classes in the order of service."""
+    demands = _Demands()
+    members: dict[tuple[Demand, Rules], list[Pod]] = {}
+    unreadable: dict[str, str] = {}
+    for pod in pods:
+        try:
+            key = demands.of(pod), topology.rules(pod)
+        except SpecError as error:
+            unreadable[pod.uid] = str(error)
+            continue
+        members.setdefault(key, []).append(pod)
+    names = tuple(sorted({name for demand, _ in members for name, _ in demand.requests}))
+    classes = [
+        PodClass(demand, rules, wants(demand.resources, names), tuple(sorted(same, key=_age)))
+        for (demand, rules), same in members.items()
+    ]
+    return Sorted(tuple(sorted(classes, key=_service_order)), names, unreadable)
+
+
+def wants(requests: Resources, names: Sequence[str]) -> Wants:
+    """The amounts asked for, by index into ``names``; zeroes do not matter."""
+    return tuple((i, requests[name]) for i, name in enumerate(names) if requests.get(name, 0) > 0)
+
+
+def how_many(free: Sequence[int], wanted: Wants, most: int) -> int:
+    """How many times ``wanted`` fits into ``free``, ``most`` at the most."""
+    for index, amount in wanted:
+        times = free[index] // amount
+        if times < most:
+            if times <= 0:
+                return 0
+            most = times
+    return most
+
+
+def _service_order(one: PodClass) -> tuple[int, int, datetime, str]:
+    requests = one.demand.resources
+    return (-requests.get("cpu", 0), -requests.get("memory", 0), *_age(one.pods[0]))
+
+
+def _age(pod: Pod) -> tuple[datetime, str]:
+    return pod.created_at, pod.uid
+
+
+class _Demands:
+    """Reads each distinct spec once: replicas of a workload have the same bytes."""
+
+    def __init__(self) -> None:
+        self._by_spec: dict[bytes, Demand] = {}
+        self._known: dict[Demand, Demand] = {}
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def of(self, pod: Pod) -> Demand:
+        written = self._encoder.encode(pod.spec)
+        demand = self._by_spec.get(written)
+        if demand is None:
+            demand = _read(pod)
+            # One object per distinct demand: later look-ups then compare by identity.
+            demand = self._by_spec[written] = self._known.setdefault(demand, demand)
+        return demand
+
+
+def _read(pod: Pod) -> Demand:
+    requests = pod_requests(pod)
+    return Demand(
+        requests=tuple(sorted((name, nano) for name, nano in requests.items() if nano > 0)),
+        alternatives=tuple(pod_alternatives(pod)),
+        tolerations=_tolerations(pod.spec.tolerations),
+        ports=host_ports(pod.spec),
+    )
+
+
+def _tolerations(written: Iterable[Toleration]) -> tuple[Toleration, ...]:
+    """For how long a taint is tolerated does not matter to where the pod may go."""
+    distinct = {(t.key, t.operator or "Equal", t.value, t.effect) for t in written}
+    return tuple(
+        Toleration(key=key, operator=operator, value=value, effect=effect)
+        for key, operator, value, effect in sorted(distinct)
+    )

@@ -1,0 +1,169 @@
+"""Pods onto the nodes there are: the first that takes them, in a fixed order.
+
+Initialized nodes come first, then the others, each by name. A node takes as many pods of a
+class as all of these allow, asked in this order: what is free once room is kept for daemons
+that have not come yet; taints; labels; host ports; topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from tenure.model.names import ZONE
+from tenure.model.node import Taint
+from tenure.model.requirements import NODE_NAME, Requirements
+from tenure.model.taints import untolerated
+from tenure.packing.classes import Demand, PodClass, Sorted, how_many
+from tenure.packing.daemons import DaemonPod, load_on_node
+from tenure.packing.problem import ExistingNode
+from tenure.packing.queue import Waiting
+from tenure.packing.requests import HostPort, Resources, ports_conflict
+from tenure.packing.topology import Tally, Topology
+
+#: Nodes of one shape accept the same pods: taints, and the values of all labels that count.
+Shape = tuple[tuple[Taint, ...], Requirements]
+
+
+class ZonePart(msgspec.Struct, frozen=True):
+    """The nodes of one zone that have the same labels, and what runs on them."""
+
+    zone: str
+    labels: Requirements
+    tally: Tally
+
+
+class Room:
+    """What is left of one node."""
+
+    __slots__ = ("free", "name", "ports", "shape", "tally")
+
+    def __init__(self, node: ExistingNode, shape: int, free: list[int], tally: Tally) -> None:
+        self.name = node.name
+        self.shape = shape
+        self.free = free
+        self.ports: tuple[HostPort, ...] = node.host_ports
+        self.tally = tally
+
+    def how_many(self, one: PodClass, most: int) -> int:
+        """How many more pods ports and topology allow; resources are asked before."""
+        if one.demand.ports:
+            if ports_conflict(one.demand.ports, self.ports) is not None:
+                return 0
+            most = 1
+        return self.tally.room(one.rules, most)
+
+    def take(self, one: PodClass, count: int) -> None:
+        for index, amount in one.wants:
+            self.free[index] -= amount * count
+        self.ports += one.demand.ports
+        self.tally.add(one.rules, count)
+
+
+class Nodes:
+    """All nodes of a problem while pods are put onto them."""
+
+    def __init__(
+        self,
+        nodes: Iterable[ExistingNode],
+        *,
+        pods: Sorted,
+        daemons: Sequence[DaemonPod],
+        topology: Topology,
+    ) -> None:
+        self._least = least_wanted(pods)
+        shapes = _Shapes(pods, daemons)
+        rooms: list[Room] = []
+        zones: dict[tuple[str, int], Tally] = {}
+        for node in sorted(nodes, key=lambda node: (not node.initialized, node.name)):
+            shape = shapes.of(node)
+            free = _free(node, shapes.daemon_requests(shape), pods.resources)
+            tally = topology.tally(node.pods)
+            if (zone := node.labels.get(ZONE)) is not None:
+                zones.setdefault((zone, shape), Tally()).merge(tally)
+            if self._any_room(free):
+                rooms.append(Room(node, shape, free, tally))
+        self._rooms = rooms
+        self._shapes = shapes.all
+        self.zones: Final = [
+            ZonePart(zone, self._shapes[shape][1], tally) for (zone, shape), tally in zones.items()
+        ]
+
+    def place(self, waiting: Waiting) -> dict[str, str]:
+        """Put as many pods of the class onto nodes as will go; by UID, the node's name."""
+        one = waiting.one
+        placed: dict[str, str] = {}
+        accepts: dict[int, bool] = {}
+        for room in self._rooms:
+            if not waiting.left:
+                break
+            count = how_many(room.free, one.wants, waiting.left)
+            if not count:
+                continue
+            if room.shape not in accepts:
+                accepts[room.shape] = _accepts(self._shapes[room.shape], one.demand)
+            if accepts[room.shape] and (count := room.how_many(one, count)):
+                room.take(one, count)
+                placed |= dict.fromkeys(waiting.take(count), room.name)
+        if placed:
+            self._rooms = [room for room in self._rooms if self._any_room(room.free)]
+        return placed
+
+    def _any_room(self, free: Sequence[int]) -> bool:
+        """False when not even the smallest request fits, so nobody needs to look again."""
+        return all(map(int.__ge__, free, self._least))
+
+
+def least_wanted(pods: Sorted) -> tuple[int, ...]:
+    """By resource, the smallest amount that any class asks for; zero where one asks for none."""
+    asked = [dict(one.wants) for one in pods.classes]
+    return tuple(
+        min((wants.get(i, 0) for wants in asked), default=0) for i in range(len(pods.resources))
+    )
+
+
+def _accepts(shape: Shape, demand: Demand) -> bool:
+    taints, labels = shape
+    return untolerated(taints, demand.tolerations) is None and any(
+        labels.is_compatible(wanted) for wanted in demand.alternatives
+    )
+
+
+class _Shapes:
+    """Sorts nodes by what pods can see of them; most nodes of a pool look alike."""
+
+    def __init__(self, pods: Sorted, daemons: Sequence[DaemonPod]) -> None:
+        wanted = [a for one in pods.classes for a in one.demand.alternatives]
+        wanted += [a for daemon in daemons for a in daemon.alternatives]
+        self._keys = sorted({key for requirements in wanted for key in requirements})
+        self._daemons = daemons
+        self._known: dict[tuple[tuple[Taint, ...], tuple[str | None, ...]], int] = {}
+        self.all: list[Shape] = []
+        self._loads: list[Resources] = []
+
+    def of(self, node: ExistingNode) -> int:
+        """The index of the node's shape."""
+        labels = {**node.labels, NODE_NAME: node.name}
+        seen = node.taints, tuple(map(labels.get, self._keys))
+        shape = self._known.get(seen)
+        if shape is None:
+            shape = self._known[seen] = len(self.all)
+            visible = {key: labels[key] for key in self._keys if key in labels}
+            self.all.append((node.taints, Requirements.from_labels(visible)))
+            self._loads.append(load_on_node(self._daemons, *self.all[shape]).requests)
+        return shape
+
+    def daemon_requests(self, shape: int) -> Resources:
+        """What all daemons take of a node of this shape."""
+        return self._loads[shape]
+
+
+def _free(node: ExistingNode, expected: Resources, resources: Sequence[str]) -> list[int]:
+    """What is available once the daemons that belong here and are not here yet have come."""
+    present = node.daemon_requests
+    return [
+        max(0, node.available.get(name, 0) - max(0, expected.get(name, 0) - present.get(name, 0)))
+        for name in resources
+    ]

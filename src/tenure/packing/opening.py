@@ -1,0 +1,289 @@
+"""New claims for the pods that found no node.
+
+The largest waiting class leads. Its requirement alternatives are tried in the order written,
+each in the pools by weight, then by name downwards; the first pool that can take it opens
+the claim. Which machine the claim is for is decided by what it would hold:
+
+1. from the pool's offers for the class, those that another offer beats (no dearer and no
+   smaller) are dropped, and a short list is kept: the cheapest per pod, both as if there
+   were no end of such pods and for the pods that are really left;
+2. each is filled on paper: with the leading class, then with every other waiting class that
+   still fits and does not make that offer impossible;
+3. the worth of a filling is what its pods would cost at the best price per pod that each
+   class could get by itself. The offer with the lowest price per worth wins, a fee for each
+   node added to its price; at a draw the one that holds more.
+
+The claim then takes exactly that filling, and so do as many further claims as there are pods
+and limits for. It lists every type that holds it, so the cloud can do no worse.
+
+The peer instead puts pod after pod onto a claim for as long as any type can hold it, and
+buys the largest machines, on demand as soon as one pod on it insists. The benchmark
+``benchmarks/bench_packing.py`` compares what both cost.
+
+Where limits forbid one more claim, the claims already planned are made larger, as the peer
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from tenure.model.requirements import Requirements
+from tenure.model.taints import untolerated
+from tenure.packing.catalogue import Catalogue, Narrowing, Offer
+from tenure.packing.claims import Draft, listing_of, offers_holding
+from tenure.packing.classes import PodClass, how_many
+from tenure.packing.limits import Budget
+from tenure.packing.queue import Waiting
+from tenure.packing.requests import ports_conflict
+from tenure.packing.topology import Tally
+
+#: Offers kept of each of the two short lists: more find nothing better (see the benchmark).
+SHORT_LIST: Final = 8
+#: Worth is counted in thousandths of a micro-dollar, so that cheap pods do not round to nothing.
+_FINE: Final = 1000
+_NO_END: Final = 1 << 40
+#: Micro-dollars per hour that a node costs beyond its price: its share of the control plane,
+#: addresses, image pulls, the trouble of draining it one day. Without it the cheapest plan is
+#: a crowd of tiny machines; this much halves their number for about 3 % of the price.
+NODE_FEE: Final = 20_000
+
+
+class Filling(msgspec.Struct):
+    """An offer and the pods it would hold."""
+
+    offer: Offer
+    narrowing: Narrowing
+    parts: list[tuple[Waiting, int]]
+    worth: int
+
+
+class Shop:
+    """The pools, while claims are opened."""
+
+    def __init__(self, catalogues: Sequence[Catalogue], queue: Sequence[Waiting]) -> None:
+        self._catalogues = catalogues
+        self._queue = queue
+        self.budgets: Final = {c.template.pool: Budget(c) for c in catalogues}
+        self.drafts: Final[list[Draft]] = []
+        self._unit_costs: dict[int, int] = {}
+
+    def serve(self, waiting: Waiting) -> None:
+        """Open claims until the class is served or no pool will have it."""
+        while waiting.left and self._open_any(waiting):
+            pass
+        if waiting.left:
+            self._grow_for(waiting)
+
+    def _open_any(self, lead: Waiting) -> bool:
+        return any(
+            self._open(catalogue, lead, wanted)
+            for wanted in lead.one.demand.alternatives
+            for catalogue in self._catalogues
+        )
+
+    def _open(self, catalogue: Catalogue, lead: Waiting, wanted: Requirements) -> bool:
+        budget = self.budgets[catalogue.template.pool]
+        narrowing = entrance(catalogue, lead.one, wanted)
+        if narrowing is None:
+            return False
+        types = narrowing.types & catalogue.clear_of(lead.one.demand.ports) & budget.affordable()
+        offers = short_list(catalogue, lead, catalogue.front(narrowing.places, types))
+        fillings = [self._fill(catalogue, lead, narrowing, offer) for offer in offers]
+        # The leanest filling comes last: where minValues ask for variety, the smallest
+        # request leaves the most.
+        for filling in [*best_first(fillings), *_leanest(fillings, lead)]:
+            if self._commit(catalogue, budget, filling):
+                return True
+        return False
+
+    def _fill(
+        self, catalogue: Catalogue, lead: Waiting, narrowing: Narrowing, offer: Offer
+    ) -> Filling:
+        free = list(catalogue.room[offer.type])
+        filling = Filling(offer, narrowing, [], 0)
+        draft = Draft(catalogue, narrowing, [0] * len(free))
+        for waiting in (lead, *self._queue):
+            one = waiting.one
+            count = how_many(free, one.wants, waiting.left)
+            if not count or (waiting is lead and filling.parts):
+                continue
+            if waiting is not lead:
+                joined = self._join(draft, one, offer)
+                if joined is None:
+                    continue
+                draft.narrowing = joined
+            count = allowed_beside(draft, one, count)
+            if count:
+                draft.put(one, count)
+                for index, amount in one.wants:
+                    free[index] -= amount * count
+                filling.parts.append((waiting, count))
+                filling.worth += count * self._unit_cost(one)
+        filling.narrowing = draft.narrowing
+        return filling
+
+    def _join(self, draft: Draft, one: PodClass, offer: Offer) -> Narrowing | None:
+        """The draft's requirements with the class's, if that offer stays possible."""
+        catalogue = draft.catalogue
+        if not catalogue.clear_of(one.demand.ports) >> offer.type & 1:
+            return None
+        for wanted in one.demand.alternatives:
+            if entrance(catalogue, one, wanted) is not None:
+                joined = catalogue.narrow(draft.narrowing, wanted)
+                if joined is not None and joined.allows(offer):
+                    return joined
+        return None
+
+    def _commit(self, catalogue: Catalogue, budget: Budget, filling: Filling) -> bool:
+        """Open as many claims with this filling as there are pods and limits for."""
+        model = Draft(catalogue, filling.narrowing, [0] * len(catalogue.resources))
+        for waiting, count in filling.parts:
+            model.put(waiting.one, count)
+        model.listing = listing_of(model, budget)
+        if not model.listing:
+            return False
+        model.charge = budget.charge(offer.type for offer in model.listing)
+        most = min(waiting.left // count for waiting, count in filling.parts)
+        times = budget.times(model.charge, most)
+        assert times > 0, "affordable types are within the limits"
+        budget.take(model.charge, times)
+        for _ in range(times):
+            uids = [uid for waiting, count in filling.parts for uid in waiting.take(count)]
+            self.drafts.append(
+                msgspec.structs.replace(
+                    model, uids=uids, used=list(model.used), tally=model.tally.copy()
+                )
+            )
+        return True
+
+    def _unit_cost(self, one: PodClass) -> int:
+        """The best price per pod in the first pool that takes the class, in thousandths."""
+        cost = self._unit_costs.get(id(one))
+        if cost is None:
+            cost = self._unit_costs[id(one)] = max(1, self._best_unit_cost(one))
+        return cost
+
+    def _best_unit_cost(self, one: PodClass) -> int:
+        for wanted in one.demand.alternatives:
+            for catalogue in self._catalogues:
+                narrowing = entrance(catalogue, one, wanted)
+                if narrowing is None:
+                    continue
+                costs = [
+                    offer.price * _FINE // count
+                    for offer in catalogue.front(narrowing.places, narrowing.types)
+                    if (count := how_many(catalogue.room[offer.type], one.wants, _NO_END))
+                ]
+                if costs:
+                    return min(costs)
+        return 1
+
+    def _grow_for(self, waiting: Waiting) -> None:
+        """Make claims of limited pools larger, first come first served."""
+        for draft in self.drafts:
+            if not waiting.left:
+                return
+            budget = self.budgets[draft.catalogue.template.pool]
+            if budget.limited:
+                self._grow(draft, budget, waiting)
+
+    def _grow(self, draft: Draft, budget: Budget, waiting: Waiting) -> None:
+        one = waiting.one
+        for wanted in one.demand.alternatives:
+            joined = entrance(draft.catalogue, one, wanted) and draft.catalogue.narrow(
+                draft.narrowing, wanted
+            )
+            if joined is None:
+                continue
+            budget.give_back(draft.charge)
+            larger = self._larger(draft, joined, budget, waiting)
+            if larger is not None:
+                draft.narrowing, draft.used, draft.ports = (
+                    larger.narrowing,
+                    larger.used,
+                    larger.ports,
+                )
+                draft.tally, draft.listing = larger.tally, larger.listing
+                draft.uids += larger.uids
+                draft.charge = budget.charge(offer.type for offer in draft.listing)
+            budget.take(draft.charge)
+            if larger is not None:
+                return
+
+    def _larger(
+        self, draft: Draft, joined: Narrowing, budget: Budget, waiting: Waiting
+    ) -> Draft | None:
+        """The draft with as many pods of the class as any affordable type still holds."""
+        one, types = waiting.one, budget.affordable()
+        trial = msgspec.structs.replace(
+            draft, narrowing=joined, used=list(draft.used), tally=draft.tally.copy(), uids=[]
+        )
+        room = draft.catalogue.room
+        most = allowed_beside(trial, one, waiting.left)
+        count = max(
+            (
+                how_many(
+                    [a - b for a, b in zip(room[o.type], trial.used, strict=True)], one.wants, most
+                )
+                for o in offers_holding(trial, types)
+            ),
+            default=0,
+        )
+        if not most or not count:
+            return None
+        trial.put(one, count)
+        trial.listing = listing_of(trial, budget)
+        if not trial.listing:
+            return None
+        trial.uids = list(waiting.take(count))
+        return trial
+
+
+def entrance(catalogue: Catalogue, one: PodClass, wanted: Requirements) -> Narrowing | None:
+    """The pool as pods of this class see it; None when they cannot come at all."""
+    if untolerated(catalogue.template.taints, one.demand.tolerations) is not None:
+        return None
+    return catalogue.narrow(catalogue.whole, wanted)
+
+
+def allowed_beside(draft: Draft, one: PodClass, most: int) -> int:
+    """How many pods host ports and topology allow beside those on the draft."""
+    if one.demand.ports:
+        if ports_conflict(one.demand.ports, draft.ports) is not None:
+            return 0
+        most = min(most, 1)
+    return draft.tally.room(one.rules, most)
+
+
+def short_list(catalogue: Catalogue, lead: Waiting, offers: Iterable[Offer]) -> list[Offer]:
+    """The offers worth filling on paper: cheapest per pod, with and without an end of pods."""
+    endless, ending = [], []
+    alone = Tally().room(lead.one.rules, 1 if lead.one.demand.ports else _NO_END)
+    for offer in offers:
+        count = how_many(catalogue.room[offer.type], lead.one.wants, _NO_END)
+        if count:
+            endless.append((offer.price * _FINE // count, offer))
+            ending.append((offer.price * _FINE // min(count, lead.left, alone), offer))
+    kept = {offer for costs in (endless, ending) for _, offer in sorted(costs)[:SHORT_LIST]}
+    return sorted(kept)
+
+
+def best_first(fillings: Iterable[Filling]) -> list[Filling]:
+    """By price per worth; at a draw the one that holds more, then the order of offers."""
+    return sorted(fillings, key=_price_per_worth)
+
+
+def _price_per_worth(filling: Filling) -> tuple[int, int, Offer]:
+    price = filling.offer.price + NODE_FEE
+    return price * _FINE * _FINE // filling.worth, -filling.worth, filling.offer
+
+
+def _leanest(fillings: Sequence[Filling], lead: Waiting) -> list[Filling]:
+    if not fillings:
+        return []
+    first = fillings[0]
+    return [Filling(first.offer, first.narrowing, [(lead, 1)], 0)]

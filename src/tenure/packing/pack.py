@@ -1,0 +1,123 @@
+"""Where pods fit: on the nodes there are, else on claims to be made, else nowhere, and why.
+
+``pack`` answers for all pods at once, in this order:
+
+1. pods are grouped into classes of equals (``classes``); a class with a constraint that is
+   not modelled yet stays out (``topology``), one that is spread over zones is split (``zones``);
+2. every class, the largest first, is put onto existing nodes: the first that takes it, those
+   that are initialized before the others, then by name (``nodes``);
+3. for what is left, claims are planned in the pools by weight: the cheapest machines for
+   what they hold (``opening``);
+4. who is left then is told why, pool by pool (``why``).
+
+Same problem, same answer, whatever the order of its parts. Preferences (``preferred…``,
+``ScheduleAnyway``, ``PreferNoSchedule``) are ignored. Pods are not bound here, and the cloud
+chooses among the types of a claim; this module only promises that each of them will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from tenure.packing.catalogue import Catalogue
+from tenure.packing.claims import finished
+from tenure.packing.classes import PodClass, Sorted, sort_pods
+from tenure.packing.daemons import DaemonPod, read_daemons
+from tenure.packing.nodes import Nodes
+from tenure.packing.opening import Shop
+from tenure.packing.problem import Problem
+from tenure.packing.result import Packing, Unplaced, Why
+from tenure.packing.topology import Topology
+from tenure.packing.why import explain
+from tenure.packing.zones import Caps, Dealt, LeftOver, deal
+
+#: How often packing starts over because a zone took fewer pods than it was dealt, before
+#: such a class is given up: each start is a whole packing.
+_STARTS_MAX: Final = 8
+
+
+def pack(problem: Problem) -> Packing:
+    """Find a place for every pod, or say why there is none."""
+    topology = Topology(problem.pods, [pod for node in problem.nodes for pod in node.pods])
+    pods = sort_pods(problem.pods, topology)
+    daemons = read_daemons(problem.daemons)
+    by_weight = sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
+    catalogues = [
+        Catalogue(t, daemons=daemons, resources=pods.resources, dry=problem.dry) for t in by_weight
+    ]
+    packer = _Packer(problem, topology, pods, daemons, catalogues)
+    caps: dict[tuple[int, str], int] = {}
+    for start in range(_STARTS_MAX + 1):
+        packing, short = packer.attempt(caps)
+        if not short:
+            break
+        # The last time, whoever is still short is dealt nothing at all, so this ends.
+        caps |= short if start < _STARTS_MAX - 1 else dict.fromkeys(short, 0)
+    return packing
+
+
+class _Packer(msgspec.Struct, frozen=True):
+    """One problem, read."""
+
+    problem: Problem
+    topology: Topology
+    pods: Sorted
+    daemons: tuple[DaemonPod, ...]
+    catalogues: list[Catalogue]
+
+    def attempt(self, caps: Caps) -> tuple[Packing, Mapping[tuple[int, str], int]]:
+        """A packing, and the parts of spread classes that came short with what they got."""
+        nodes = Nodes(
+            self.problem.nodes, pods=self.pods, daemons=self.daemons, topology=self.topology
+        )
+        modelled = [one for one in self.pods.classes if not one.rules.not_modelled]
+        dealt = deal(modelled, nodes=nodes.zones, catalogues=self.catalogues, caps=caps)
+        placed: dict[str, str] = {}
+        for waiting in dealt.queue:
+            placed |= nodes.place(waiting)
+        shop = Shop(self.catalogues, dealt.queue)
+        for waiting in dealt.queue:
+            shop.serve(waiting)
+        short = {
+            dealt.parts[position]: len(waiting.one.pods) - waiting.left
+            for position, waiting in enumerate(dealt.queue)
+            if position in dealt.parts and waiting.left
+        }
+        unplaced = self._unplaced(dealt, shop)
+        claims = finished(shop.drafts)
+        return Packing(placed=placed, claims=claims, unplaced=unplaced), short
+
+    def _unplaced(self, dealt: Dealt, shop: Shop) -> dict[str, Unplaced]:
+        unplaced = {
+            uid: Unplaced(why=Why.UNREADABLE, message=error)
+            for uid, error in self.pods.unreadable.items()
+        }
+        for one in self.pods.classes:
+            if one.rules.not_modelled:
+                unplaced |= dict.fromkeys((pod.uid for pod in one.pods), _not_modelled(one))
+        pools = [(c, shop.budgets[c.template.pool]) for c in self.catalogues]
+        for waiting in dealt.queue:
+            if waiting.left:
+                why = explain(waiting.one, pools, node_count=len(self.problem.nodes))
+                unplaced |= dict.fromkeys(waiting.rest(), why)
+        for rest in dealt.left_over:
+            why = explain(rest.one, pools, node_count=len(self.problem.nodes))
+            if why.why is Why.TOPOLOGY_UNSATISFIABLE:
+                why = _no_zone(rest)
+            unplaced |= dict.fromkeys((pod.uid for pod in rest.pods), why)
+        return unplaced
+
+
+def _not_modelled(one: PodClass) -> Unplaced:
+    message = f"{one.rules.not_modelled} is not supported yet, so the pod is not placed"
+    return Unplaced(why=Why.CONSTRAINT_NOT_MODELLED, message=message)
+
+
+def _no_zone(rest: LeftOver) -> Unplaced:
+    counts = ", ".join(f"{zone} has {count}" for zone, count in sorted(rest.counts.items()))
+    skew = rest.one.rules.zones[0].skew
+    message = f"spread over zones with maxSkew {skew} leaves no zone for it: {counts}"
+    return Unplaced(why=Why.TOPOLOGY_UNSATISFIABLE, message=message)

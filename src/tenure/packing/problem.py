@@ -1,0 +1,103 @@
+"""What packing is asked: pods, the nodes there are, the pools that can make more.
+
+Everything here is a frozen value that the caller fills in; packing reads nothing else.
+Amounts are nano-units (``tenure.model.quantity``), money is micro-dollars per hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from tenure.model.node import Taint
+from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.pod import Pod, PodSpec
+from tenure.model.quantity import subtract, total
+from tenure.model.requirements import Requirements
+from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
+
+#: The pseudo-resource by which a pool's limits bound its number of nodes.
+NODES: Final = "nodes"
+
+
+class PoolTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool as a source of new nodes."""
+
+    pool: str
+    #: Pools of higher weight are tried first; of equal weight, the later name.
+    weight: int = 0
+    #: The template's requirements and labels, and the label ``karpenter.sh/nodepool``.
+    requirements: Requirements = Requirements()
+    taints: tuple[Taint, ...] = ()
+    #: Gone before pods come, so they do not matter here; carried for who makes the claim.
+    startup_taints: tuple[Taint, ...] = ()
+    instance_types: tuple[InstanceType, ...] = ()
+    #: Limits less usage, ``nodes`` included; a resource that is not named has no limit.
+    remaining: Resources | None = None
+
+
+class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that takes pods, or will: a claim in flight that has no Node yet stands here too.
+
+    ``ExistingNode.holding`` computes what follows from the pods that are bound to it.
+    """
+
+    name: str
+    labels: Mapping[str, str] = {}
+    #: Of a node that is not initialized, without startup and known ephemeral taints.
+    taints: tuple[Taint, ...] = ()
+    #: Allocatable less the requests of every pod bound there, daemons included.
+    available: Resources = {}
+    initialized: bool = True
+    #: Taken by pods that are bound there.
+    host_ports: tuple[HostPort, ...] = ()
+    #: Requests of the daemon pods that are bound there: no room is kept for these again.
+    daemon_requests: Resources = {}
+    #: Active pods bound there; spread and anti-affinity count them. Leave out pods that
+    #: are themselves among ``Problem.pods``.
+    pods: tuple[Pod, ...] = ()
+
+    @classmethod
+    def holding(
+        cls,
+        pods: Iterable[Pod],
+        *,
+        name: str,
+        allocatable: Resources,
+        labels: Mapping[str, str] | None = None,
+        taints: tuple[Taint, ...] = (),
+        initialized: bool = True,
+    ) -> ExistingNode:
+        """The node with what these pods, daemons included, leave of it."""
+        pods = tuple(pods)
+        return cls(
+            name=name,
+            labels=labels or {},
+            taints=taints,
+            available=subtract(allocatable, total(map(pod_requests, pods))),
+            initialized=initialized,
+            host_ports=tuple(port for pod in pods for port in host_ports(pod.spec)),
+            daemon_requests=total(pod_requests(pod) for pod in pods if pod.daemon),
+            pods=pods,
+        )
+
+
+class Daemon(msgspec.Struct, frozen=True, kw_only=True):
+    """What a DaemonSet puts on every node that its pods accept."""
+
+    name: str
+    #: Of its newest living pod where there is one, else of its template.
+    spec: PodSpec
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One question. The order of any of these does not matter."""
+
+    pods: tuple[Pod, ...] = ()
+    nodes: tuple[ExistingNode, ...] = ()
+    templates: tuple[PoolTemplate, ...] = ()
+    daemons: tuple[Daemon, ...] = ()
+    #: Offerings that were sold out lately: not counted on.
+    dry: frozenset[OfferingKey] = frozenset()

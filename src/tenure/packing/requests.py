@@ -1,0 +1,117 @@
+"""What a pod asks of a node: resources in nano-units, and host ports.
+
+The resources are what the Kubernetes scheduler reserves, in this order:
+
+1. the containers together, and the sidecars (init containers that restart Always) with them;
+2. where an init container needs more than that while it runs beside the sidecars started
+   before it, that much;
+3. pod-level requests instead of the sum, for each resource that they name;
+4. the overhead of the pod's runtime class on top;
+5. one place among the node's ``pods``.
+
+A limit without a request counts as the request: the API server writes that into pods, but
+not into the pod template of a DaemonSet, which we read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from tenure.model.pod import Container, Pod, PodSpec, ResourceRequirements
+from tenure.model.quantity import UNIT, add, maximum, parse_resources
+
+Resources = Mapping[str, int]
+
+#: The resource that every pod takes one unit of.
+PODS: Final = "pods"
+
+_ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, never bound
+
+
+class HostPort(msgspec.Struct, frozen=True, order=True):
+    """A port of the node that a pod wants for itself."""
+
+    port: int
+    protocol: str = "TCP"
+    address: str = ""
+
+    def conflicts(self, other: HostPort) -> bool:
+        if (self.port, self.protocol) != (other.port, other.protocol):
+            return False
+        return (
+            self.address == other.address
+            or self.address in _ANY_ADDRESS
+            or other.address in _ANY_ADDRESS
+        )
+
+
+def pod_requests(pod: Pod) -> dict[str, int]:
+    """What the scheduler reserves for the pod, one place among ``pods`` included."""
+    return spec_requests(pod.spec)
+
+
+def spec_requests(spec: PodSpec) -> dict[str, int]:
+    """The same for a pod template."""
+    running: dict[str, int] = {}
+    for container in spec.containers:
+        running = add(running, _requests(container.resources))
+    starting: dict[str, int] = {}
+    sidecars: dict[str, int] = {}
+    for container in spec.init_containers:
+        own = _requests(container.resources)
+        if container.restart_policy == "Always":
+            running, sidecars = add(running, own), add(sidecars, own)
+            starting = maximum(starting, sidecars)
+        else:
+            starting = maximum(starting, add(own, sidecars))
+    needed = maximum(running, starting)
+    if spec.resources is not None:
+        needed |= _pod_level(spec.resources, needed)
+    if spec.overhead:
+        needed = add(needed, parse_resources(spec.overhead))
+    needed[PODS] = needed.get(PODS, 0) + UNIT
+    return needed
+
+
+def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """The ports of the node that the pod's containers want, in order and once each."""
+    wanted = {
+        HostPort(
+            port=port.host_port or port.container_port,
+            protocol=port.protocol or "TCP",
+            address=port.host_ip,
+        )
+        for container in (*spec.containers, *_sidecars(spec))
+        for port in container.ports
+        # On the host's network the API server sets hostPort to containerPort; templates lack it.
+        if port.host_port or (spec.host_network and port.container_port)
+    }
+    return tuple(sorted(wanted))
+
+
+def ports_conflict(left: tuple[HostPort, ...], right: tuple[HostPort, ...]) -> HostPort | None:
+    """The first port of ``left`` that cannot be had beside ``right``."""
+    for port in left:
+        if any(port.conflicts(other) for other in right):
+            return port
+    return None
+
+
+def _sidecars(spec: PodSpec) -> list[Container]:
+    return [c for c in spec.init_containers if c.restart_policy == "Always"]
+
+
+def _requests(resources: ResourceRequirements) -> dict[str, int]:
+    if not resources.limits:
+        return parse_resources(resources.requests)
+    return parse_resources({**resources.limits, **resources.requests})
+
+
+def _pod_level(resources: ResourceRequirements, summed: Resources) -> dict[str, int]:
+    """A pod-level limit stands in for a request only where no container asks for anything."""
+    limits = parse_resources(resources.limits)
+    unasked = {name: nano for name, nano in limits.items() if name not in summed}
+    return unasked | parse_resources(resources.requests)

@@ -1,0 +1,83 @@
+"""What packing answers: where each pod goes, which claims that takes, and who stays out, why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from tenure.model.requirements import Requirements
+from tenure.packing.requests import Resources
+
+
+class Why(StrEnum):
+    """Why a pool cannot take a pod, in the order in which this is found out.
+
+    Stable codes; where pools differ, a pod is given the code of the pool that came furthest.
+    """
+
+    CONSTRAINT_NOT_MODELLED = "ConstraintNotModelled"
+    UNREADABLE = "PodSpecUnreadable"
+    NO_POOL = "NoPool"
+    TAINT_NOT_TOLERATED = "TaintNotTolerated"
+    REQUIREMENTS_INCOMPATIBLE = "RequirementsIncompatible"
+    NO_TYPE_MATCHES = "NoInstanceTypeMatches"
+    HOST_PORT_TAKEN = "HostPortTaken"
+    TOO_LARGE = "TooLarge"
+    NO_OFFERING = "NoOfferingAvailable"
+    LIMIT_REACHED = "LimitReached"
+    MIN_VALUES_UNMET = "MinValuesUnmet"
+    TOPOLOGY_UNSATISFIABLE = "TopologyUnsatisfiable"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """One pool's no."""
+
+    pool: str
+    why: Why
+    message: str
+
+
+class Unplaced(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that found no place, and what would have to change."""
+
+    why: Why
+    #: One sentence with the numbers, pool by pool.
+    message: str
+    refusals: tuple[Refusal, ...] = ()
+
+
+class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A node to ask the cloud for."""
+
+    pool: str
+    #: The pool's requirements narrowed by every pod on the claim, with the instance types
+    #: and capacity types that are left.
+    requirements: Requirements
+    #: Names; the one with the cheapest compatible available offering first.
+    instance_types: tuple[str, ...]
+    #: Of the pods, and of the daemons that every one of the instance types will run.
+    requests: Resources
+    #: UIDs.
+    pods: tuple[str, ...]
+    #: The cheapest offering that fits: what it costs in micro-dollars per hour, and which it is.
+    price: int
+    instance_type: str
+    zone: str
+    capacity_type: str
+
+
+class Packing(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer. Every pod of the problem is in exactly one of the three."""
+
+    #: Pod UID to node name.
+    placed: Mapping[str, str]
+    claims: tuple[PlannedClaim, ...]
+    #: By pod UID.
+    unplaced: Mapping[str, Unplaced]
+
+    @property
+    def price(self) -> int:
+        """What the new claims cost together, in micro-dollars per hour."""
+        return sum(claim.price for claim in self.claims)

@@ -1,0 +1,284 @@
+"""Who may share a node: spread and required anti-affinity, as far as they are modelled.
+
+Modelled, each as a rule about one node or one zone:
+
+- spread over hostnames (DoNotSchedule): at most ``maxSkew`` matching pods per node. A new
+  node can always be had, so the emptiest "domain" counts as empty;
+- spread over zones (DoNotSchedule): see ``tenure.packing.zones``;
+- required anti-affinity over hostnames, in both directions: neither does the pod join pods
+  it avoids, nor do pods join a node whose pods avoid them.
+
+Not modelled yet, so pods with these are never placed: required pod affinity, anti-affinity
+and spread over any other key, namespace selectors, persistent volumes. A pod that a running
+pod avoids over another key than the hostname is not placed either. Preferences
+(``preferred…``, ``ScheduleAnyway``) are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.names import HOSTNAME, ZONE
+from tenure.model.pod import LabelSelector, Pod, PodAffinityTerm, TopologySpreadConstraint
+from tenure.model.requirements import Requirement, Requirements
+
+_DO_NOT_SCHEDULE = "DoNotSchedule"
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The pods that a rule is about. No namespaces at all means every namespace."""
+
+    namespaces: frozenset[str]
+    selector: Requirements
+
+    def has(self, namespace: str, labels: Requirements) -> bool:
+        return (not self.namespaces or namespace in self.namespaces) and labels.is_compatible(
+            self.selector
+        )
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """At most ``skew`` more pods of the group here than in the emptiest domain."""
+
+    group: Group
+    skew: int
+    domains_min: int = 0
+    #: Only zones of nodes that the pod's own requirements accept count as domains.
+    honor_affinity: bool = True
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What topology means for the pods of one class."""
+
+    #: Groups that some rule of the problem is about and that the pod belongs to.
+    member_of: frozenset[Group] = frozenset()
+    hostnames: tuple[Spread, ...] = ()
+    zones: tuple[Spread, ...] = ()
+    avoids: tuple[Group, ...] = ()
+    #: Names the constraint that keeps the pod from being placed.
+    not_modelled: str = ""
+
+
+FREE = Rules()
+
+
+class Topology:
+    """The rules of all pods of a problem, and the groups that they are about."""
+
+    def __init__(self, pods: Iterable[Pod], bound: Iterable[Pod]) -> None:
+        self._own: dict[str, Rules] = {}
+        self._unreadable: dict[str, SpecError] = {}
+        for pod in pods:
+            try:
+                rules = _own_rules(pod)
+            except SpecError as error:
+                self._unreadable[pod.uid] = error
+                continue
+            if rules is not FREE:
+                self._own[pod.uid] = rules
+        self._groups = {group for rules in self._own.values() for group in _groups(rules)}
+        #: Terms over other keys than the hostname, by which running pods repel others.
+        self._repelling: list[tuple[Group, str, Pod]] = []
+        for pod in bound:
+            for term, group in _avoided(pod):
+                if term.topology_key == HOSTNAME:
+                    self._groups.add(group)
+                else:
+                    self._repelling.append((group, term.topology_key, pod))
+        self._repelling.sort(key=lambda entry: (entry[2].key, entry[1]))
+        self._memberships: dict[tuple[str, frozenset[tuple[str, str]]], Rules] = {}
+
+    def rules(self, pod: Pod) -> Rules:
+        """The rules of one of the pods; raises SpecError for one that cannot be read."""
+        if pod.uid in self._unreadable:
+            raise self._unreadable[pod.uid]
+        own = self._own.get(pod.uid, FREE)
+        if not self._groups and not self._repelling:
+            return own
+        membership = self._membership(pod)
+        return msgspec.structs.replace(
+            own,
+            member_of=membership.member_of,
+            not_modelled=own.not_modelled or membership.not_modelled,
+        )
+
+    def tally(self, pods: Iterable[Pod]) -> Tally:
+        """The count of what is bound to one node."""
+        tally = Tally()
+        if self._groups:
+            for pod in pods:
+                member_of = self._membership(pod).member_of
+                avoids = tuple(g for t, g in _avoided(pod) if t.topology_key == HOSTNAME)
+                if member_of or avoids:
+                    tally.add(Rules(member_of=member_of, avoids=avoids), 1)
+        return tally
+
+    def _membership(self, pod: Pod) -> Rules:
+        key = pod.namespace, frozenset(pod.labels.items())
+        known = self._memberships.get(key)
+        if known is None:
+            labels = Requirements.from_labels(pod.labels)
+            groups = frozenset(g for g in self._groups if g.has(pod.namespace, labels))
+            known = Rules(member_of=groups, not_modelled=self._repelled(pod.namespace, labels))
+            self._memberships[key] = known
+        return known
+
+    def _repelled(self, namespace: str, labels: Requirements) -> str:
+        for group, key, pod in self._repelling:
+            if group.has(namespace, labels):
+                return f"the required anti-affinity of pod {pod.key} over {key}"
+        return ""
+
+
+class Tally:
+    """How many pods of which group one node or claim has, and which it keeps away."""
+
+    __slots__ = ("_counts", "_repelled")
+
+    def __init__(self) -> None:
+        self._counts: dict[Group, int] = {}
+        self._repelled: set[Group] = set()
+
+    def room(self, rules: Rules, most: int) -> int:
+        """How many pods with these rules may still come, ``most`` at the most."""
+        if not self._repelled.isdisjoint(rules.member_of):
+            return 0
+        for group in rules.avoids:
+            if self._counts.get(group, 0):
+                return 0
+            if group in rules.member_of:
+                most = min(most, 1)
+        for spread in rules.hostnames:
+            left = spread.skew - self._counts.get(spread.group, 0)
+            if spread.group in rules.member_of:
+                most = min(most, left)
+            elif left < 0:
+                return 0
+        return max(most, 0)
+
+    def add(self, rules: Rules, count: int) -> None:
+        for group in rules.member_of:
+            self._counts[group] = self._counts.get(group, 0) + count
+        self._repelled.update(rules.avoids)
+
+    def merge(self, other: Tally) -> None:
+        for group, count in other._counts.items():
+            self._counts[group] = self._counts.get(group, 0) + count
+
+    def count(self, group: Group) -> int:
+        return self._counts.get(group, 0)
+
+    def copy(self) -> Tally:
+        twin = Tally()
+        twin._counts.update(self._counts)
+        twin._repelled.update(self._repelled)
+        return twin
+
+
+def _own_rules(pod: Pod) -> Rules:
+    """The pod's own constraints; what it is a member of is found out later."""
+    spec = pod.spec
+    if not (spec.affinity or spec.topology_spread_constraints or spec.volumes):
+        return FREE
+    if missing := _not_modelled(pod):
+        return Rules(not_modelled=missing)
+    binding = [c for c in spec.topology_spread_constraints if _binds(c)]
+    return Rules(
+        hostnames=tuple(_spread(pod, c) for c in binding if c.topology_key == HOSTNAME),
+        zones=tuple(_spread(pod, c) for c in binding if c.topology_key == ZONE),
+        avoids=tuple(group for _, group in _avoided(pod)),
+    )
+
+
+def _not_modelled(pod: Pod) -> str:
+    spec = pod.spec
+    affinity = spec.affinity
+    if affinity and affinity.pod_affinity:
+        for term in affinity.pod_affinity.required_during_scheduling_ignored_during_execution:
+            return f"required pod affinity over {term.topology_key}"
+    if affinity and affinity.pod_anti_affinity:
+        for term in affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution:
+            if term.topology_key != HOSTNAME:
+                return f"required pod anti-affinity over {term.topology_key}"
+            if term.namespace_selector and _selects(term.namespace_selector):
+                return "required pod anti-affinity with a namespaceSelector"
+    zones = [c for c in spec.topology_spread_constraints if _binds(c) and c.topology_key == ZONE]
+    for constraint in spec.topology_spread_constraints:
+        if _binds(constraint) and constraint.topology_key not in (HOSTNAME, ZONE):
+            return f"topology spread over {constraint.topology_key}"
+    if len(zones) > 1:
+        return f"more than one topology spread over {ZONE}"
+    for volume in spec.volumes:
+        if volume.persistent_volume_claim:
+            return f"persistent volume claim {volume.persistent_volume_claim.claim_name}"
+        if volume.ephemeral is not None:
+            return f"persistent volume claim {pod.name}-{volume.name}"
+    return ""
+
+
+def _binds(constraint: TopologySpreadConstraint) -> bool:
+    """A constraint without a selector selects no pod, so it spreads nothing."""
+    return (
+        constraint.when_unsatisfiable == _DO_NOT_SCHEDULE and constraint.label_selector is not None
+    )
+
+
+def _spread(pod: Pod, constraint: TopologySpreadConstraint) -> Spread:
+    selector = _selector(constraint.label_selector, pod.labels, constraint.match_label_keys)
+    return Spread(
+        group=Group(frozenset((pod.namespace,)), selector),
+        skew=constraint.max_skew,
+        domains_min=constraint.min_domains or 0,
+        honor_affinity=constraint.node_affinity_policy != "Ignore",
+    )
+
+
+def _avoided(pod: Pod) -> list[tuple[PodAffinityTerm, Group]]:
+    """The required anti-affinity terms and the pods they are about."""
+    affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
+    if affinity is None:
+        return []
+    return [
+        (term, _avoided_group(pod, term))
+        for term in affinity.required_during_scheduling_ignored_during_execution
+        if term.label_selector is not None
+    ]
+
+
+def _avoided_group(pod: Pod, term: PodAffinityTerm) -> Group:
+    selector = _selector(
+        term.label_selector, pod.labels, term.match_label_keys, term.mismatch_label_keys
+    )
+    if term.namespace_selector is not None:
+        # An empty one means all. Any other needs the namespaces' labels; taking it for all
+        # keeps too many pods away from a running pod, never too few.
+        return Group(frozenset(), selector)
+    return Group(frozenset(term.namespaces or (pod.namespace,)), selector)
+
+
+def _selector(
+    written: LabelSelector | None,
+    labels: Mapping[str, str],
+    same: Iterable[str],
+    different: Iterable[str] = (),
+) -> Requirements:
+    assert written is not None
+    requirements = Requirements.from_labels(written.match_labels).intersect(
+        Requirements.from_wire(written.match_expressions, "labelSelector.matchExpressions")
+    )
+    alike = [Requirement.of(key, "In", [labels[key]]) for key in same if key in labels]
+    unlike = [Requirement.of(key, "NotIn", [labels[key]]) for key in different if key in labels]
+    return requirements.add(*alike, *unlike)
+
+
+def _selects(selector: LabelSelector) -> bool:
+    return bool(selector.match_labels or selector.match_expressions)
+
+
+def _groups(rules: Rules) -> Iterable[Group]:
+    yield from rules.avoids
+    for spread in (*rules.hostnames, *rules.zones):
+        yield spread.group

@@ -1,0 +1,161 @@
+"""Why a pod found no place: one sentence, pool by pool, with the numbers.
+
+Each pool is asked in the order of these, and the first that applies names the refusal:
+
+1. taint          the pod does not tolerate one;
+2. requirements   the pool's nodes cannot have the labels asked for;
+3. types          no instance type has them;
+4. host ports     a daemon holds the port on every type;
+5. size           no type is large enough once daemons have come;
+6. offerings      what fits cannot be had now;
+7. limits         what fits is more than the pool may still buy;
+8. minValues      what fits is less variety than the pool asks for.
+
+A pod with several requirement alternatives is told about the one that came furthest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenure.model.node import Taint
+from tenure.model.quantity import UNIT
+from tenure.model.requirements import Requirements
+from tenure.model.taints import untolerated
+from tenure.packing.catalogue import Catalogue, Narrowing
+from tenure.packing.claims import shortfall
+from tenure.packing.classes import PodClass, how_many
+from tenure.packing.limits import Budget
+from tenure.packing.requests import ports_conflict
+from tenure.packing.result import Refusal, Unplaced, Why
+
+_ORDER: Final = {why: position for position, why in enumerate(Why)}
+_BINARY: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
+
+
+def explain(
+    one: PodClass, pools: Sequence[tuple[Catalogue, Budget]], *, node_count: int
+) -> Unplaced:
+    """Why no node and no pool takes the pods of this class."""
+    nodes = f"none of the {node_count} nodes takes it; " if node_count else ""
+    if not pools:
+        return Unplaced(why=Why.NO_POOL, message=f"{nodes}there is no pool to launch a node from")
+    refusals = tuple(refuse(one, catalogue, budget) for catalogue, budget in pools)
+    furthest = max(refusals, key=lambda refusal: _ORDER[refusal.why])
+    said = "; ".join(f"{refusal.pool}: {refusal.message}" for refusal in refusals)
+    return Unplaced(why=furthest.why, message=nodes + said, refusals=refusals)
+
+
+def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
+    """The pool's no to this class, for the requirement alternative that came furthest."""
+    pool = catalogue.template.pool
+    taint = untolerated(catalogue.template.taints, one.demand.tolerations)
+    if taint is not None:
+        message = f"taint {taint_text(taint)} is not tolerated"
+        return Refusal(pool, Why.TAINT_NOT_TOLERATED, message)
+    found = [_refuse(one, catalogue, budget, wanted) for wanted in one.demand.alternatives]
+    why, message = max(found, key=lambda each: _ORDER[each[0]])
+    return Refusal(pool, why, message)
+
+
+def _refuse(
+    one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Requirements
+) -> tuple[Why, str]:
+    defined = catalogue.template.requirements
+    if clash := defined.why_incompatible(wanted, catalogue.known_keys):
+        return Why.REQUIREMENTS_INCOMPATIBLE, clash
+    narrowing = catalogue.narrow(catalogue.whole, wanted)
+    assert narrowing is not None, "compatible requirements can be narrowed"
+    if not narrowing.types:
+        return Why.NO_TYPE_MATCHES, _no_type(catalogue, narrowing)
+    types = narrowing.types & catalogue.clear_of(one.demand.ports)
+    if not types:
+        return Why.HOST_PORT_TAKEN, _port_taken(one, catalogue, narrowing.types)
+    matching = _indices(types)
+    fitting = [i for i in matching if how_many(catalogue.room[i], one.wants, 1)]
+    if not fitting:
+        return Why.TOO_LARGE, _too_large(one, catalogue, matching)
+    for_sale = {offer.type for offer in catalogue.ranking(narrowing.places)}.intersection(fitting)
+    if not for_sale:
+        return Why.NO_OFFERING, _no_offering(catalogue, fitting, narrowing)
+    affordable = [i for i in sorted(for_sale) if budget.affordable() >> i & 1]
+    if not affordable:
+        return Why.LIMIT_REACHED, _limit_reached(catalogue, budget, sorted(for_sale))
+    offers = [o for o in catalogue.ranking(narrowing.places) if o.type in affordable]
+    missing = shortfall(catalogue, narrowing.requirements, offers)
+    if missing:
+        return Why.MIN_VALUES_UNMET, missing
+    return Why.TOPOLOGY_UNSATISFIABLE, "its spread constraints leave no place"
+
+
+def _no_type(catalogue: Catalogue, narrowing: Narrowing) -> str:
+    count = len(catalogue.types)
+    if not count:
+        return "it has no instance types"
+    for _, requirement in sorted(narrowing.requirements.items()):
+        if not catalogue.matching(Requirements.of([requirement])):
+            return f"none of its {count} instance types has {requirement}"
+    return f"none of its {count} instance types has all of {narrowing.requirements}"
+
+
+def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> str:
+    taken = (ports_conflict(one.demand.ports, catalogue.daemon_ports[i]) for i in _indices(types))
+    port = min(port for port in taken if port is not None)
+    return f"host port {port.port}/{port.protocol} is taken by a daemon on every instance type"
+
+
+def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> str:
+    asked = []
+    for index, amount in one.wants:
+        name = catalogue.resources[index]
+        largest = max(catalogue.room[i][index] for i in types)
+        if largest < amount:
+            wanted, there = amount_text(name, amount), amount_text(name, max(largest, 0))
+            return f"no instance type has {wanted} {name} free (largest {there})"
+        asked.append(f"{amount_text(name, amount)} {name}")
+    return f"no instance type has {' and '.join(asked)} free together"
+
+
+def _no_offering(catalogue: Catalogue, fitting: Sequence[int], narrowing: Narrowing) -> str:
+    count = len(fitting)
+    which = catalogue.types[fitting[0]].name if count == 1 else f"{count} instance types"
+    if not narrowing.places:
+        return f"{which} would fit, but nothing is on offer in the zones and capacity types allowed"
+    return f"{which} would fit, but {'it' if count == 1 else 'all of them'} cannot be had now"
+
+
+def _limit_reached(catalogue: Catalogue, budget: Budget, types: Sequence[int]) -> str:
+    """About a resource of which even the least hungry type is too much, if there is one."""
+    for name, left in sorted(budget.left.items()):
+        cost, number = min((catalogue.capacity(i, name), i) for i in types)
+        if cost > left:
+            needed = f"{catalogue.types[number].name} counts {amount_text(name, cost)}"
+            return f"limit on {name}: {amount_text(name, left)} left, {needed}"
+    left_text = " and ".join(
+        f"{amount_text(name, left)} {name}" for name, left in sorted(budget.left.items())
+    )
+    return f"limits: {left_text} left, no instance type that fits stays within all of them"
+
+
+def taint_text(taint: Taint) -> str:
+    """``key=value:Effect``, as kubectl writes it."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def amount_text(name: str, nano: int) -> str:
+    """An amount for people: ``1.5Gi`` of memory, ``0.25`` of a cpu."""
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        for size, suffix in _BINARY:
+            if abs(nano) >= size * UNIT:
+                return f"{_short(nano / (size * UNIT))}{suffix}"
+    return _short(nano / UNIT)
+
+
+def _short(number: float) -> str:
+    return f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def _indices(types: int) -> list[int]:
+    return [i for i in range(types.bit_length()) if types >> i & 1]

@@ -1,0 +1,151 @@
+"""Spread over zones: decide beforehand how many pods of a class go to which zone.
+
+A class that must be spread is split into one class per zone, each with that zone as a
+requirement, so that the rest of packing need not know. Pods are dealt one by one to the zone
+that has fewest (then by name) for as long as that keeps within ``maxSkew``:
+
+- a zone is a domain if a node there, or a pool that could launch one there, accepts the pod;
+- pods bound in a zone count; so do those dealt to it before, by this class or another;
+- fewer domains than ``minDomains`` count as if one more stood empty.
+
+A zone may turn out to take fewer pods than it was dealt. Packing then starts over with that
+number as the zone's cap, so that the others do not run ahead of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from tenure.model.names import ZONE
+from tenure.model.pod import Pod
+from tenure.model.requirements import Requirement, Requirements
+from tenure.packing.catalogue import Catalogue, Narrowing
+from tenure.packing.classes import PodClass, how_many
+from tenure.packing.nodes import ZonePart
+from tenure.packing.opening import entrance
+from tenure.packing.queue import Waiting
+from tenure.packing.topology import Spread, Tally
+
+#: The most pods of a class that a zone is dealt, where that has become known.
+Caps = Mapping[tuple[int, str], int]
+
+
+class LeftOver(msgspec.Struct, frozen=True):
+    """Pods that no zone may take."""
+
+    one: PodClass
+    pods: tuple[Pod, ...]
+    #: How many pods of the group each zone has, those just dealt included.
+    counts: Mapping[str, int]
+
+
+class Dealt(msgspec.Struct, frozen=True):
+    """The classes after the split."""
+
+    queue: tuple[Waiting, ...]
+    #: By the position of a part in the queue: the class and zone it belongs to.
+    parts: Mapping[int, tuple[int, str]]
+    left_over: tuple[LeftOver, ...]
+
+
+def deal(
+    classes: Iterable[PodClass],
+    *,
+    nodes: Sequence[ZonePart],
+    catalogues: Sequence[Catalogue],
+    caps: Caps,
+) -> Dealt:
+    """Split each class that must be spread over zones; leave the others alone."""
+    queue: list[Waiting] = []
+    parts: dict[int, tuple[int, str]] = {}
+    left_over: list[LeftOver] = []
+    dealt_before: dict[str, Tally] = {}
+    for number, one in enumerate(classes):
+        if not one.rules.zones:
+            queue.append(Waiting(one))
+            continue
+        counts = _counts(one, one.rules.zones[0], nodes, catalogues, dealt_before)
+        most = {zone: caps.get((number, zone), len(one.pods)) for zone in counts}
+        hands, rest = _deal_pods(one, one.rules.zones[0], counts, most)
+        for zone, pods in sorted(hands.items()):
+            parts[len(queue)] = number, zone
+            queue.append(Waiting(_in_zone(one, zone, pods)))
+            dealt_before.setdefault(zone, Tally()).add(one.rules, len(pods))
+        if rest:
+            left_over.append(LeftOver(one, rest, counts))
+    return Dealt(tuple(queue), parts, tuple(left_over))
+
+
+def _counts(
+    one: PodClass,
+    spread: Spread,
+    nodes: Sequence[ZonePart],
+    catalogues: Sequence[Catalogue],
+    dealt_before: Mapping[str, Tally],
+) -> dict[str, int]:
+    """How many pods of the group are in each domain."""
+    counts = dict.fromkeys(_zones_for_sale(one, catalogues), 0)
+    for view in nodes:
+        if not spread.honor_affinity or _accepts(view.labels, one):
+            counts[view.zone] = counts.get(view.zone, 0) + view.tally.count(spread.group)
+    for zone, tally in dealt_before.items():
+        if zone in counts:
+            counts[zone] += tally.count(spread.group)
+    return counts
+
+
+def _accepts(labels: Requirements, one: PodClass) -> bool:
+    return any(labels.is_compatible(wanted) for wanted in one.demand.alternatives)
+
+
+def _zones_for_sale(one: PodClass, catalogues: Sequence[Catalogue]) -> set[str]:
+    """Zones in which some pool could launch a node for the class."""
+    zones: set[str] = set()
+    for catalogue in catalogues:
+        for wanted in one.demand.alternatives:
+            narrowing = entrance(catalogue, one, wanted)
+            if narrowing is not None:
+                zones |= _zones_of(catalogue, narrowing, one)
+    return zones
+
+
+def _zones_of(catalogue: Catalogue, narrowing: Narrowing, one: PodClass) -> set[str]:
+    return {
+        place[0]
+        for place in narrowing.places
+        if any(
+            narrowing.types >> offer.type & 1 and how_many(catalogue.room[offer.type], one.wants, 1)
+            for offer in catalogue.offers_at(place)
+        )
+    }
+
+
+def _deal_pods(
+    one: PodClass, spread: Spread, counts: dict[str, int], most: Mapping[str, int]
+) -> tuple[dict[str, tuple[Pod, ...]], tuple[Pod, ...]]:
+    """Pods by zone, and those that no zone may take."""
+    hands: dict[str, list[Pod]] = {}
+    own = int(spread.group in one.rules.member_of)
+    for position, pod in enumerate(one.pods):
+        emptiest = 0 if len(counts) < spread.domains_min else min(counts.values(), default=0)
+        open_zones = [
+            (count, zone)
+            for zone, count in counts.items()
+            if count + own - emptiest <= spread.skew and len(hands.get(zone, ())) < most[zone]
+        ]
+        if not open_zones:
+            return {zone: tuple(pods) for zone, pods in hands.items()}, one.pods[position:]
+        _, zone = min(open_zones)
+        hands.setdefault(zone, []).append(pod)
+        counts[zone] += own
+    return {zone: tuple(pods) for zone, pods in hands.items()}, ()
+
+
+def _in_zone(one: PodClass, zone: str, pods: tuple[Pod, ...]) -> PodClass:
+    here = Requirement.of(ZONE, "In", (zone,))
+    narrowed = (wanted.add(here) for wanted in one.demand.alternatives)
+    possible = tuple(wanted for wanted in narrowed if not wanted[ZONE].impossible)
+    demand = msgspec.structs.replace(one.demand, alternatives=possible)
+    return msgspec.structs.replace(one, demand=demand, pods=pods)

@@ -1,0 +1,251 @@
+"""Every way to stay out has a stable code and a sentence with the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.model.names import ARCH, INSTANCE_TYPE, ZONE
+from tenure.model.pod import Pod
+from tenure.model.requirements import Requirement
+from tenure.packing.pack import pack
+from tenure.packing.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.result import Refusal, Unplaced, Why
+from tests.packing.build import (
+    NO_SCHEDULE,
+    a_daemon,
+    a_node,
+    a_pod,
+    a_pool,
+    a_type,
+    pods,
+)
+
+TINY = (a_type("t-2", 2),)
+FOUR_TYPES = tuple(a_type(f"t-{n}", 2) for n in range(4))
+
+
+def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
+    packing = pack(Problem(pods=(pod,), templates=pools, **more))
+    assert (packing.placed, packing.claims) == ({}, ())
+    return packing.unplaced[pod.uid]
+
+
+@pytest.mark.parametrize(
+    ("pod", "pool", "why", "message"),
+    [
+        pytest.param(
+            a_pod(),
+            a_pool(taints=[NO_SCHEDULE]),
+            Why.TAINT_NOT_TOLERATED,
+            "general: taint batch=true:NoSchedule is not tolerated",
+            id="a taint that is not tolerated",
+        ),
+        pytest.param(
+            a_pod(nodeSelector={ZONE: "d"}),
+            a_pool(requirements=[Requirement.of(ZONE, "In", ["a", "b"])]),
+            Why.REQUIREMENTS_INCOMPATIBLE,
+            f"general: {ZONE} In [d] is asked for, but {ZONE} In [a, b] is what there is",
+            id="a zone that the pool does not have",
+        ),
+        pytest.param(
+            a_pod(nodeSelector={"team": "red"}),
+            a_pool(),
+            Why.REQUIREMENTS_INCOMPATIBLE,
+            "general: team In [red] is asked for, but nothing defines team",
+            id="a label that nothing defines",
+        ),
+        pytest.param(
+            a_pod(nodeSelector={ARCH: "riscv"}),
+            a_pool(types=TINY),
+            Why.NO_TYPE_MATCHES,
+            f"general: none of its 1 instance types has {ARCH} In [riscv]",
+            id="an architecture that no type has",
+        ),
+        pytest.param(
+            a_pod(),
+            a_pool(types=()),
+            Why.NO_TYPE_MATCHES,
+            "general: it has no instance types",
+            id="a pool without instance types",
+        ),
+        pytest.param(
+            a_pod(cpu="900"),
+            a_pool(),
+            Why.TOO_LARGE,
+            "general: no instance type has 900 cpu free (largest 32)",
+            id="more cpu than any type has",
+        ),
+        pytest.param(
+            a_pod(cpu="3", memory="20Gi"),
+            a_pool(types=(a_type("c", 8, "16Gi"), a_type("r", 2, "32Gi"))),
+            Why.TOO_LARGE,
+            "general: no instance type has 3 cpu and 20Gi memory and 1 pods free together",
+            id="cpu here and memory there",
+        ),
+        pytest.param(
+            a_pod(),
+            a_pool(types=(a_type("gone", available=False),)),
+            Why.NO_OFFERING,
+            "general: gone would fit, but nothing is on offer in the zones and capacity types allowed",
+            id="nothing on offer",
+        ),
+        pytest.param(
+            a_pod(),
+            a_pool(types=TINY, limits={"cpu": "1"}),
+            Why.LIMIT_REACHED,
+            "general: limit on cpu: 1 left, t-2 counts 2",
+            id="a limit that the smallest type exceeds",
+        ),
+        pytest.param(
+            a_pod(),
+            a_pool(types=TINY, limits={"nodes": "0"}),
+            Why.LIMIT_REACHED,
+            "general: limit on nodes: 0 left, t-2 counts 1",
+            id="no more nodes",
+        ),
+        pytest.param(
+            a_pod(),
+            a_pool(
+                types=(a_type("c", 2, "16Gi"), a_type("r", 4, "8Gi")),
+                limits={"cpu": "3", "memory": "10Gi"},
+            ),
+            Why.LIMIT_REACHED,
+            "general: limits: 3 cpu and 10Gi memory left, no instance type that fits stays within "
+            "all of them",
+            id="each type exceeds another limit",
+        ),
+        pytest.param(
+            a_pod(),
+            a_pool(
+                types=FOUR_TYPES,
+                requirements=[Requirement.of(INSTANCE_TYPE, "Exists", min_values=5)],
+            ),
+            Why.MIN_VALUES_UNMET,
+            f"general: minValues asks for 5 values of {INSTANCE_TYPE}, 4 are left",
+            id="less variety than minValues asks for",
+        ),
+    ],
+)
+def test_a_pool_says_why_not(pod: Pod, pool: PoolTemplate, why: Why, message: str) -> None:
+    unplaced = refused(pod, pool)
+    assert (unplaced.why, unplaced.message) == (why, message)
+    assert unplaced.refusals == (Refusal("general", why, message.removeprefix("general: ")),)
+
+
+def test_without_pools_there_is_nothing_to_launch_from() -> None:
+    unplaced = refused(a_pod(cpu="8"), nodes=(a_node(cpu="4"),))
+    assert unplaced.why is Why.NO_POOL
+    assert (
+        unplaced.message == "none of the 1 nodes takes it; there is no pool to launch a node from"
+    )
+
+
+def test_each_pool_speaks_in_the_order_of_weight_and_the_furthest_names_the_code() -> None:
+    spot = a_pool("spot-only", taints=[NO_SCHEDULE], weight=10)
+    unplaced = refused(a_pod(cpu="900"), a_pool(), spot)
+    assert unplaced.why is Why.TOO_LARGE
+    assert unplaced.message == (
+        "spot-only: taint batch=true:NoSchedule is not tolerated; "
+        "general: no instance type has 900 cpu free (largest 32)"
+    )
+
+
+def test_daemons_are_taken_off_what_a_type_has_free() -> None:
+    unplaced = refused(a_pod(cpu="2"), a_pool(types=TINY), daemons=(a_daemon(cpu="250m"),))
+    assert unplaced.message == "general: no instance type has 2 cpu free (largest 1.75)"
+
+
+def test_a_daemon_that_holds_the_host_port_everywhere_is_named() -> None:
+    daemon = a_daemon(port=9100)
+    unplaced = refused(a_pod(port=9100), a_pool(), daemons=(daemon,))
+    assert unplaced.why is Why.HOST_PORT_TAKEN
+    assert unplaced.message == (
+        "general: host port 9100/TCP is taken by a daemon on every instance type"
+    )
+
+
+def test_sold_out_offerings_are_not_counted_on() -> None:
+    dry = frozenset(("t-2", zone, "on-demand") for zone in "abc")
+    unplaced = refused(a_pod(), a_pool(types=TINY), dry=dry)
+    assert unplaced.why is Why.NO_OFFERING
+
+
+@pytest.mark.parametrize(
+    ("spec", "constraint"),
+    [
+        pytest.param(
+            {
+                "affinity": {
+                    "podAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ZONE}]
+                    }
+                }
+            },
+            f"required pod affinity over {ZONE}",
+            id="pod affinity",
+        ),
+        pytest.param(
+            {
+                "affinity": {
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ZONE}]
+                    }
+                }
+            },
+            f"required pod anti-affinity over {ZONE}",
+            id="pod anti-affinity over zones",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [{"topologyKey": "rack", "labelSelector": {}}]},
+            "topology spread over rack",
+            id="a spread over racks",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [{"topologyKey": ZONE, "labelSelector": {}}] * 2},
+            f"more than one topology spread over {ZONE}",
+            id="two spreads over zones",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "pgdata"}}]},
+            "persistent volume claim pgdata",
+            id="a volume",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "scratch", "ephemeral": {}}]},
+            "persistent volume claim p-scratch",
+            id="a generic ephemeral volume",
+        ),
+    ],
+)
+def test_what_is_not_modelled_is_named_and_never_misplaced(
+    spec: dict[str, Any], constraint: str
+) -> None:
+    unplaced = refused(a_pod(**spec), a_pool(), nodes=(a_node(),))
+    assert unplaced.why is Why.CONSTRAINT_NOT_MODELLED
+    assert unplaced.message == f"{constraint} is not supported yet, so the pod is not placed"
+
+
+def test_a_pod_that_a_running_pod_avoids_over_zones_is_not_placed() -> None:
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    shy = a_pod("shy", affinity={"podAntiAffinity": required})
+    node = a_node(holding=[shy])
+    unplaced = refused(a_pod(labels={"app": "web"}), a_pool(), nodes=(node,))
+    assert f"anti-affinity of pod default/shy over {ZONE}" in unplaced.message
+    assert pack(Problem(pods=pods(1), nodes=(node,))).placed == {"p-000": "n"}
+
+
+def test_one_unreadable_pod_does_not_stop_the_others() -> None:
+    broken = a_pod("broken", cpu="one")
+    packing = pack(Problem(pods=(broken, a_pod("fine")), nodes=(a_node(),)))
+    assert packing.placed == {"fine": "n"}
+    assert packing.unplaced["broken"].why is Why.UNREADABLE
+    assert "expected a Kubernetes quantity" in packing.unplaced["broken"].message
+
+
+def test_a_daemon_that_cannot_be_read_takes_nothing() -> None:
+    broken = Daemon(name="broken", spec=a_pod(cpu="one").spec)
+    packing = pack(Problem(pods=(a_pod(cpu="4"),), nodes=(a_node(),), daemons=(broken,)))
+    assert packing.placed == {"p": "n"}
