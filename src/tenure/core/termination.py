@@ -168,15 +168,15 @@ def _decide_node(
     if view.claim is None:
         message = "it is empty and has no claim"
         return _of_node(node, Reason.RELEASING, message, action=_release(NODES, node))
+    if view.claim.is_true("Drained"):
+        return _end_instance(view, view.claim, settings, now, node)
     settled_at = _settled_at(view.claim, settings)
     if settled_at is None:
         return _of_node(node, Reason.SETTLING, "it is empty; its claim notes that the drain began")
     if now < settled_at:
         message = f"it is empty; the instance goes at {format_time(settled_at)}"
         return _of_node(node, Reason.SETTLING, message, recheck_at=settled_at)
-    if not view.claim.is_true("Drained"):
-        return _of_node(node, Reason.DRAINED, "it is empty; its claim notes that")
-    return _end_instance(view, view.claim, settings, now, node)
+    return _of_node(node, Reason.DRAINED, "it is empty; its claim notes that")
 
 
 def _close(node: Node) -> Patch | None:
@@ -216,7 +216,7 @@ def _draining(node: Node, waiting: list[Pod]) -> Verdict:
 
 
 def _settled_at(claim: NodeClaim, settings: Settings) -> datetime | None:
-    """When the shortest drain is over; None before its beginning was written down."""
+    """When the shortest drain may end; None before its beginning was written down."""
     condition = claim.condition("Drained")
     if condition is None or condition.last_transition_time is None:
         return None
@@ -293,10 +293,10 @@ def _follow_node(
         stuck = min((at for pod in waiting if (at := stuck_at(pod)) is not None), default=None)
         message = f"Node {listed} is being drained: {len(waiting)} pods remain"
         return _of_claim(claim, Reason.DRAINING, message, recheck_at=stuck)
-    if settled_at is not None and now < settled_at and not claim.is_true("Drained"):
-        message = f"Node {listed} is empty; the instance goes at {format_time(settled_at)}"
-        return _of_claim(claim, Reason.SETTLING, message, recheck_at=settled_at)
     if not claim.is_true("Drained"):
+        if settled_at is not None and now < settled_at:
+            message = f"Node {listed} is empty; the instance goes at {format_time(settled_at)}"
+            return _of_claim(claim, Reason.SETTLING, message, recheck_at=settled_at)
         said = claim_status(claim, Wanted("Drained", "True", "Drained"))
         return _of_claim(claim, Reason.DRAINED, f"Node {listed} is empty", action=said)
     said = claim_status(claim, Wanted("InstanceTerminating", "True", "InstanceTerminating"))

@@ -40,7 +40,7 @@ from tenure.errors import (
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
 from tenure.model.kinds import decode
-from tenure.model.meta import format_time
+from tenure.model.meta import ApiObject, format_time
 from tenure.model.observations import (
     EvictionAnswer,
     LaunchFailure,
@@ -179,8 +179,10 @@ class Executor:
             namespace=action.namespace,
             subresource=action.subresource,
         )
-        version = self._put(action.resource, answer)
-        return version != action.resource_version
+        item = self._put(action.resource, answer)
+        # The last finalizer's end is the object's end: there is no newer version of it.
+        removed = item.deleting and not item.metadata.finalizers
+        return removed or item.metadata.resource_version != action.resource_version
 
     async def _delete(self, action: Delete, target: str) -> None:
         await self._client.delete(
@@ -268,11 +270,11 @@ class Executor:
                 return Subject.of(NODE_CLAIMS.kind, claim)
         return subject
 
-    def _put(self, resource: Resource, answer: bytes) -> str:
-        """The answer to a write is the newest look at the object; returns its version."""
+    def _put(self, resource: Resource, answer: bytes) -> ApiObject:
+        """The answer to a write is the newest look at the object that anybody has."""
         item = decode(resource, answer)
         self._cache.upsert(resource, item)
-        return item.metadata.resource_version
+        return item
 
     def _awaited_until(self, target: str, action: Action, now: datetime) -> datetime | None:
         since = self._awaited.get(target)

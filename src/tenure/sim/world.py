@@ -1,0 +1,179 @@
+"""An embedded cluster with Tenure at work in it, in virtual time.
+
+The store, the actors and the cloud are the world; the controller is the production one,
+with the production client and informers, on the in-process transport. Nothing runs
+between two calls of ``run``: the world stands still until it is asked to go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from tenure.errors import TenureError
+from tenure.model.resource import BY_KIND
+from tenure.model.settings import Settings
+from tenure.runtime.loop import Controller
+from tenure.sim.actors.daemonset import DaemonSets
+from tenure.sim.actors.deployment import Deployments
+from tenure.sim.actors.disruption import DisruptionBudgets
+from tenure.sim.actors.replicaset import ReplicaSets
+from tenure.sim.actors.scheduler import Scheduler
+from tenure.sim.api import Api
+from tenure.sim.environment import Environment
+from tenure.sim.faulty import FaultyTransport
+from tenure.sim.history import History
+from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
+from tenure.sim.loop import VirtualLoop
+from tenure.sim.store import Store
+from tenure.sim.transport import InProcessTransport
+from tenure.sim.tree import Obj
+
+#: A Monday morning, far from daylight-saving changes.
+DEFAULT_EPOCH: Final = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+
+
+class WorldOptions(msgspec.Struct, frozen=True, kw_only=True):
+    epoch: datetime = DEFAULT_EPOCH
+    seed: int = 0
+    settings: Settings = Settings()
+    infrastructure: InfrastructureOptions = InfrastructureOptions()
+    #: Pace against real time; None runs flat out.
+    speed: float | None = None
+
+
+class World:
+    def __init__(self, options: WorldOptions | None = None) -> None:
+        self.options = options or WorldOptions()
+        self.loop = VirtualLoop(self.options.speed)
+        env = Environment(self.loop, epoch=self.options.epoch, seed=self.options.seed)
+        self.environment = env
+        self.store = Store(env.clock, env.random_for("store"), env.at, env.soon)
+        self.history = History(env.clock)
+        self.infrastructure = Infrastructure(env, self.store, self.options.infrastructure)
+        self.cloud = self.infrastructure.cloud
+        self.kubelets = self.infrastructure.kubelets
+        self.scheduler = Scheduler(env, self.store)
+        self.replica_sets = ReplicaSets(env, self.store)
+        self.deployments = Deployments(env, self.store, self.replica_sets.pods)
+        self.daemon_sets = DaemonSets(env, self.store)
+        self.disruption_budgets = DisruptionBudgets(env, self.store)
+        self.api = Api(self.store)
+        self.transport = FaultyTransport(
+            InProcessTransport(self.api), self.infrastructure.faults, env.random_for("transport")
+        )
+        self.errors: list[TenureError] = []
+        self.controller = self._new_controller()
+        self._running: asyncio.Task[None] | None = None
+        # A fault in an actor must end the run, not disappear in a log.
+        self._broken: BaseException | None = None
+        self.loop.set_exception_handler(self._on_error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _new_controller(self) -> Controller:
+        return Controller(
+            transport=self.transport,
+            cloud=self.cloud,
+            clock=self.environment.clock,
+            journal=self.history,
+            settings=self.options.settings,
+            random=self.environment.random_for("tenure"),
+            report=self.errors.append,
+        )
+
+    @property
+    def now(self) -> datetime:
+        return self.environment.now()
+
+    @property
+    def elapsed(self) -> timedelta:
+        return self.now - self.options.epoch
+
+    # -- what a person does ----------------------------------------------------------
+
+    def apply(self, manifest: Mapping[str, Any]) -> Obj:
+        """Create the object, or merge the manifest into the one that is there."""
+        resource = BY_KIND[manifest["apiVersion"], manifest["kind"]]
+        given = manifest.get("metadata", {})
+        namespace = given.get("namespace", "default") if resource.namespaced else ""
+        name = given.get("name", "")
+        if name and self.store.find(resource, namespace, name) is not None:
+            return self.store.patch(resource, namespace, name, dict(manifest))
+        obj = {**manifest, "metadata": {**given, "namespace": namespace} if namespace else given}
+        return self.store.create(resource, obj)
+
+    # -- time ------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start Tenure. Called by ``run``; again after ``crash`` for a restart."""
+        if self._running is None:
+            self._running = self.loop.create_task(self.controller.run())
+
+    def crash(self) -> None:
+        """End Tenure without a word, at this instant; its memory is lost."""
+        self._stop()
+        self.controller = self._new_controller()
+
+    def run(self, for_: timedelta) -> None:
+        """Let that much time pass."""
+        self.start()
+        try:
+            self.loop.run_until_complete(self._pass(for_))
+        except RuntimeError:
+            if self._broken is None:
+                raise
+        if self._broken is not None:
+            raise self._broken
+
+    def run_until(self, instant: datetime) -> None:
+        self.run(max(instant - self.now, timedelta(0)))
+
+    def run_while(
+        self, condition: Callable[[], bool], *, at_most: timedelta, step: timedelta
+    ) -> bool:
+        """Go on, a step at a time, while the condition holds. False when it still does."""
+        end = self.now + at_most
+        while condition():
+            if self.now >= end:
+                return False
+            self.run(step)
+        return True
+
+    def close(self) -> None:
+        self._stop()
+        self.loop.close()
+
+    async def _pass(self, span: timedelta) -> None:
+        assert self._running is not None
+        sleeper = asyncio.ensure_future(asyncio.sleep(span / timedelta(seconds=1)))
+        await asyncio.wait({sleeper, self._running}, return_when=asyncio.FIRST_COMPLETED)
+        if self._running.done():
+            sleeper.cancel()
+            self._running.result()  # Raises what ended it.
+
+    def _on_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception") or RuntimeError(context.get("message", "unknown"))
+        self._broken = self._broken or error
+        self.loop.stop()
+
+    def _stop(self) -> None:
+        if self._running is None:
+            return
+        self._running.cancel()
+        self.loop.run_until_complete(asyncio.gather(self._running, return_exceptions=True))
+        self._running = None
