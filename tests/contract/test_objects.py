@@ -189,7 +189,7 @@ async def test_a_namespace_takes_its_content_along(api: Door) -> None:
 
 
 async def test_a_binding_gives_a_pod_its_node_once(api: Door) -> None:
-    await api.created(PODS, a_pod("a"))
+    await api.created(PODS, a_pod("a", schedulerName="nobody"))
     target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
     first = await api.send("POST", api.path(PODS, "a", "binding"), body)

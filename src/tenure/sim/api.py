@@ -19,6 +19,7 @@ from tenure.ports.transport import JSON, Request, Response
 from tenure.sim import eviction, listing
 from tenure.sim.admission import Strictness
 from tenure.sim.deletion import DeleteOptions
+from tenure.sim.kinds import KINDS
 from tenure.sim.refusals import bad_request, method_not_allowed, status_body, unsupported_media_type
 from tenure.sim.routes import Route, known_prefix, route
 from tenure.sim.selection import selected
@@ -246,10 +247,12 @@ def _body_object(request: Request, target: Route) -> Obj:
     obj = _body(request)
     if not isinstance(obj, dict):
         raise bad_request("the body of the request is not an object")
-    resource = target.resource
+    resource, custom = target.resource, KINDS[target.resource].custom
     for field, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        if obj.get(field, expected) != expected:
-            raise bad_request(f"{field} {obj[field]!r} cannot be handled as {expected!r}")
+        # A built-in kind is known from the path; a custom object must say what it is.
+        got = obj.get(field, "" if custom else expected)
+        if got != expected:
+            raise bad_request(f"{field} {got!r} cannot be handled as {expected!r}")
     metadata = dict(_metadata(obj))
     if metadata.setdefault("namespace", target.namespace) != target.namespace:
         raise bad_request(
