@@ -1,0 +1,102 @@
+# The verbs of this repository. Each one sets up .venv by itself when it has to.
+# `make` alone lists them.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# The version of the installer is locked like everything else.
+UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 }' uv.lock)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench fuzz scenarios generate crds picture clean \
+	check-format check-lint check-types check-imports check-generated
+
+help: ## List the verbs
+	@echo "Tenure: verbs of the Makefile"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Prepare .venv (every other verb does it by itself)
+
+$(READY): pyproject.toml uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "make: Python 3.11 or newer is needed, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1 || true); try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "make: '$(PYTHON)' cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
+	@if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "· making $(VENV) with $$($(PYTHON) -V)"; \
+		$(PYTHON) -m venv --clear $(VENV); \
+	fi
+	@if [ "$$($(BIN)/uv --version 2>/dev/null | cut -d' ' -f2)" != "$(UV_VERSION)" ]; then \
+		echo "· installing uv $(UV_VERSION) into $(VENV)"; \
+		{ $(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --upgrade >/dev/null; } && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"; \
+	fi
+	@echo "· installing what uv.lock names into $(VENV)"
+	@env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --quiet --no-python-downloads
+	@touch $@
+
+demo: $(READY) ## Watch an embedded cluster for half a minute
+	@$(BIN)/tenure demo $(ARGS)
+
+test: $(READY) ## Run all tests (no network); ARGS="-k drain" picks some
+	@echo "· running the tests"
+	@$(BIN)/pytest -q $(TEST_WORKERS) $(ARGS)
+
+CHECKS := format lint types imports generated
+check: $(READY) ## Format, lint, types, import direction, generated files; shows all failures
+	@failed=""; \
+	for step in $(CHECKS); do \
+		$(MAKE) --no-print-directory --silent check-$$step || failed="$$failed $$step"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "check: failed:$$failed" >&2; exit 1; fi; \
+	echo "check: all fine ($(CHECKS))"
+
+check-format: $(READY)
+	@echo "· format (mended by: $(BIN)/ruff format)"
+	@$(BIN)/ruff format --check --quiet --diff .
+
+check-lint: $(READY)
+	@echo "· lint"
+	@$(BIN)/ruff check --quiet .
+
+check-types: $(READY)
+	@echo "· types"
+	@$(BIN)/mypy --no-error-summary
+
+check-imports: $(READY)
+	@echo "· import direction"
+	@$(BIN)/lint-imports --no-logo > $(VENV)/.imports 2>&1 || { cat $(VENV)/.imports; exit 1; }
+
+check-generated: $(READY)
+	@echo "· generated files (mended by: make generate)"
+	@$(BIN)/python -m docs.generate --check
+
+bench: $(READY) ## Decode, packing and simulation: ratios and growth first, then seconds
+	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+fuzz: $(READY) ## Random seeds with faults and checkers on; SEED=7 repeats one
+	@$(BIN)/python -m tests.fuzz.run $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+scenarios: $(READY) ## Simulate every shipped scenario and hold it to its expectations
+	@failed=""; \
+	for file in examples/scenarios/*.yaml; do \
+		echo "· $$file"; \
+		$(BIN)/tenure simulate $$file > $(VENV)/.scenario 2>&1 || { cat $(VENV)/.scenario; failed="$$failed $$file"; }; \
+		tail -n 1 $(VENV)/.scenario; \
+	done; \
+	if [ -n "$$failed" ]; then echo "scenarios: failed:$$failed" >&2; exit 1; fi
+
+generate: $(READY) ## Write the generated files: CRDs, docs/reasons.md
+	@$(BIN)/python -m docs.generate
+
+crds: $(READY) ## Print the four CRDs as YAML for kubectl apply
+	@$(BIN)/tenure crds
+
+picture: $(READY) ## Draw docs/demo.svg from a run of the demo
+	@$(BIN)/python -m docs.picture
+
+clean: ## Remove .venv and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What is generated from the program: reasons, CRDs, the picture of the demo."""
