@@ -99,7 +99,9 @@ class _JumpingSelector(selectors.BaseSelector):
         if timeout > 0:
             if self._speed:
                 wall.sleep(timeout / self._speed)
-            self.loop.jump()
+            self.loop.end_instant()
+            if not self.loop.has_ready():
+                self.loop.jump()
         return []
 
     def register(self, fileobj: object, events: int, data: object = None) -> NoReturn:
@@ -118,6 +120,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, speed: float | None = None) -> None:
         self.sequence = itertools.count(1)
         self._ticks = 0
+        #: Called at the end of each instant, when nothing is left to run at it.
+        self.on_instant_end: list[Callable[[], object]] = []
         selector = _JumpingSelector(speed)
         super().__init__(selector)
         selector.loop = self
@@ -136,7 +140,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         when: float = self._scheduled[0]._when  # type: ignore[attr-defined]  # asyncio's own heap
         self._ticks = max(self._ticks, round(when * _GRID))
 
-    def call_at(
+    def call_at(  # type: ignore[override]  # typeshed ties args to the callback
         self,
         when: float,
         callback: Callable[..., object],
@@ -153,7 +157,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def create_future(self) -> asyncio.Future[Any]:
         return _CountedFuture(loop=self)
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]  # never returns
         raise RuntimeError("no threads in virtual time: their order is not ours to decide")
 
     def _make_self_pipe(self) -> None:

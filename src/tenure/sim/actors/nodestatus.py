@@ -119,14 +119,16 @@ def reported(old: Iterable[Obj], words: Mapping[str, Words], now: datetime) -> l
     before = {condition["type"]: condition for condition in old}
     for type_, (status, reason, message) in words.items():
         known = before.get(type_)
-        changed = known is None or known.get("status") != status
+        since = at
+        if known is not None and known.get("status") == status:
+            since = known.get("lastTransitionTime", at)
         before[type_] = {
             "type": type_,
             "status": status,
             "reason": reason,
             "message": message,
             "lastHeartbeatTime": at,
-            "lastTransitionTime": at if changed else known.get("lastTransitionTime", at),
+            "lastTransitionTime": since,
         }
     return list(before.values())
 

@@ -46,7 +46,7 @@ def start_for(pod: Obj, timings: PodTimings) -> timedelta:
     if said is not None:
         return said
     inits = pod["spec"].get("initContainers", ())
-    inits_count = sum(container.get("restartPolicy") != "Always" for container in inits)
+    inits_count: int = sum(container.get("restartPolicy") != "Always" for container in inits)
     return timings.start_for + inits_count * timings.init_container_for
 
 
