@@ -1,0 +1,176 @@
+"""The scheduler's picture of the cluster: nodes, and which pods take what from them.
+
+A pod counts against its node from the moment it is bound until it has finished or is gone;
+a terminating pod still holds its place. A node may be named by pods before it is seen and
+after it is gone; such a node is kept, but nothing new can go there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from tenure.model.node import NodeSpec, Taint
+from tenure.model.quantity import parse_resources, subtract
+from tenure.sim.actors.scheduling.classes import PodClass
+from tenure.sim.actors.scheduling.demand import Port
+from tenure.sim.tree import Obj, dig
+
+_BALANCED: Final = ("cpu", "memory")
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class NodeState:
+    """One node. ``shape`` moves when the node itself changes, ``usage`` when its pods do."""
+
+    __slots__ = (
+        "_allocatable",
+        "free",
+        "labels",
+        "name",
+        "pods",
+        "ports",
+        "room",
+        "shape",
+        "source",
+        "taints",
+        "unschedulable",
+        "usage",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        #: The API object we read; None before the node is seen and after it is gone.
+        self.source: Obj | None = None
+        self.labels: Mapping[str, str] = _NO_LABELS
+        self.taints: tuple[Taint, ...] = ()
+        self.unschedulable = False
+        self._allocatable: dict[str, int] = {}
+        #: What is left of each resource; below zero where too much was promised.
+        self.free: dict[str, int] = {}
+        #: The free share of cpu and memory on average, in percent.
+        self.room = 0
+        self.pods = 0
+        self.ports: dict[Port, int] = {}
+        self.shape = 0
+        self.usage = 0
+
+    def read(self, node: Obj) -> None:
+        spec = msgspec.convert(node.get("spec") or {}, NodeSpec)
+        self.source = node
+        self.labels = node["metadata"].get("labels") or _NO_LABELS
+        self.taints = spec.taints
+        self.unschedulable = spec.unschedulable
+        used = subtract(self._allocatable, self.free)
+        self._allocatable = parse_resources(dig(node, "status", "allocatable") or {})
+        self.free = subtract(self._allocatable, used)
+        self.room = self._room()
+        self.shape += 1
+
+    def take(self, cls: PodClass, sign: int) -> None:
+        free = self.free
+        for name, amount in cls.requests:
+            free[name] = free.get(name, 0) - sign * amount
+        self.pods += sign
+        self.room = self._room()
+        for port in cls.ports:
+            self.ports[port] = self.ports.get(port, 0) + sign
+            if not self.ports[port]:
+                del self.ports[port]
+        self.usage += 1
+
+    def _room(self) -> int:
+        percent = 0
+        for name in _BALANCED:
+            if total := self._allocatable.get(name, 0):
+                percent += self.free.get(name, 0) * 100 // total
+        return percent // len(_BALANCED)
+
+
+class Place(msgspec.Struct, frozen=True):
+    node: NodeState
+    cls: PodClass
+    leaving: bool
+
+
+class Placement:
+    def __init__(self) -> None:
+        #: Nodes that exist.
+        self.nodes: dict[str, NodeState] = {}
+        #: Nodes that exist or that pods name.
+        self._known: dict[str, NodeState] = {}
+        self._places: dict[str, Place] = {}
+
+    def put_node(self, node: Obj) -> NodeState | None:
+        """The node's new state; None when nothing that scheduling reads has changed."""
+        name = node["metadata"]["name"]
+        state = self._state(name)
+        if state.source is not None and not _differs(state.source, node):
+            state.source = node
+            return None
+        state.read(node)
+        self.nodes[name] = state
+        return state
+
+    def drop_node(self, name: str) -> None:
+        state = self.nodes.pop(name, None)
+        if state is not None:
+            state.source = None
+            self._forget_if_empty(state)
+
+    def place(self, pod: str, cls: PodClass, node: str, *, leaving: bool) -> NodeState | None:
+        """Note where an unfinished pod is; the node whose free space changed, if it did."""
+        before = self._places.get(pod)
+        if before is not None and before.leaving == leaving and before.cls is cls:
+            return None
+        if before is not None:
+            self.remove(pod)
+        state = self._state(node)
+        state.take(cls, +1)
+        _count(cls.kin.placed, node, +1)
+        if leaving:
+            _count(cls.kin.leaving, node, +1)
+        self._places[pod] = Place(state, cls, leaving)
+        return state
+
+    def remove(self, pod: str) -> NodeState | None:
+        """Forget a pod; the node it was on, if it was on one."""
+        place = self._places.pop(pod, None)
+        if place is None:
+            return None
+        state = place.node
+        state.take(place.cls, -1)
+        _count(place.cls.kin.placed, state.name, -1)
+        if place.leaving:
+            _count(place.cls.kin.leaving, state.name, -1)
+        self._forget_if_empty(state)
+        return state
+
+    def _state(self, name: str) -> NodeState:
+        state = self._known.get(name)
+        if state is None:
+            state = self._known[name] = NodeState(name)
+        return state
+
+    def _forget_if_empty(self, state: NodeState) -> None:
+        if state.source is None and not state.pods:
+            self._known.pop(state.name, None)
+
+
+def _differs(old: Obj, new: Obj) -> bool:
+    """Has something changed that scheduling reads? A heartbeat has not."""
+    for path in (("metadata", "labels"), ("spec",), ("status", "allocatable")):
+        before, after = dig(old, *path), dig(new, *path)
+        if before is not after and before != after:
+            return True
+    return False
+
+
+def _count(counts: dict[str, int], name: str, change: int) -> None:
+    left = counts.get(name, 0) + change
+    if left:
+        counts[name] = left
+    else:
+        counts.pop(name, None)

@@ -1,0 +1,127 @@
+"""Find the best node for a class, or say why there is none.
+
+Each class remembers every node's answer; a search asks again only where the node or its
+pods have changed since. So a thousand equal pods cost little more than a thousand looks at
+a table. Ties between equally good nodes are drawn from the scheduler's own random stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import msgspec
+
+from tenure.sim.actors.scheduling.classes import Classes, PodClass
+from tenure.sim.actors.scheduling.fit import Fit
+from tenure.sim.actors.scheduling.message import ELSEWHERE, unschedulable_message
+from tenure.sim.actors.scheduling.placement import NodeState, Placement
+from tenure.sim.actors.scheduling.topology import NamespaceLabels, Rule, Topology
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A node, or the reason why there is none."""
+
+    node: NodeState | None
+    message: str = ""
+    #: Other pods refused a node that is otherwise fine: when they move, look again.
+    crowded_out: bool = False
+
+
+class Search:
+    def __init__(
+        self,
+        placement: Placement,
+        classes: Classes,
+        random: Random,
+        namespace_labels: NamespaceLabels,
+    ) -> None:
+        self._placement = placement
+        self._classes = classes
+        self._random = random
+        self._topology = Topology(placement, classes, namespace_labels)
+        self._fits: dict[PodClass, dict[str, Fit]] = {}
+
+    def find(self, cls: PodClass) -> Outcome:
+        fits = self._refreshed(cls)
+        rules: list[Rule] = []
+        if cls.social or self._classes.touchy:
+            if cls.social and cls.only_node is not None:
+                _refresh(cls, fits, self._placement.nodes.values())
+            rules = self._topology.rules(cls, fits)
+        best, crowded_out = self._best(self._candidates(cls, fits), rules)
+        if best:
+            node = best[0] if len(best) == 1 else self._random.choice(best)
+            return Outcome(node)
+        message = self._explain(cls, fits, rules)
+        return Outcome(None, message, crowded_out)
+
+    def may_fit(self, cls: PodClass, node: NodeState) -> bool:
+        """Whether this node, as it is now, stands in no one's way but that of other pods."""
+        if cls.only_node not in (None, node.name):
+            return False
+        fits = self._fits.setdefault(cls, {})
+        _refresh(cls, fits, (node,))
+        return not fits[node.name].refusals
+
+    def forget(self, cls: PodClass) -> None:
+        """The class has no pods any more."""
+        self._fits.pop(cls, None)
+
+    def _refreshed(self, cls: PodClass) -> dict[str, Fit]:
+        nodes = self._placement.nodes
+        fits = self._fits.setdefault(cls, {})
+        if len(fits) > 2 * len(nodes) + 10:  # Mostly answers of nodes that are gone.
+            fits.clear()
+        if cls.only_node is None:
+            _refresh(cls, fits, nodes.values())
+        elif cls.only_node in nodes:
+            _refresh(cls, fits, (nodes[cls.only_node],))
+        return fits
+
+    def _candidates(self, cls: PodClass, fits: dict[str, Fit]) -> Iterable[Fit]:
+        nodes = self._placement.nodes
+        if cls.only_node is None:
+            return [fits[name] for name in nodes]
+        return [fits[cls.only_node]] if cls.only_node in nodes else []
+
+    @staticmethod
+    def _best(candidates: Iterable[Fit], rules: list[Rule]) -> tuple[list[NodeState], bool]:
+        """The nodes with the highest score, and whether other pods refused some node."""
+        best: list[NodeState] = []
+        top = 0
+        crowded_out = False
+        for fit in candidates:
+            if fit.refusals or (best and fit.score < top):
+                continue
+            if rules and _refusal(rules, fit.node):
+                crowded_out = True
+            elif not best or fit.score > top:
+                best, top = [fit.node], fit.score
+            else:
+                best.append(fit.node)
+        return best, crowded_out
+
+    def _explain(self, cls: PodClass, fits: dict[str, Fit], rules: list[Rule]) -> str:
+        nodes = self._placement.nodes
+        refusals = [
+            fit.refusals or (_refusal(rules, fit.node),) for fit in self._candidates(cls, fits)
+        ]
+        refusals += [(ELSEWHERE,)] * (len(nodes) - len(refusals))
+        return unschedulable_message(refusals, nodes=len(nodes))
+
+
+def _refusal(rules: list[Rule], node: NodeState) -> str:
+    for rule in rules:
+        if reason := rule.refusal(node.labels):
+            return reason
+    return ""
+
+
+def _refresh(cls: PodClass, fits: dict[str, Fit], nodes: Iterable[NodeState]) -> None:
+    for node in nodes:
+        fit = fits.get(node.name)
+        if fit is None or fit.node is not node:
+            fit = fits[node.name] = Fit(node)
+        if fit.usage != node.usage or fit.shape != node.shape:
+            fit.refresh(cls)
