@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -66,6 +67,21 @@ class CloudTimings(msgspec.Struct, frozen=True, kw_only=True):
     shutdown_for: timedelta = timedelta(seconds=20)
 
 
+class CloudEvent(StrEnum):
+    """What became of an instance, for those who listen."""
+
+    LAUNCHED = "Launched"
+    #: Somebody asked for its end.
+    ENDING = "Ending"
+    #: It was lost without anybody asking.
+    LOST = "Lost"
+    #: The cloud does not know it any more.
+    GONE = "Gone"
+
+
+CloudListener = Callable[[CloudEvent, Instance], object]
+
+
 class Machines(Protocol):
     """Who is told when a machine comes up or is switched off."""
 
@@ -98,6 +114,7 @@ class SimulatedCloud:
         self._instances: dict[str, Instance] = {}
         self._running_for: dict[str, str] = {}
         self._node_names: dict[str, str] = {}
+        self._listeners: list[CloudListener] = []
         self.bill = Bill(environment.now())
         self.launch_count = 0
         self.termination_count = 0
@@ -123,6 +140,10 @@ class SimulatedCloud:
 
     # Stories and checkers.
 
+    def listen(self, listener: CloudListener) -> None:
+        """Call back, inside the change, whenever an instance begins or ends."""
+        self._listeners.append(listener)
+
     def instances(self) -> tuple[Instance, ...]:
         """Everything that exists now in launch order: terminating and foreign ones included."""
         return tuple(self._instances.values())
@@ -145,7 +166,9 @@ class SimulatedCloud:
 
     def vanish(self, provider_id: str) -> None:
         """The instance is lost from one moment to the next, and nobody was asked."""
-        self._stop(self._found(provider_id))
+        instance = self._found(provider_id)
+        self._tell(CloudEvent.LOST, instance)
+        self._stop(instance)
         self._forget(provider_id)
 
     # How it works.
@@ -215,6 +238,7 @@ class SimulatedCloud:
         self._instances[instance.provider_id] = instance
         self._running_for[request.claim_uid] = instance.provider_id
         self.bill.start(instance.price, now)
+        self._tell(CloudEvent.LAUNCHED, instance)
         return instance
 
     def _boot_later(
@@ -244,6 +268,7 @@ class SimulatedCloud:
         instance = self._found(provider_id)
         if instance.state is InstanceState.RUNNING:
             self._stop(instance)
+            self._tell(CloudEvent.ENDING, instance)
             self._environment.after(self._timings.shutdown_for, self._forget, provider_id)
 
     def _stop(self, instance: Instance) -> None:
@@ -260,8 +285,14 @@ class SimulatedCloud:
             self._machines.halt(self._node_names[provider_id])
 
     def _forget(self, provider_id: str) -> None:
-        self._instances.pop(provider_id, None)
+        instance = self._instances.pop(provider_id, None)
         self._node_names.pop(provider_id, None)
+        if instance is not None:
+            self._tell(CloudEvent.GONE, instance)
+
+    def _tell(self, event: CloudEvent, instance: Instance) -> None:
+        for listener in self._listeners:
+            listener(event, instance)
 
     def _found(self, provider_id: str) -> Instance:
         instance = self._instances.get(provider_id)

@@ -99,9 +99,7 @@ class _JumpingSelector(selectors.BaseSelector):
         if timeout > 0:
             if self._speed:
                 wall.sleep(timeout / self._speed)
-            self.loop.end_instant()
-            if not self.loop.has_ready():
-                self.loop.jump()
+            self.loop.jump()
         return []
 
     def register(self, fileobj: object, events: int, data: object = None) -> NoReturn:
@@ -120,7 +118,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, speed: float | None = None) -> None:
         self.sequence = itertools.count(1)
         self._ticks = 0
-        #: Called at the end of each instant, when nothing is left to run at it.
+        #: Observers: called at the end of each instant, when nothing is left to run at it.
         self.on_instant_end: list[Callable[[], object]] = []
         selector = _JumpingSelector(speed)
         super().__init__(selector)
@@ -137,6 +135,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def jump(self) -> None:
         """Go to the next timer that still counts."""
+        for look in self.on_instant_end:
+            look()
         when: float = self._scheduled[0]._when  # type: ignore[attr-defined]  # asyncio's own heap
         self._ticks = max(self._ticks, round(when * _GRID))
 
