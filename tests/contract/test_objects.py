@@ -199,3 +199,14 @@ async def test_a_binding_gives_a_pod_its_node_once(api: Door) -> None:
     assert pod["spec"]["nodeName"] == "node-1"
     scheduled = [c["status"] for c in pod["status"]["conditions"] if c["type"] == "PodScheduled"]
     assert scheduled == ["True"]
+    assert pod["metadata"]["generation"] == 1, "being bound is not a new generation"
+
+
+async def test_a_manifest_can_be_put_twice(api: Door) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": a_pod("x")["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    created = await api.created(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": spec})
+    again = await api.put(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": spec})
+    assert again.body == created, "what the manifest leaves out is filled in again"
+    pod = await api.created(PODS, a_pod("a"))
+    assert (await api.put(PODS, a_pod("a"))).body == pod

@@ -9,6 +9,7 @@ import pytest
 from tenure.model.resource import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    EVENTS,
     NODES,
     POD_DISRUPTION_BUDGETS,
     PODS,
@@ -178,6 +179,79 @@ async def test_the_uid_of_an_object_cannot_be_patched(api: Door) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.patch(CONFIG_MAPS, "a", {"metadata": {"uid": "another"}})
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["metadata.uid"])
+
+
+@pytest.mark.parametrize(
+    ("patch", "status", "fields"),
+    [
+        pytest.param({"metadata": {"name": "b"}}, 400, [], id="its name"),
+        pytest.param({"metadata": {"namespace": "b"}}, 400, [], id="its namespace"),
+        pytest.param({"kind": "Secret"}, 422, ["patch"], id="its kind"),
+        pytest.param(
+            {"metadata": {"deletionTimestamp": "2031-01-01T00:00:00Z"}},
+            422,
+            ["metadata.deletionTimestamp"],
+            id="its deletion",
+        ),
+        pytest.param([], 400, [], id="a list for an object"),
+    ],
+)
+async def test_what_an_object_is_cannot_be_patched(
+    api: Door, patch: Any, status: int, fields: list[str]
+) -> None:
+    created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    answer = await api.patch(CONFIG_MAPS, "a", patch)
+    assert (answer.status, answer.fields) == (status, fields)
+    assert (await api.get(CONFIG_MAPS, "a")).body == created
+
+
+async def test_server_fields_in_a_patch_are_ignored(api: Door) -> None:
+    created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    patch = {"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 7}}
+    answer = await api.patch(CONFIG_MAPS, "a", patch)
+    assert (answer.status, answer.body["metadata"]["creationTimestamp"]) == (
+        200,
+        created["metadata"]["creationTimestamp"],
+    )
+
+
+async def test_an_unknown_propagation_policy_is_refused(api: Door) -> None:
+    await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    answer = await api.delete(CONFIG_MAPS, "a", propagationPolicy="Sideways")
+    assert (answer.status, answer.fields) == (422, ["propagationPolicy"])
+
+
+async def test_the_whole_cluster_cannot_be_written_at_once(api: Door) -> None:
+    for method in ("POST", "DELETE"):
+        answer = await api.send(method, PODS.path(), a_pod("a"))
+        assert (answer.status, answer.reason) == (405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "about", "status"),
+    [
+        pytest.param("", {"kind": "Pod", "name": "p"}, 422, id="elsewhere than a node's"),
+        pytest.param("default", {"kind": "Node", "name": "n"}, 201, id="a node's, in default"),
+        pytest.param("kube-system", {"kind": "Node", "name": "n"}, 422, id="not in kube-system"),
+        pytest.param(
+            "default",
+            {"kind": "Pod", "name": "p", "namespace": "kube-system"},
+            422,
+            id="elsewhere than its pod",
+        ),
+    ],
+)
+async def test_an_event_lies_beside_what_it_is_about(
+    api: Door, namespace: str, about: Json, status: int
+) -> None:
+    name = api.unique("event")
+    event = {"metadata": {"name": name}, "involvedObject": about, "reason": "R", "type": "Normal"}
+    path = EVENTS.path(namespace or api.namespace)
+    answer = await api.send("POST", path, event)
+    assert answer.status == status
+    if status == 422:
+        assert answer.fields == ["involvedObject.namespace"]
+    await api.send("DELETE", f"{path}/{name}")
 
 
 async def test_a_bad_taint_is_refused_on_update_too(api: Door) -> None:

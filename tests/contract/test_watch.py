@@ -73,6 +73,12 @@ async def test_the_present_version_is_never_too_old(api: Door) -> None:
     assert (await watch.event())[0] == "MODIFIED"
 
 
+async def test_a_watch_from_the_future_waits_for_it(api: Door) -> None:
+    watch = await api.watch(CONFIG_MAPS, resourceVersion="99999999", timeoutSeconds="2")
+    await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    assert await watch.ended()
+
+
 async def test_a_watch_ends_after_the_time_it_was_given(api: Door) -> None:
     watch = await api.watch(CONFIG_MAPS, timeoutSeconds="2")
     assert await watch.ended()

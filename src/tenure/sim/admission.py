@@ -16,7 +16,7 @@ from typing import Protocol
 from tenure.errors import Cause
 from tenure.model.resource import Resource
 from tenure.schema.validate import CustomResourceSchema, schema_for
-from tenure.sim.defaults import create_defaults
+from tenure.sim.defaults import create_defaults, update_defaults
 from tenure.sim.kinds import Kind
 from tenure.sim.refusals import bad_request, invalid
 from tenure.sim.tree import Obj, without_nulls
@@ -92,6 +92,7 @@ class Gate:
             # Metadata is settled, and in a status a null does no harm: the hot path stays short.
             if value is not old.get(key) and key not in ("metadata", "status"):
                 obj = {**obj, key: without_nulls(value)}
+        obj = update_defaults(kind.resource, obj, old)
         if causes := list(update_causes(kind.resource, obj, old)):
             raise invalid(kind.resource, old["metadata"]["name"], causes)
         return obj

@@ -13,14 +13,23 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import ApiError
+from tenure.errors import ApiError, Invalid
 from tenure.model.resource import PODS, Resource
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim import eviction, listing
 from tenure.sim.admission import Strictness
-from tenure.sim.deletion import DeleteOptions
+from tenure.sim.deletion import POLICIES, DeleteOptions
 from tenure.sim.kinds import KINDS
-from tenure.sim.refusals import bad_request, method_not_allowed, status_body, unsupported_media_type
+from tenure.sim.refusals import (
+    Unexplained,
+    bad_request,
+    invalid,
+    method_not_allowed,
+    status_body,
+    unsupported,
+    unsupported_media_type,
+    untouchable,
+)
 from tenure.sim.routes import Route, known_prefix, route
 from tenure.sim.selection import selected
 from tenure.sim.store import Store
@@ -65,7 +74,8 @@ class Api:
         if target.subresource:
             return self._subresource_handler(method, target)
         handler = (self._BY_NAME if target.name else self._BY_COLLECTION).get(method)
-        if handler is None:
+        everywhere = target.resource.namespaced and not target.namespace
+        if handler is None or (everywhere and method != "GET"):
             raise method_not_allowed()
         return handler
 
@@ -93,7 +103,10 @@ class Api:
     def _create(self, request: Request, target: Route) -> Response:
         obj = _body_object(request, target)
         strictness = _strictness(request.query)
-        created = self._store.create(target.resource, obj, strictness=strictness)
+        try:
+            created = self._store.create(target.resource, obj, strictness=strictness)
+        except ApiError as error:
+            return _refusal(error, target._replace(name=obj["metadata"].get("name", "")))
         return self._object(201, target.resource, created, strictness)
 
     def _update(self, request: Request, target: Route) -> Response:
@@ -183,9 +196,12 @@ class Api:
             field_selector = f"metadata.name={target.name}"
         version = query.get("resourceVersion", "") or "0"
         if not version.isdigit():
-            raise bad_request(f"resourceVersion: invalid number {version!r}")
+            raise Unexplained(f"resourceVersion: invalid number {version!r}")
         initial = query.get("sendInitialEvents") in _TRUE
-        timeout = query.get("timeoutSeconds", "")
+        if query.get("resourceVersionMatch", "") != ("NotOlderThan" if initial else ""):
+            why = "goes with sendInitialEvents, and is then NotOlderThan"
+            raise invalid(target.resource, "", [untouchable("resourceVersionMatch", why)])
+        seconds = listing.number(query, "timeoutSeconds")
         return self._store.feed.watch(
             shelf,
             namespace=target.namespace,
@@ -193,7 +209,7 @@ class Api:
             since=None if initial or version == "0" else int(version),
             initial_end=initial,
             bookmarks=query.get("allowWatchBookmarks") in _TRUE,
-            timeout=timedelta(seconds=int(timeout)) if timeout.isdigit() else None,
+            timeout=timedelta(seconds=seconds) if seconds > 0 else None,
         )
 
     def _object(
@@ -277,9 +293,13 @@ def _delete_options(body: Mapping[str, Any], query: Mapping[str, str]) -> Delete
     grace = body.get("gracePeriodSeconds")
     if grace is None and query.get("gracePeriodSeconds", "").isdigit():
         grace = int(query["gracePeriodSeconds"])
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy", "")
+    if policy and policy not in POLICIES:
+        cause = unsupported("propagationPolicy", policy, POLICIES)
+        raise Invalid(f"DeleteOptions is invalid: {cause.message}", causes=[cause])
     return DeleteOptions(
         grace_period_seconds=grace,
         uid=preconditions.get("uid") or "",
         resource_version=preconditions.get("resourceVersion") or "",
-        propagation_policy=body.get("propagationPolicy") or query.get("propagationPolicy", ""),
+        propagation_policy=policy,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenure.model.resource import PODS
-from tenure.sim.refusals import conflict, invalid, required
+from tenure.sim.refusals import Unexplained, conflict
 from tenure.sim.tree import Obj, dig, put
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def bind(store: Store, namespace: str, name: str, node: str, *, uid: str = "") -> Obj:
     """The bound pod. A pod that is going, gated or bound already is a conflict."""
     if not node:
-        raise invalid(PODS, name, [required("target.name")])
+        raise Unexplained("a binding must name its target")
     pod = store.get(PODS, namespace, name)
     metadata, spec = pod["metadata"], pod["spec"]
     if uid and uid != metadata["uid"]:
@@ -35,5 +35,4 @@ def bind(store: Store, namespace: str, name: str, node: str, *, uid: str = "") -
     others = [c for c in dig(pod, "status", "conditions") or [] if c["type"] != "PodScheduled"]
     bound = put(pod, ("spec", "nodeName"), node)
     bound = put(bound, ("status", "conditions"), [*others, scheduled])
-    generation = metadata["generation"] + 1
-    return store.rewrite(PODS, put(bound, ("metadata", "generation"), generation))
+    return store.rewrite(PODS, bound)  # Being bound is no change of the pod's generation.

@@ -66,15 +66,32 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
         return _pod(obj, priority)
     if resource == r.NODES:
         return _node(obj)
-    if spec := _SPECS.get(resource):
-        obj = {**obj, "spec": {**spec, **(obj.get("spec") or {})}}
-    if resource in _TEMPLATED:
-        obj = _with_template(obj)
+    obj = _workload(resource, obj)
     if resource == r.NAMESPACES:
         obj = _namespace(obj)
     if KINDS[resource].status:
         obj = {**obj, "status": _STATUSES.get(resource, {})}
     return obj
+
+
+def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
+    """What a changed spec leaves out is filled in again, so that a manifest can be put twice."""
+    if obj.get("spec") is old.get("spec"):
+        return obj
+    if resource == r.PODS:
+        spec = _with_pod_spec(obj.get("spec") or {})
+        for field in ("priority", "preemptionPolicy", "nodeName"):
+            if field in old["spec"]:
+                spec.setdefault(field, old["spec"][field])
+        spec["tolerations"] = _tolerations(spec.get("tolerations") or [])
+        return {**obj, "spec": spec}
+    return _workload(resource, obj)
+
+
+def _workload(resource: Resource, obj: Obj) -> Obj:
+    if spec := _SPECS.get(resource):
+        obj = {**obj, "spec": {**spec, **(obj.get("spec") or {})}}
+    return _with_template(obj) if resource in _TEMPLATED else obj
 
 
 def _namespace(obj: Obj) -> Obj:

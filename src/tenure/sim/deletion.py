@@ -25,6 +25,7 @@ from tenure.sim.tree import Obj, dig, with_metadata
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 
+POLICIES: Final = ("Background", "Foreground", "Orphan")
 _FINALIZER_OF: Final = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
 
 
@@ -73,12 +74,14 @@ def plan_deletion(obj: Obj, options: DeleteOptions, *, graceful: bool, now: date
     return Deletion(with_metadata(obj, **fields), gone=grace == 0 and not finalizers)
 
 
-def finished(metadata: Obj) -> bool:
+def finished(obj: Obj) -> bool:
     """A deleted object for which neither a grace nor a finalizer is pending any more."""
+    metadata = obj["metadata"]
     return (
         "deletionTimestamp" in metadata
         and not metadata.get("finalizers")
         and not metadata.get("deletionGracePeriodSeconds")
+        and not (obj["kind"] == "Namespace" and dig(obj, "spec", "finalizers"))
     )
 
 

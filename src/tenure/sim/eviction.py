@@ -16,10 +16,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from tenure.errors import ApiError, Cause, Conflict, TooManyRequests
+from tenure.errors import Cause, Conflict, TooManyRequests
 from tenure.model.resource import POD_DISRUPTION_BUDGETS, PODS
 from tenure.sim.deletion import DeleteOptions
-from tenure.sim.refusals import forbidden
+from tenure.sim.refusals import Unexplained, forbidden
 from tenure.sim.selection import covers
 from tenure.sim.tree import Obj, dig
 
@@ -31,12 +31,6 @@ _PROCESSING_RETRY: Final = timedelta(seconds=10)
 #: More evictions than this that the budget's controller has not seen yet are refused.
 _UNSEEN_EVICTIONS_MAX: Final = 2000
 _UNDISTURBED_PHASES: Final = ("Succeeded", "Failed", "Pending")
-
-
-class SeveralBudgets(ApiError):
-    """More than one budget selects the pod. The real server gives no reason, only a 500."""
-
-    default_reason = ""
 
 
 def evict(store: Store, namespace: str, name: str, options: DeleteOptions) -> None:
@@ -51,7 +45,7 @@ def evict(store: Store, namespace: str, name: str, options: DeleteOptions) -> No
         if covers(dig(b, "spec", "selector"), pod)
     ]
     if len(budgets) > 1:
-        raise SeveralBudgets(
+        raise Unexplained(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource "
             "does not support."
         )

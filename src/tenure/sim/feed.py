@@ -91,7 +91,13 @@ class Feed:
             shelf.watches.pop(closed, None)
             self._bookmarked.pop(closed, None)
 
-        watch = Watch(namespace=namespace, matches=matches, bookmarks=bookmarks, on_close=forget)
+        watch = Watch(
+            namespace=namespace,
+            matches=matches,
+            bookmarks=bookmarks,
+            after=since or 0,
+            on_close=forget,
+        )
         try:
             self._catch_up(shelf, watch, since)
         except Gone as error:

@@ -46,8 +46,8 @@ def list_body(shelf: Shelf, namespace: str, query: Mapping[str, str], version: i
     if matches is not None:
         items = [(key, r) for key, r in items if matches(shelf.as_read(r).obj)]
     metadata: Obj = {"resourceVersion": str(wanted)}
-    limit = _number(query, "limit")
-    if limit and len(items) > limit:
+    limit = number(query, "limit")
+    if limit > 0 and len(items) > limit:
         metadata["continue"] = _token(wanted, items[limit - 1][0])
         if matches is None:
             metadata["remainingItemCount"] = len(items) - limit
@@ -69,7 +69,7 @@ def _inside(shelf: Shelf, key: str, namespace: str) -> bool:
 
 def _exact_version(query: Mapping[str, str], version: int) -> int:
     """The version to show: the present one, unless an exact past one is asked for."""
-    asked = _number(query, "resourceVersion")
+    asked = number(query, "resourceVersion")
     if asked > version:
         raise ApiError(
             f"Too large resource version: {asked}, current: {version}",
@@ -81,9 +81,10 @@ def _exact_version(query: Mapping[str, str], version: int) -> int:
     return asked if query.get("resourceVersionMatch") == "Exact" else version
 
 
-def _number(query: Mapping[str, str], name: str) -> int:
+def number(query: Mapping[str, str], name: str) -> int:
+    """A whole number of the query; 0 when it is not there. Raises 400 for anything else."""
     text = query.get(name, "") or "0"
-    if not text.isdigit():
+    if not text.removeprefix("-").isdigit():
         raise bad_request(f"{name}: invalid number {text!r}")
     return int(text)
 

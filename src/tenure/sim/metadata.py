@@ -14,9 +14,17 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from tenure.errors import ApiError, Cause
+from tenure.errors import Cause
 from tenure.sim.kinds import Kind
-from tenure.sim.refusals import bad_request, conflict, invalid, malformed, required, untouchable
+from tenure.sim.refusals import (
+    Unexplained,
+    bad_request,
+    conflict,
+    invalid,
+    malformed,
+    required,
+    untouchable,
+)
 from tenure.sim.tree import Obj
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -32,18 +40,12 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
 
 
-class VersionOnCreate(ApiError):
-    """A new object with a resourceVersion. The real server gives a 500 and no reason."""
-
-    default_reason = ""
-
-
 def for_creation(
     kind: Kind, given: Obj, *, namespace: str, random: Random, now: str
 ) -> dict[str, Any]:
     """The metadata of a new object; raises 422 for what cannot be accepted."""
     if given.get("resourceVersion"):
-        raise VersionOnCreate("resourceVersion should not be set on objects to be created")
+        raise Unexplained("resourceVersion should not be set on objects to be created")
     metadata = {
         key: value
         for key, value in given.items()
@@ -88,16 +90,20 @@ def for_update(kind: Kind, old: Obj, given: Obj) -> dict[str, Any]:
     metadata.setdefault("name", old["name"])
     if kind.resource.namespaced:
         metadata.setdefault("namespace", old["namespace"])
+    for key in ("name", "namespace"):
+        if metadata.get(key) != old.get(key):
+            raise bad_request(f"the {key} of the object does not match the {key} on the URL")
     if "deletionTimestamp" in old:
         metadata["deletionTimestamp"] = old["deletionTimestamp"]
-        metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+        if "deletionGracePeriodSeconds" in old:  # A namespace has none.
+            metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
     if causes := list(_update_causes(kind, old, metadata)):
         raise invalid(kind.resource, old["name"], causes)
     return metadata
 
 
 def _update_causes(kind: Kind, old: Obj, new: Obj) -> Iterator[Cause]:
-    for key in ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    for key in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if new.get(key) != old.get(key):
             yield malformed(f"metadata.{key}", "field is immutable")
     if "deletionTimestamp" in old:

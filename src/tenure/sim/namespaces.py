@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from tenure.errors import Cause
 from tenure.model.resource import ALL, NAMESPACES, Resource
+from tenure.sim.deletion import finished
 from tenure.sim.refusals import bad_request, forbidden, not_found
-from tenure.sim.tree import Obj, put, with_metadata
+from tenure.sim.tree import Obj, drop, put, with_metadata
 
 if TYPE_CHECKING:
     from tenure.sim.store import Store
@@ -83,4 +84,8 @@ class Sweeper:
                 self._store.delete(resource, name, obj["metadata"]["name"])
         if not content:
             del self._going[name]
-            self._store.discard(NAMESPACES, self._store.get(NAMESPACES, "", name))
+            emptied = drop(self._store.get(NAMESPACES, "", name), ("spec", "finalizers"))
+            if finished(emptied):
+                self._store.discard(NAMESPACES, emptied)
+            else:  # Somebody else's finalizer holds it still.
+                self._store.rewrite(NAMESPACES, emptied)

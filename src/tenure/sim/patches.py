@@ -38,6 +38,13 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return source if changed is None else changed
 
 
+def merge_patch_object(target: Any, patch: Any) -> Any:
+    """``merge_patch`` where only an object can be meant."""
+    if type(patch) is not dict:
+        raise bad_request("a merge patch is an object")
+    return merge_patch(target, patch)
+
+
 def json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902. A failed test or a path that is not there refuses the whole patch (422)."""
     if not isinstance(operations, list):

@@ -19,6 +19,12 @@ from tenure.model.resource import Resource
 _encode = msgspec.json.encode
 
 
+class Unexplained(ApiError):
+    """A 500 without a reason, where the real server gives none."""
+
+    default_reason = ""
+
+
 def not_found(resource: Resource, name: str) -> NotFound:
     return NotFound(f'{resource} "{name}" not found')
 
@@ -80,9 +86,10 @@ def untouchable(field: str, message: str) -> Cause:
 def status_body(error: ApiError, *, resource: Resource | None = None, name: str = "") -> bytes:
     """The ``Status`` object that tells a client of this error."""
     details: dict[str, Any] = {}
-    if name:
+    named = error.status not in (400, 405)  # A request that makes no sense is about no object.
+    if name and named:
         details["name"] = name
-    if resource is not None:
+    if resource is not None and named:
         if resource.group:
             details["group"] = resource.group
         # A validation error names the kind, all others the plural: the real server's habit.

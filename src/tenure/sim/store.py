@@ -31,8 +31,14 @@ from tenure.sim.deletion import DeleteOptions, finished, plan_deletion
 from tenure.sim.feed import Feed, Post, Schedule
 from tenure.sim.gc import GarbageCollector
 from tenure.sim.kinds import KINDS, Kind
-from tenure.sim.patches import json_patch, merge_patch
-from tenure.sim.refusals import already_exists, conflict, unsupported_media_type
+from tenure.sim.patches import json_patch, merge_patch_object
+from tenure.sim.refusals import (
+    already_exists,
+    conflict,
+    invalid,
+    malformed,
+    unsupported_media_type,
+)
 from tenure.sim.selection import selected
 from tenure.sim.separation import spec_changed, what_may_be_written
 from tenure.sim.shelf import Overlay, Shelf, Subscriber
@@ -267,7 +273,7 @@ class Store:
             new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
         if new == old:
             return old
-        if finished(new["metadata"]):
+        if finished(new):
             # Watchers see the object as it lay there; the caller sees what it asked for.
             self._discard(shelf, record)
             return new
@@ -288,7 +294,7 @@ class Store:
 
 def _patched(kind: Kind, obj: Obj, patch: Any, content_type: str) -> Obj:
     if content_type == MERGE_PATCH:
-        patched = merge_patch(obj, patch)
+        patched = merge_patch_object(obj, patch)
     elif content_type == JSON_PATCH:
         patched = json_patch(obj, patch)
     elif content_type == STRATEGIC_MERGE_PATCH and not kind.custom:
@@ -296,7 +302,11 @@ def _patched(kind: Kind, obj: Obj, patch: Any, content_type: str) -> Obj:
     else:
         accepted = [JSON_PATCH, MERGE_PATCH] + [STRATEGIC_MERGE_PATCH] * (not kind.custom)
         raise unsupported_media_type(content_type, accepted)
-    return patched if isinstance(patched, dict) else {}
+    patched = patched if isinstance(patched, dict) else {}
+    if patched.get("kind") != obj["kind"] or patched.get("apiVersion") != obj["apiVersion"]:
+        cause = malformed("patch", "the type of an object cannot be patched")
+        raise invalid(kind.resource, obj["metadata"]["name"], [cause])
+    return patched
 
 
 def _check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:

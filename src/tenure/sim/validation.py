@@ -7,6 +7,7 @@ selectors that do not match their template, and what may not change after creati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from tenure.sim.tree import Obj, dig, same
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_PERCENT: Final = re.compile(r"[0-9]+%")
 _TEMPLATED: Final = frozenset({r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS})
 
 #: What an update of a pod's spec may touch beside container images.
@@ -36,6 +38,10 @@ def creation_causes(resource: Resource, obj: Obj) -> Iterator[Cause]:
         yield from _budget(spec)
     elif resource == r.PRIORITY_CLASSES:
         yield from _priority_class(obj)
+    elif resource == r.LEASES:
+        yield from _lease(spec)
+    elif resource == r.EVENTS:
+        yield from _event(obj)
 
 
 def update_causes(resource: Resource, obj: Obj, old: Obj) -> Iterator[Cause]:
@@ -57,6 +63,20 @@ def update_causes(resource: Resource, obj: Obj, old: Obj) -> Iterator[Cause]:
         yield from _workload(spec)
     elif resource == r.POD_DISRUPTION_BUDGETS:
         yield from _budget(spec)
+    elif resource == r.LEASES:
+        yield from _lease(spec)
+
+
+def _lease(spec: Obj) -> Iterator[Cause]:
+    if spec.get("leaseDurationSeconds", 1) <= 0:
+        yield malformed("spec.leaseDurationSeconds", "must be greater than 0")
+
+
+def _event(obj: Obj) -> Iterator[Cause]:
+    """Events lie beside what they are about; those about nodes and pools in ``default``."""
+    about = dig(obj, "involvedObject", "namespace") or "default"
+    if obj["metadata"]["namespace"] != about:
+        yield malformed("involvedObject.namespace", "does not match event.namespace")
 
 
 def _pod_spec(spec: Obj, at: str) -> Iterator[Cause]:
@@ -130,6 +150,12 @@ def _workload(spec: Obj) -> Iterator[Cause]:
 
 
 def _budget(spec: Obj) -> Iterator[Cause]:
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        good = isinstance(value, int) and value >= 0
+        good = good or (isinstance(value, str) and _PERCENT.fullmatch(value) is not None)
+        if value is not None and not good:
+            yield malformed(f"spec.{field}", "must be a number from 0 or a percentage like 10%")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield malformed("spec", "minAvailable and maxUnavailable cannot be both set")
 

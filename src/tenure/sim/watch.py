@@ -91,11 +91,13 @@ class Watch:
         namespace: str = "",
         matches: Matches | None = None,
         bookmarks: bool = False,
+        after: int = 0,
         on_close: Callable[[Watch], None],
     ) -> None:
         self._namespace = namespace
         self._matches = matches
         self.bookmarks = bookmarks
+        self._after = after
         self._on_close = on_close
         self._lines: deque[bytes] = deque()
         self._closed = False
@@ -103,6 +105,8 @@ class Watch:
 
     def offer(self, event: Event) -> None:
         """Put the event on the stream if this watch is about that object."""
+        if event.version <= self._after:
+            return
         if self._namespace and event.record.obj["metadata"]["namespace"] != self._namespace:
             return
         if self._matches is None:
