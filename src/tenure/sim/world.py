@@ -24,7 +24,7 @@ from tenure.sim.actors.deployment import Deployments
 from tenure.sim.actors.disruption import DisruptionBudgets
 from tenure.sim.actors.replicaset import ReplicaSets
 from tenure.sim.actors.scheduler import Scheduler
-from tenure.sim.api import Api
+from tenure.sim.checkers import Checkers, Violation
 from tenure.sim.environment import Environment
 from tenure.sim.faulty import FaultyTransport
 from tenure.sim.history import History
@@ -33,6 +33,7 @@ from tenure.sim.loop import VirtualLoop
 from tenure.sim.store import Store
 from tenure.sim.transport import InProcessTransport
 from tenure.sim.tree import Obj
+from tenure.sim.witness import WitnessedApi
 
 #: A Monday morning, far from daylight-saving changes.
 DEFAULT_EPOCH: Final = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -63,13 +64,17 @@ class World:
         self.deployments = Deployments(env, self.store, self.replica_sets.pods)
         self.daemon_sets = DaemonSets(env, self.store)
         self.disruption_budgets = DisruptionBudgets(env, self.store)
-        self.api = Api(self.store)
+        self.checkers = Checkers(
+            env, self.store, self.cloud, self.options.settings, self._note_violation
+        )
+        self.api = WitnessedApi(self.store, self.checkers)
         self.transport = FaultyTransport(
             InProcessTransport(self.api), self.infrastructure.faults, env.random_for("transport")
         )
         self.errors: list[TenureError] = []
         self.controller = self._new_controller()
         self._running: asyncio.Task[None] | None = None
+        self._down = False
         # A fault in an actor must end the run, not disappear in a log.
         self._broken: BaseException | None = None
         self.loop.set_exception_handler(self._on_error)
@@ -84,6 +89,8 @@ class World:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        if error is None:
+            self.checkers.assert_kept()
 
     def _new_controller(self) -> Controller:
         return Controller(
@@ -120,18 +127,25 @@ class World:
     # -- time ------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start Tenure. Called by ``run``; again after ``crash`` for a restart."""
+        """Start Tenure, for the first time or again after ``crash``; ``run`` does it unasked."""
+        self._down = False
         if self._running is None:
+            self.checkers.tenure_started()
             self._running = self.loop.create_task(self.controller.run())
 
-    def crash(self) -> None:
-        """End Tenure without a word, at this instant; its memory is lost."""
+    def crash(self, *, stay_down: bool = False) -> None:
+        """End Tenure without a word, at this instant; its memory is lost.
+
+        The next ``run`` starts it again, or, if it is to stay down, the next ``start``.
+        """
         self._stop()
+        self._down = stay_down
         self.controller = self._new_controller()
 
     def run(self, for_: timedelta) -> None:
         """Let that much time pass."""
-        self.start()
+        if not self._down:
+            self.start()
         try:
             self.loop.run_until_complete(self._pass(for_))
         except RuntimeError:
@@ -159,12 +173,17 @@ class World:
         self.loop.close()
 
     async def _pass(self, span: timedelta) -> None:
-        assert self._running is not None
+        if self._running is None:
+            return await asyncio.sleep(span / timedelta(seconds=1))
         sleeper = asyncio.ensure_future(asyncio.sleep(span / timedelta(seconds=1)))
         await asyncio.wait({sleeper, self._running}, return_when=asyncio.FIRST_COMPLETED)
         if self._running.done():
             sleeper.cancel()
             self._running.result()  # Raises what ended it.
+        return None
+
+    def _note_violation(self, violation: Violation) -> None:
+        self.history.note("checker", "Promise", "Broken", f"{violation.rule}: {violation.message}")
 
     def _on_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception") or RuntimeError(context.get("message", "unknown"))
