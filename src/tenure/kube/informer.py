@@ -19,7 +19,7 @@ import msgspec
 
 from tenure.errors import ApiError, Gone, TenureError
 from tenure.kube.client import Client, Status, error_from_status
-from tenure.model.kinds import decode
+from tenure.model.kinds import decode, decode_list
 from tenure.model.meta import ApiObject, ObjectMeta
 from tenure.model.resource import Resource
 from tenure.ports.clock import Clock
@@ -92,7 +92,7 @@ class Informer:
 
     async def _list(self) -> None:
         raw, version = await self._client.list_all(self.resource)
-        items = [decode(self.resource, item) for item in raw]
+        items = decode_list(self.resource, raw)
         self._sink.replace(self.resource, items)
         self._version = version
         self._heard()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -72,6 +74,18 @@ def decode(resource: r.Resource, data: bytes | msgspec.Raw) -> ApiObject:
         return _DECODERS[resource].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Unreadable(kind=resource.kind, metadata=_identity(data), problem=str(error))
+
+
+def decode_list(resource: r.Resource, items: Iterable[bytes | msgspec.Raw]) -> list[ApiObject]:
+    """Each item for itself. The garbage collector rests meanwhile: nearly all of it stays,
+    and walking it again and again takes as long as decoding 10,000 pods."""
+    was_at_work = gc.isenabled()
+    gc.disable()
+    try:
+        return [decode(resource, item) for item in items]
+    finally:
+        if was_at_work:
+            gc.enable()
 
 
 def _identity(data: bytes | msgspec.Raw) -> ObjectMeta:

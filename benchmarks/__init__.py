@@ -1,0 +1,1 @@
+"""What is measured, and against which limit; run by ``make bench``."""

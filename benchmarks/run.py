@@ -1,0 +1,44 @@
+"""Runs the benchmarks and prints them: what hardly depends on the machine first.
+
+    python -m benchmarks.run [decode] [packing] [simulation]
+
+Exits with 1 when a figure exceeds its limit.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from benchmarks.figures import Figures
+
+NAMES = ("decode", "packing", "simulation")
+
+
+def main(arguments: Sequence[str]) -> int:
+    unknown = [name for name in arguments if name not in NAMES]
+    if unknown:
+        print(f"bench: {unknown[0]!r}: expected one of {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    measured: list[Figures] = []
+    for name in arguments or NAMES:
+        print(f"· measuring {name}", flush=True)
+        measured.append(importlib.import_module(f"benchmarks.bench_{name}").measure())
+    print("\nRatios, growth and counts")
+    for figures in measured:
+        _print(figures.title, figures.relative)
+    print("\nOn this machine")
+    for figures in measured:
+        _print(figures.title, figures.absolute)
+    return 0 if all(figures.kept for figures in measured) else 1
+
+
+def _print(title: str, lines: Sequence[object]) -> None:
+    print(f"  {title}")
+    for line in lines:
+        print(f"    {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
