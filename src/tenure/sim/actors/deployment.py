@@ -12,6 +12,7 @@ there too), the progress deadline, and revision annotations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from tenure.model.resource import DEPLOYMENTS, REPLICA_SETS
@@ -144,7 +145,7 @@ class Deployments:
         status = {key: value for key, value in status.items() if value}
         enough = total["availableReplicas"] >= wanted - _limits(deployment["spec"]).unavailable
         before = dig(deployment, "status", "conditions") or []
-        status["conditions"] = [_available(before, enough=enough, now=self._store.stamp())]
+        status["conditions"] = [_available(before, enough=enough, now=self._store.stamp)]
         if status != deployment.get("status"):
             self._store.update(DEPLOYMENTS, {**deployment, "status": status}, "status")
 
@@ -173,16 +174,18 @@ def new_replica_set(deployment: Obj, replicas: int) -> Obj:
     }
 
 
-def _available(before: list[Obj], *, enough: bool, now: str) -> Obj:
+def _available(before: list[Obj], *, enough: bool, now: Callable[[], str]) -> Obj:
     status = "True" if enough else "False"
-    kept = [c for c in before if c["type"] == "Available" and c["status"] == status]
+    for condition in before:
+        if condition["type"] == "Available" and condition["status"] == status:
+            return condition
     return {
         "type": "Available",
         "status": status,
         "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
         "message": f"Deployment {'has' if enough else 'does not have'} minimum availability.",
-        "lastTransitionTime": kept[0]["lastTransitionTime"] if kept else now,
-        "lastUpdateTime": kept[0]["lastUpdateTime"] if kept else now,
+        "lastTransitionTime": now(),
+        "lastUpdateTime": now(),
     }
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from tenure.model.resource import PODS
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj
@@ -17,21 +19,53 @@ from tenure.sim.watch import DELETED
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
+class Facts(msgspec.Struct, frozen=True):
+    """What a workload reacts to in a pod; most of a pod's updates change none of this."""
+
+    labels: dict[str, str]
+    phase: str
+    leaving: bool
+    ready_since: str | None
+
+    @property
+    def active(self) -> bool:
+        return not self.leaving and self.phase not in _FINISHED
+
+    @classmethod
+    def of(cls, pod: Obj) -> Facts:
+        metadata = pod["metadata"]
+        leaving = "deletionTimestamp" in metadata
+        return cls(metadata.get("labels") or {}, phase(pod), leaving, ready_since(pod))
+
+
 class Group:
     """One workload's pods. A terminating pod is there, but no longer active."""
 
-    __slots__ = ("active", "pods", "ready")
+    __slots__ = ("_facts", "active", "pods", "ready")
 
     def __init__(self) -> None:
         self.pods: dict[str, Obj] = {}
+        self._facts: dict[str, Facts] = {}
         self.active = 0
         self.ready = 0
 
-    def count(self, pod: Obj, sign: int) -> None:
-        if is_active(pod):
+    def put(self, name: str, pod: Obj | None) -> bool:
+        """Take the pod's new state, or forget it; whether that changes a fact."""
+        before = self._facts.pop(name, None)
+        after = None if pod is None else Facts.of(pod)
+        self.pods.pop(name, None)
+        if pod is not None and after is not None:
+            self.pods[name], self._facts[name] = pod, after
+        if before == after:
+            return False
+        self._count(before, -1)
+        self._count(after, +1)
+        return True
+
+    def _count(self, facts: Facts | None, sign: int) -> None:
+        if facts is not None and facts.active:
             self.active += sign
-            if is_ready(pod):
-                self.ready += sign
+            self.ready += sign * (facts.ready_since is not None)
 
     def active_pods(self) -> list[Obj]:
         return [pod for pod in self.pods.values() if is_active(pod)]
@@ -52,23 +86,18 @@ class OwnedPods:
         """The pods that the workload with this UID controls."""
         return self._groups.get(uid) or Group()
 
-    def _on_pod(self, type_: str, pod: Obj, old: Obj | None) -> None:
+    def _on_pod(self, type_: str, pod: Obj, _old: Obj | None) -> None:
         owner = controller_of(pod)
         if owner is None or owner.get("kind") != self._kind:
             return
         group = self._groups.setdefault(owner["uid"], Group())
-        name = pod["metadata"]["name"]
-        before = group.pods.pop(name, None)
-        if before is not None:
-            group.count(before, -1)
-        if type_ != DELETED:
-            group.pods[name] = pod
-            group.count(pod, +1)
-        elif not group.pods:
+        metadata = pod["metadata"]
+        if not group.put(metadata["name"], None if type_ == DELETED else pod):
+            return
+        if not group.pods:
             del self._groups[owner["uid"]]
-        if type_ == DELETED or old is None or _counts(old) != _counts(pod):
-            for listener in self._listeners:
-                listener(f"{pod['metadata']['namespace']}/{owner['name']}")
+        for listener in self._listeners:
+            listener(f"{metadata['namespace']}/{owner['name']}")
 
 
 def controller_of(obj: Obj) -> Obj | None:
@@ -97,14 +126,3 @@ def ready_since(pod: Obj) -> str | None:
 def phase(pod: Obj) -> str:
     said: str = pod["status"].get("phase") or "Pending"
     return said
-
-
-def _counts(pod: Obj) -> tuple[object, ...]:
-    """What a workload reacts to."""
-    metadata = pod["metadata"]
-    return (
-        metadata.get("labels"),
-        "deletionTimestamp" in metadata,
-        phase(pod),
-        ready_since(pod),
-    )

@@ -183,7 +183,7 @@ class Scheduler:
         audience: Iterable[str] = line.untold
         if message != told.message:
             if now < told.at + self._retell_after:
-                self._retell_later(line, told)
+                self._retell_later(line.cls, told)
             else:
                 told.at, told.message = now, message
                 audience = line.pods
@@ -191,14 +191,15 @@ class Scheduler:
             self._tell(key, message)
         line.untold.clear()
 
-    def _retell_later(self, line: Line, told: Announcement) -> None:
+    def _retell_later(self, cls: PodClass, told: Announcement) -> None:
         if not told.pending:
             told.pending = True
-            self._env.at(told.at + self._retell_after, self._retell, line, told)
+            self._env.at(told.at + self._retell_after, self._retell, cls, told)
 
-    def _retell(self, line: Line, told: Announcement) -> None:
+    def _retell(self, cls: PodClass, told: Announcement) -> None:
         told.pending = False
-        if not line.active and line.pods:
+        line = self._queue.line(cls)
+        if line is not None:
             self._queue.activate(line)
             self._arm()
 

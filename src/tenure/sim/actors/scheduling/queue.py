@@ -101,6 +101,10 @@ class Queue:
     def park(self, line: Line) -> None:
         line.active = False
 
+    def line(self, cls: PodClass) -> Line | None:
+        """The waiting pods of a class, if there are any."""
+        return self._lines.get(cls)
+
     def parked(self) -> list[Line]:
         return [line for line in self._lines.values() if not line.active]
 
