@@ -183,6 +183,20 @@ async def test_an_update_must_say_which_version_it_means(api: Door) -> None:
     assert (answer.status, answer.fields) == (422, ["metadata.resourceVersion"])
 
 
+async def test_an_update_cannot_leave_out_what_is_required(api: Door) -> None:
+    created = await api.created(NODE_POOLS, a_pool(api))
+    del created["spec"]
+    answer = await api.put(NODE_POOLS, created)
+    assert (answer.status, answer.fields[-1]) == (422, "spec")
+
+
+async def test_unknown_metadata_is_dropped(api: Door) -> None:
+    name = (await api.created(NODE_POOLS, a_pool(api)))["metadata"]["name"]
+    answer = await api.patch(NODE_POOLS, name, {"metadata": {"colour": "blue"}})
+    assert answer.status == 200
+    assert "colour" not in answer.body["metadata"]
+
+
 async def test_a_custom_kind_takes_no_strategic_patch(api: Door) -> None:
     name = (await api.created(NODE_POOLS, a_pool(api)))["metadata"]["name"]
     answer = await api.patch(NODE_POOLS, name, {"spec": {"weight": 1}}, STRATEGIC_MERGE_PATCH)

@@ -55,8 +55,7 @@ class GarbageCollector:
         owners, former = after.get("ownerReferences"), before.get("ownerReferences")
         if owners is not former:
             self._relink(after["uid"], owners or [], former or [])
-        finalizers = after.get("finalizers")
-        if finalizers is not before.get("finalizers") or "deletionTimestamp" not in before:
+        if "deletionTimestamp" in after:
             self._look_at_owner(after)
 
     def _relink(self, uid: str, owners: list[Obj], former: list[Obj]) -> None:

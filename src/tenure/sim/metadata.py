@@ -36,8 +36,26 @@ _NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_BASE_MAX = 58
 
+_EMPTY: tuple[object, ...] = (None, "", {}, [])
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-_SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
+_KNOWN = frozenset(
+    {
+        "name",
+        "generateName",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+    }
+)
+_SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation")
 
 
 def for_creation(
@@ -49,7 +67,7 @@ def for_creation(
     metadata = {
         key: value
         for key, value in given.items()
-        if value not in (None, "", {}, []) and key not in _SET_BY_SERVER
+        if value not in _EMPTY and key in _KNOWN and key not in _SET_BY_SERVER
     }
     metadata.pop("deletionTimestamp", None)
     metadata.pop("deletionGracePeriodSeconds", None)
@@ -80,7 +98,7 @@ def check_version(kind: Kind, old: Obj, given: Obj, *, put: bool) -> None:
 
 def for_update(kind: Kind, old: Obj, given: Obj) -> dict[str, Any]:
     """The metadata after an update, still with the old resourceVersion and generation."""
-    metadata = {key: value for key, value in given.items() if value not in (None, "", {}, [])}
+    metadata = {k: v for k, v in given.items() if v not in _EMPTY and k in _KNOWN}
     for key in ("resourceVersion", "creationTimestamp", "generation"):
         if key in old:
             metadata[key] = old[key]
