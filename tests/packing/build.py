@@ -28,6 +28,7 @@ def a_pod(
     namespace: str = "default",
     created: str = "2030-01-01T00:00:00Z",
     port: int = 0,
+    owner: str = "",
     **spec: Any,
 ) -> Pod:
     """A pod of one container; further keywords are fields of its spec, as on the wire."""
@@ -43,6 +44,7 @@ def a_pod(
         "uid": uid,
         "labels": dict(labels or {}),
         "creationTimestamp": created,
+        "ownerReferences": [{"kind": owner, "name": "owner", "controller": True}] if owner else [],
     }
     written = {"metadata": metadata, "spec": {"containers": [container], **spec}}
     return msgspec.convert(written, Pod)

@@ -95,10 +95,8 @@ class Catalogue:
             return narrowed
 
     def _narrow(self, so_far: Narrowing, by: Requirements) -> Narrowing | None:
-        # Against the template as well: another pod's NotIn on the claim defines no label.
-        for node in (self.template.requirements, so_far.requirements):
-            if not node.is_compatible(by, self.known_keys):
-                return None
+        if not so_far.requirements.is_compatible(by, self.known_keys):
+            return None
         requirements = so_far.requirements.intersect(by)
         return Narrowing(requirements, self.matching(requirements), self._places(requirements))
 

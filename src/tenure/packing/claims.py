@@ -13,7 +13,7 @@ from tenure.model.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.classes import PodClass
 from tenure.packing.limits import Budget, Charge
-from tenure.packing.requests import HostPort, Resources
+from tenure.packing.requests import HostPort, Resources, ports_conflict
 from tenure.packing.result import PlannedClaim
 from tenure.packing.topology import Tally
 
@@ -30,12 +30,36 @@ class Draft(msgspec.Struct):
     used: list[int]
     ports: tuple[HostPort, ...] = ()
     tally: Tally = msgspec.field(default_factory=Tally)
+    #: Which class has how many pods here, and their UIDs.
+    parts: list[tuple[PodClass, int]] = []
     uids: list[str] = []
     #: The offers that hold all of it, cheapest first; the first is the one planned for.
     listing: tuple[Offer, ...] = ()
     charge: Charge = {}
 
+    @property
+    def price(self) -> int:
+        return self.listing[0].price
+
+    def allowed_beside(self, one: PodClass, most: int) -> int:
+        """How many pods host ports and topology allow beside those that are here."""
+        if one.demand.ports:
+            if ports_conflict(one.demand.ports, self.ports) is not None:
+                return 0
+            most = min(most, 1)
+        return self.tally.room(one.rules, most)
+
+    def copy(self) -> Draft:
+        return msgspec.structs.replace(
+            self,
+            used=list(self.used),
+            tally=self.tally.copy(),
+            parts=list(self.parts),
+            uids=list(self.uids),
+        )
+
     def put(self, one: PodClass, count: int) -> None:
+        self.parts.append((one, count))
         for index, amount in one.wants:
             self.used[index] += amount * count
         self.ports += one.demand.ports

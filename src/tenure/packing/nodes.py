@@ -137,7 +137,10 @@ class _Shapes:
     def __init__(self, pods: Sorted, daemons: Sequence[DaemonPod]) -> None:
         wanted = [a for one in pods.classes for a in one.demand.alternatives]
         wanted += [a for daemon in daemons for a in daemon.alternatives]
-        self._keys = sorted({key for requirements in wanted for key in requirements})
+        keys = {key for requirements in wanted for key in requirements}
+        if any(one.rules.zones for one in pods.classes):
+            keys.add(ZONE)  # Such a class will be split, and its parts ask for their zone.
+        self._keys = sorted(keys)
         self._daemons = daemons
         self._known: dict[tuple[tuple[Taint, ...], tuple[str | None, ...]], int] = {}
         self.all: list[Shape] = []

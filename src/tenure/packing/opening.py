@@ -21,7 +21,8 @@ buys the largest machines, on demand as soon as one pod on it insists. The bench
 ``benchmarks/bench_packing.py`` compares what both cost.
 
 Where limits forbid one more claim, the claims already planned are made larger, as the peer
-does.
+does. In the end, small claims are put together where one machine serves both for no more
+(``merging``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from tenure.packing.claims import Draft, listing_of, offers_holding
 from tenure.packing.classes import PodClass, how_many
 from tenure.packing.limits import Budget
 from tenure.packing.queue import Waiting
-from tenure.packing.requests import ports_conflict
 from tenure.packing.topology import Tally
 
 #: Offers kept of each of the two short lists: more find nothing better (see the benchmark).
@@ -116,7 +116,7 @@ class Shop:
                 if joined is None:
                     continue
                 draft.narrowing = joined
-            count = allowed_beside(draft, one, count)
+            count = draft.allowed_beside(one, count)
             if count:
                 draft.put(one, count)
                 for index, amount in one.wants:
@@ -152,12 +152,9 @@ class Shop:
         assert times > 0, "affordable types are within the limits"
         budget.take(model.charge, times)
         for _ in range(times):
-            uids = [uid for waiting, count in filling.parts for uid in waiting.take(count)]
-            self.drafts.append(
-                msgspec.structs.replace(
-                    model, uids=uids, used=list(model.used), tally=model.tally.copy()
-                )
-            )
+            draft = model.copy()
+            draft.uids = [uid for waiting, count in filling.parts for uid in waiting.take(count)]
+            self.drafts.append(draft)
         return True
 
     def _unit_cost(self, one: PodClass) -> int:
@@ -184,79 +181,60 @@ class Shop:
 
     def _grow_for(self, waiting: Waiting) -> None:
         """Make claims of limited pools larger, first come first served."""
-        for draft in self.drafts:
-            if not waiting.left:
-                return
+        for position, draft in enumerate(self.drafts):
             budget = self.budgets[draft.catalogue.template.pool]
-            if budget.limited:
-                self._grow(draft, budget, waiting)
+            if waiting.left and budget.limited:
+                self.drafts[position] = self._grow(draft, budget, waiting)
 
-    def _grow(self, draft: Draft, budget: Budget, waiting: Waiting) -> None:
-        one = waiting.one
-        for wanted in one.demand.alternatives:
-            joined = entrance(draft.catalogue, one, wanted) and draft.catalogue.narrow(
-                draft.narrowing, wanted
-            )
-            if joined is None:
-                continue
-            budget.give_back(draft.charge)
-            larger = self._larger(draft, joined, budget, waiting)
+    def _grow(self, draft: Draft, budget: Budget, waiting: Waiting) -> Draft:
+        """The draft with as many more pods of the class as an affordable type holds."""
+        budget.give_back(draft.charge)
+        for wanted in waiting.one.demand.alternatives:
+            larger = _larger(draft, budget, waiting, wanted)
             if larger is not None:
-                draft.narrowing, draft.used, draft.ports = (
-                    larger.narrowing,
-                    larger.used,
-                    larger.ports,
-                )
-                draft.tally, draft.listing = larger.tally, larger.listing
-                draft.uids += larger.uids
-                draft.charge = budget.charge(offer.type for offer in draft.listing)
-            budget.take(draft.charge)
-            if larger is not None:
-                return
+                draft = larger
+                break
+        budget.take(draft.charge)
+        return draft
 
-    def _larger(
-        self, draft: Draft, joined: Narrowing, budget: Budget, waiting: Waiting
-    ) -> Draft | None:
-        """The draft with as many pods of the class as any affordable type still holds."""
-        one, types = waiting.one, budget.affordable()
-        trial = msgspec.structs.replace(
-            draft, narrowing=joined, used=list(draft.used), tally=draft.tally.copy(), uids=[]
-        )
-        room = draft.catalogue.room
-        most = allowed_beside(trial, one, waiting.left)
-        count = max(
-            (
-                how_many(
-                    [a - b for a, b in zip(room[o.type], trial.used, strict=True)], one.wants, most
-                )
-                for o in offers_holding(trial, types)
-            ),
-            default=0,
-        )
-        if not most or not count:
-            return None
-        trial.put(one, count)
-        trial.listing = listing_of(trial, budget)
-        if not trial.listing:
-            return None
-        trial.uids = list(waiting.take(count))
-        return trial
+
+def _larger(draft: Draft, budget: Budget, waiting: Waiting, wanted: Requirements) -> Draft | None:
+    one, catalogue = waiting.one, draft.catalogue
+    joined = catalogue.narrow(draft.narrowing, wanted)
+    if joined is None or entrance(catalogue, one, wanted) is None:
+        return None
+    trial = draft.copy()
+    trial.narrowing = joined
+    most = trial.allowed_beside(one, waiting.left)
+    offers = offers_holding(trial, budget.affordable())
+    count = max((_more(trial, offer, one, most) for offer in offers), default=0)
+    if not most or not count:
+        return None
+    trial.put(one, count)
+    trial.listing = listing_of(trial, budget)
+    if not trial.listing:
+        return None
+    trial.charge = budget.charge(offer.type for offer in trial.listing)
+    trial.uids += waiting.take(count)
+    return trial
+
+
+def _more(draft: Draft, offer: Offer, one: PodClass, most: int) -> int:
+    """How many more pods of the class such a machine holds."""
+    room = draft.catalogue.room[offer.type]
+    free = [there - used for there, used in zip(room, draft.used, strict=True)]
+    return how_many(free, one.wants, most)
 
 
 def entrance(catalogue: Catalogue, one: PodClass, wanted: Requirements) -> Narrowing | None:
-    """The pool as pods of this class see it; None when they cannot come at all."""
+    """The pool as pods of this class see it; None when they cannot come at all.
+
+    Asked before a class joins a claim, too: another pod's ``NotIn`` on the claim mentions a
+    label but does not define it.
+    """
     if untolerated(catalogue.template.taints, one.demand.tolerations) is not None:
         return None
     return catalogue.narrow(catalogue.whole, wanted)
-
-
-def allowed_beside(draft: Draft, one: PodClass, most: int) -> int:
-    """How many pods host ports and topology allow beside those on the draft."""
-    if one.demand.ports:
-        if ports_conflict(one.demand.ports, draft.ports) is not None:
-            return 0
-        most = min(most, 1)
-    return draft.tally.room(one.rules, most)
 
 
 def short_list(catalogue: Catalogue, lead: Waiting, offers: Iterable[Offer]) -> list[Offer]:

@@ -17,26 +17,29 @@ chooses among the types of a claim; this module only promises that each of them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Final
 
 import msgspec
 
 from tenure.packing.catalogue import Catalogue
-from tenure.packing.claims import finished
+from tenure.packing.claims import Draft, finished
 from tenure.packing.classes import PodClass, Sorted, sort_pods
 from tenure.packing.daemons import DaemonPod, read_daemons
+from tenure.packing.merging import merged
 from tenure.packing.nodes import Nodes
 from tenure.packing.opening import Shop
 from tenure.packing.problem import Problem
+from tenure.packing.queue import Waiting
 from tenure.packing.result import Packing, Unplaced, Why
 from tenure.packing.topology import Topology
 from tenure.packing.why import explain
-from tenure.packing.zones import Caps, Dealt, LeftOver, deal
+from tenure.packing.zones import Caps, Dealt, LeftOver, Part, deal
 
-#: How often packing starts over because a zone took fewer pods than it was dealt, before
-#: such a class is given up: each start is a whole packing.
-_STARTS_MAX: Final = 8
+#: How often packing starts over with exactly what zones took (each start is a whole packing);
+#: after that with half, so that it ends soon.
+_PATIENCE: Final = 4
 
 
 def pack(problem: Problem) -> Packing:
@@ -49,13 +52,12 @@ def pack(problem: Problem) -> Packing:
         Catalogue(t, daemons=daemons, resources=pods.resources, dry=problem.dry) for t in by_weight
     ]
     packer = _Packer(problem, topology, pods, daemons, catalogues)
-    caps: dict[tuple[int, str], int] = {}
-    for start in range(_STARTS_MAX + 1):
+    caps: dict[Part, int] = {}
+    for start in count(1):
         packing, short = packer.attempt(caps)
         if not short:
             break
-        # The last time, whoever is still short is dealt nothing at all, so this ends.
-        caps |= short if start < _STARTS_MAX - 1 else dict.fromkeys(short, 0)
+        caps |= {part: got if start <= _PATIENCE else got // 2 for part, got in short.items()}
     return packing
 
 
@@ -68,7 +70,7 @@ class _Packer(msgspec.Struct, frozen=True):
     daemons: tuple[DaemonPod, ...]
     catalogues: list[Catalogue]
 
-    def attempt(self, caps: Caps) -> tuple[Packing, Mapping[tuple[int, str], int]]:
+    def attempt(self, caps: Caps) -> tuple[Packing, Mapping[Part, int]]:
         """A packing, and the parts of spread classes that came short with what they got."""
         nodes = Nodes(
             self.problem.nodes, pods=self.pods, daemons=self.daemons, topology=self.topology
@@ -79,16 +81,10 @@ class _Packer(msgspec.Struct, frozen=True):
         for waiting in dealt.queue:
             placed |= nodes.place(waiting)
         shop = Shop(self.catalogues, dealt.queue)
-        for waiting in dealt.queue:
-            shop.serve(waiting)
-        short = {
-            dealt.parts[position]: len(waiting.one.pods) - waiting.left
-            for position, waiting in enumerate(dealt.queue)
-            if position in dealt.parts and waiting.left
-        }
+        drafts = _fill_shop(shop, dealt.queue)
         unplaced = self._unplaced(dealt, shop)
-        claims = finished(shop.drafts)
-        return Packing(placed=placed, claims=claims, unplaced=unplaced), short
+        claims = finished(drafts)
+        return Packing(placed=placed, claims=claims, unplaced=unplaced), dealt.came_short()
 
     def _unplaced(self, dealt: Dealt, shop: Shop) -> dict[str, Unplaced]:
         unplaced = {
@@ -109,6 +105,19 @@ class _Packer(msgspec.Struct, frozen=True):
                 why = _no_zone(rest)
             unplaced |= dict.fromkeys((pod.uid for pod in rest.pods), why)
         return unplaced
+
+
+def _fill_shop(shop: Shop, queue: Sequence[Waiting]) -> list[Draft]:
+    """Open claims and merge them; for who is left, again as long as merging frees limits."""
+    limited = any(budget.limited for budget in shop.budgets.values())
+    left = -1
+    while left != (left := sum(waiting.left for waiting in queue)):
+        for waiting in queue:
+            shop.serve(waiting)
+        shop.drafts[:] = merged(shop.drafts, shop.budgets)
+        if not limited:
+            break
+    return shop.drafts
 
 
 def _not_modelled(one: PodClass) -> Unplaced:

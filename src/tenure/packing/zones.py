@@ -8,13 +8,16 @@ that has fewest (then by name) for as long as that keeps within ``maxSkew``:
 - pods bound in a zone count; so do those dealt to it before, by this class or another;
 - fewer domains than ``minDomains`` count as if one more stood empty.
 
-A zone may turn out to take fewer pods than it was dealt. Packing then starts over with that
-number as the zone's cap, so that the others do not run ahead of it.
+A zone may turn out to take fewer pods than it was dealt, and the others would have run ahead
+of it. Packing then starts over with what was learnt: where no pool sells anything in that
+zone, the zone is dealt no more than it took; otherwise it was a limit of a pool, and the
+class as a whole is dealt no more pods than found a place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -26,10 +29,13 @@ from tenure.packing.classes import PodClass, how_many
 from tenure.packing.nodes import ZonePart
 from tenure.packing.opening import entrance
 from tenure.packing.queue import Waiting
-from tenure.packing.topology import Spread, Tally
+from tenure.packing.topology import Tally
 
-#: The most pods of a class that a zone is dealt, where that has become known.
-Caps = Mapping[tuple[int, str], int]
+#: (number of the class, zone), or (number of the class, WHOLE).
+Part = tuple[int, str]
+#: The most pods that are dealt, where that has become known.
+Caps = Mapping[Part, int]
+WHOLE: Final = ""
 
 
 class LeftOver(msgspec.Struct, frozen=True):
@@ -45,9 +51,20 @@ class Dealt(msgspec.Struct, frozen=True):
     """The classes after the split."""
 
     queue: tuple[Waiting, ...]
-    #: By the position of a part in the queue: the class and zone it belongs to.
-    parts: Mapping[int, tuple[int, str]]
+    #: By the position of a part in the queue: what to cap if it comes short.
+    parts: Mapping[int, Part]
     left_over: tuple[LeftOver, ...]
+
+    def came_short(self) -> dict[Part, int]:
+        """What to cap at how many pods, now that packing has been tried."""
+        short = {part for i, part in self.parts.items() if self.queue[i].left}
+        served: dict[Part, int] = {}
+        for position, part in self.parts.items():
+            waiting = self.queue[position]
+            count = len(waiting.one.pods) - waiting.left
+            for capped in {part, (part[0], WHOLE)} & short:
+                served[capped] = served.get(capped, 0) + count
+        return served
 
 
 def deal(
@@ -59,18 +76,20 @@ def deal(
 ) -> Dealt:
     """Split each class that must be spread over zones; leave the others alone."""
     queue: list[Waiting] = []
-    parts: dict[int, tuple[int, str]] = {}
+    parts: dict[int, Part] = {}
     left_over: list[LeftOver] = []
     dealt_before: dict[str, Tally] = {}
     for number, one in enumerate(classes):
         if not one.rules.zones:
             queue.append(Waiting(one))
             continue
-        counts = _counts(one, one.rules.zones[0], nodes, catalogues, dealt_before)
+        for_sale = _zones_for_sale(one, catalogues)
+        counts = _counts(one, for_sale, nodes, dealt_before)
         most = {zone: caps.get((number, zone), len(one.pods)) for zone in counts}
-        hands, rest = _deal_pods(one, one.rules.zones[0], counts, most)
+        whole = caps.get((number, WHOLE), len(one.pods))
+        hands, rest = _deal_pods(one, counts, most, whole)
         for zone, pods in sorted(hands.items()):
-            parts[len(queue)] = number, zone
+            parts[len(queue)] = number, WHOLE if zone in for_sale else zone
             queue.append(Waiting(_in_zone(one, zone, pods)))
             dealt_before.setdefault(zone, Tally()).add(one.rules, len(pods))
         if rest:
@@ -80,13 +99,13 @@ def deal(
 
 def _counts(
     one: PodClass,
-    spread: Spread,
+    for_sale: Iterable[str],
     nodes: Sequence[ZonePart],
-    catalogues: Sequence[Catalogue],
     dealt_before: Mapping[str, Tally],
 ) -> dict[str, int]:
     """How many pods of the group are in each domain."""
-    counts = dict.fromkeys(_zones_for_sale(one, catalogues), 0)
+    spread = one.rules.zones[0]
+    counts = dict.fromkeys(for_sale, 0)
     for view in nodes:
         if not spread.honor_affinity or _accepts(view.labels, one):
             counts[view.zone] = counts.get(view.zone, 0) + view.tally.count(spread.group)
@@ -123,11 +142,12 @@ def _zones_of(catalogue: Catalogue, narrowing: Narrowing, one: PodClass) -> set[
 
 
 def _deal_pods(
-    one: PodClass, spread: Spread, counts: dict[str, int], most: Mapping[str, int]
-) -> tuple[dict[str, tuple[Pod, ...]], tuple[Pod, ...]]:
-    """Pods by zone, and those that no zone may take."""
-    hands: dict[str, list[Pod]] = {}
+    one: PodClass, counts: dict[str, int], most: Mapping[str, int], whole: int
+) -> tuple[dict[str, list[Pod]], tuple[Pod, ...]]:
+    """Pods by zone, and those that no zone may take; ``counts`` goes with it."""
+    spread = one.rules.zones[0]
     own = int(spread.group in one.rules.member_of)
+    hands: dict[str, list[Pod]] = {}
     for position, pod in enumerate(one.pods):
         emptiest = 0 if len(counts) < spread.domains_min else min(counts.values(), default=0)
         open_zones = [
@@ -135,17 +155,17 @@ def _deal_pods(
             for zone, count in counts.items()
             if count + own - emptiest <= spread.skew and len(hands.get(zone, ())) < most[zone]
         ]
-        if not open_zones:
-            return {zone: tuple(pods) for zone, pods in hands.items()}, one.pods[position:]
+        if not open_zones or position == whole:
+            return hands, one.pods[position:]
         _, zone = min(open_zones)
         hands.setdefault(zone, []).append(pod)
         counts[zone] += own
-    return {zone: tuple(pods) for zone, pods in hands.items()}, ()
+    return hands, ()
 
 
-def _in_zone(one: PodClass, zone: str, pods: tuple[Pod, ...]) -> PodClass:
+def _in_zone(one: PodClass, zone: str, pods: Iterable[Pod]) -> PodClass:
     here = Requirement.of(ZONE, "In", (zone,))
     narrowed = (wanted.add(here) for wanted in one.demand.alternatives)
     possible = tuple(wanted for wanted in narrowed if not wanted[ZONE].impossible)
     demand = msgspec.structs.replace(one.demand, alternatives=possible)
-    return msgspec.structs.replace(one, demand=demand, pods=pods)
+    return msgspec.structs.replace(one, demand=demand, pods=tuple(pods))

@@ -1,0 +1,180 @@
+"""Who may share a node, and how pods are dealt to zones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tenure.model.names import HOSTNAME, ZONE
+from tenure.packing.pack import pack
+from tenure.packing.problem import Problem
+from tenure.packing.result import Packing, Why
+from tests.packing.build import FAMILY, NO_SCHEDULE, a_node, a_pod, a_pool, a_type, pods
+
+WEB = {"app": "web"}
+
+
+def spread(key: str, skew: int = 1, **more: Any) -> dict[str, Any]:
+    constraint = {
+        "topologyKey": key,
+        "maxSkew": skew,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": WEB},
+        **more,
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def avoiding(labels: dict[str, str] = WEB, **more: Any) -> dict[str, Any]:
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": labels}, **more}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return {"affinity": {"podAntiAffinity": required}}
+
+
+def zones_of(packing: Packing) -> Counter[str]:
+    """How many pods the claims put into each zone that they insist on."""
+    counts: Counter[str] = Counter()
+    for claim in packing.claims:
+        (zone,) = claim.requirements[ZONE].values
+        counts[zone] += len(claim.pods)
+    return counts
+
+
+def test_a_spread_over_hostnames_bounds_the_pods_per_node() -> None:
+    web = pods(7, labels=WEB, **spread(HOSTNAME, 2))
+    packing = pack(Problem(pods=web, nodes=(a_node(cpu="32"),), templates=(a_pool(),)))
+    assert Counter(packing.placed.values()) == {"n": 2}
+    assert sorted(len(claim.pods) for claim in packing.claims) == [1, 2, 2]
+
+
+def test_pods_that_run_there_already_count() -> None:
+    node = a_node(cpu="32", holding=[a_pod("old", labels=WEB)])
+    packing = pack(Problem(pods=pods(3, labels=WEB, **spread(HOSTNAME, 2)), nodes=(node,)))
+    assert packing.placed == {"p-000": "n"}
+
+
+def test_a_pod_that_its_own_selector_does_not_match_is_only_kept_from_crowds() -> None:
+    crowd = a_node("crowd", cpu="32", holding=[a_pod(f"w{i}", labels=WEB) for i in range(3)])
+    packing = pack(Problem(pods=pods(5, **spread(HOSTNAME, 2)), nodes=(crowd, a_node("n", "32"))))
+    assert Counter(packing.placed.values()) == {"n": 5}
+
+
+def test_a_wish_to_spread_is_ignored() -> None:
+    wish = spread(HOSTNAME, whenUnsatisfiable="ScheduleAnyway")
+    assert len(pack(Problem(pods=pods(3, labels=WEB, **wish), nodes=(a_node(),))).placed) == 3
+
+
+def test_a_spread_without_a_selector_spreads_nothing() -> None:
+    nothing = spread(HOSTNAME, labelSelector=None)
+    assert len(pack(Problem(pods=pods(3, labels=WEB, **nothing), nodes=(a_node(),))).placed) == 3
+
+
+def test_pods_that_avoid_each_other_get_a_node_each() -> None:
+    packing = pack(Problem(pods=pods(3, labels=WEB, **avoiding()), templates=(a_pool(),)))
+    assert [(claim.instance_type, len(claim.pods)) for claim in packing.claims] == [("m-02", 1)] * 3
+
+
+def test_a_pod_does_not_join_a_node_whose_pod_avoids_it() -> None:
+    shy = a_pod("shy", **avoiding())
+    nodes = (a_node("n-1", holding=[shy]), a_node("n-2"))
+    packing = pack(Problem(pods=(a_pod("web", labels=WEB), a_pod("other", "2")), nodes=nodes))
+    assert packing.placed == {"web": "n-2", "other": "n-1"}
+
+
+def test_avoiding_works_both_ways_on_a_new_claim() -> None:
+    waiting = (a_pod("shy", "2", **avoiding()), *pods(2, labels=WEB))
+    packing = pack(Problem(pods=waiting, templates=(a_pool(),)))
+    assert sorted(claim.pods for claim in packing.claims) == [("p-000", "p-001"), ("shy",)]
+
+
+@pytest.mark.parametrize(
+    ("term", "kept_apart"),
+    [
+        pytest.param({}, False, id="by default only its own namespace is meant"),
+        pytest.param({"namespaces": ["other"]}, True, id="a namespace that is listed"),
+        pytest.param({"namespaceSelector": {}}, True, id="all namespaces"),
+    ],
+)
+def test_anti_affinity_is_about_namespaces_too(term: dict[str, Any], kept_apart: bool) -> None:
+    there = a_node(holding=[a_pod("web", labels=WEB, namespace="other")])
+    packing = pack(Problem(pods=(a_pod(**avoiding(**term)),), nodes=(there,)))
+    assert bool(packing.unplaced) == kept_apart
+
+
+def test_anti_affinity_with_a_namespace_selector_is_not_modelled() -> None:
+    selector = {"matchLabels": {"tier": "prod"}}
+    packing = pack(Problem(pods=(a_pod(**avoiding(namespaceSelector=selector)),)))
+    assert packing.unplaced["p"].why is Why.CONSTRAINT_NOT_MODELLED
+
+
+def test_match_label_keys_tell_revisions_apart() -> None:
+    rule = spread(HOSTNAME, matchLabelKeys=["rev"])
+    old = a_pod("old", labels={**WEB, "rev": "1"})
+    fresh = a_pod("fresh", labels={**WEB, "rev": "2"}, **rule)
+    assert pack(Problem(pods=(fresh,), nodes=(a_node(holding=[old]),))).placed == {"fresh": "n"}
+
+
+def test_pods_are_dealt_evenly_to_the_zones_for_sale() -> None:
+    packing = pack(Problem(pods=pods(10, labels=WEB, **spread(ZONE)), templates=(a_pool(),)))
+    assert zones_of(packing) == {"a": 4, "b": 3, "c": 3}
+
+
+def test_zones_with_fewer_pods_are_filled_first() -> None:
+    running = [a_pod(f"r{i}", "100m", "0", labels=WEB) for i in range(3)]
+    node = a_node(cpu="300m", labels={ZONE: "a"}, holding=running)
+    waiting = pods(6, labels=WEB, **spread(ZONE))
+    packing = pack(Problem(pods=waiting, nodes=(node,), templates=(a_pool(),)))
+    assert zones_of(packing) == {"b": 3, "c": 3}
+
+
+def test_a_zone_that_can_take_no_more_holds_the_others_back() -> None:
+    """Zone d has one full node and nothing for sale, but it is a zone of the cluster."""
+    node = a_node(cpu="1", labels={ZONE: "d"})
+    waiting = pods(12, labels=WEB, **spread(ZONE))
+    packing = pack(Problem(pods=waiting, nodes=(node,), templates=(a_pool(),)))
+    assert list(packing.placed.values()) == ["n"]
+    assert zones_of(packing) == {"a": 2, "b": 2, "c": 2}
+    assert {u.message for u in packing.unplaced.values()} == {
+        "spread over zones with maxSkew 1 leaves no zone for it: a has 2, b has 2, c has 2, d has 1"
+    }
+    assert {u.why for u in packing.unplaced.values()} == {Why.TOPOLOGY_UNSATISFIABLE}
+
+
+def test_a_zone_that_the_pod_cannot_use_is_no_domain() -> None:
+    node = a_node(labels={ZONE: "d", "team": "red"})
+    both = spread(ZONE) | {"nodeSelector": {"team": "blue"}}
+    pool = a_pool(labels={"team": "blue"})
+    packing = pack(Problem(pods=pods(3, labels=WEB, **both), nodes=(node,), templates=(pool,)))
+    assert zones_of(packing) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_min_domains_unmet_count_as_an_empty_zone() -> None:
+    two_zones = a_pool(types=(a_type("m", zones=("a", "b")),))
+    rule = spread(ZONE, minDomains=3)
+    packing = pack(Problem(pods=pods(6, labels=WEB, **rule), templates=(two_zones,)))
+    assert zones_of(packing) == {"a": 1, "b": 1}
+    assert len(packing.unplaced) == 4
+
+
+def test_a_limit_that_starves_one_zone_does_not_let_the_others_run_ahead() -> None:
+    small = a_pool(types=(a_type("m", 2),), limits={"nodes": "2"})
+    waiting = pods(9, labels=WEB, cpu="2", **spread(ZONE))
+    packing = pack(Problem(pods=waiting, templates=(small,)))
+    counts = zones_of(packing)
+    assert max(counts.values()) - min(counts.get(zone, 0) for zone in "abc") <= 1
+    assert sum(counts.values()) == 2
+
+
+def test_two_classes_of_one_group_are_counted_together() -> None:
+    old = pods(1, "old", labels=WEB, cpu="2", **spread(ZONE))
+    new = pods(2, "new", labels=WEB, cpu="1", **spread(ZONE))
+    packing = pack(Problem(pods=(*old, *new), templates=(a_pool(types=FAMILY),)))
+    assert zones_of(packing) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_spread_pod_that_no_pool_takes_is_told_the_pools_reason() -> None:
+    pool = a_pool(taints=[NO_SCHEDULE])
+    packing = pack(Problem(pods=pods(2, labels=WEB, **spread(ZONE)), templates=(pool,)))
+    assert {u.why for u in packing.unplaced.values()} == {Why.TAINT_NOT_TOLERATED}
