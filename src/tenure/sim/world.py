@@ -16,7 +16,6 @@ from typing import Any, Final, Self
 import msgspec
 
 from tenure.errors import TenureError
-from tenure.model.resource import BY_KIND
 from tenure.model.settings import Settings
 from tenure.runtime.loop import Controller
 from tenure.sim.actors.daemonset import DaemonSets
@@ -24,6 +23,7 @@ from tenure.sim.actors.deployment import Deployments
 from tenure.sim.actors.disruption import DisruptionBudgets
 from tenure.sim.actors.replicaset import ReplicaSets
 from tenure.sim.actors.scheduler import Scheduler
+from tenure.sim.applying import apply_manifest
 from tenure.sim.checkers import Checkers, Violation
 from tenure.sim.environment import Environment
 from tenure.sim.faulty import FaultyTransport
@@ -115,14 +115,7 @@ class World:
 
     def apply(self, manifest: Mapping[str, Any]) -> Obj:
         """Create the object, or merge the manifest into the one that is there."""
-        resource = BY_KIND[manifest["apiVersion"], manifest["kind"]]
-        given = manifest.get("metadata", {})
-        namespace = given.get("namespace", "default") if resource.namespaced else ""
-        name = given.get("name", "")
-        if name and self.store.find(resource, namespace, name) is not None:
-            return self.store.patch(resource, namespace, name, dict(manifest))
-        obj = {**manifest, "metadata": {**given, "namespace": namespace} if namespace else given}
-        return self.store.create(resource, obj)
+        return apply_manifest(self.store, manifest)
 
     # -- time ------------------------------------------------------------------------
 

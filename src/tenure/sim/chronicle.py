@@ -1,0 +1,67 @@
+"""Notes what a person watching the cluster and the cloud would see, beside what Tenure says.
+
+Nodes that join, become ready or not, and leave; pods that start and go; instances that
+begin and end. The entries stand in the history between Tenure's own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.model.instance import Instance
+from tenure.model.offering import format_price
+from tenure.model.resource import NODES, PODS
+from tenure.sim.cloud import CloudEvent
+from tenure.sim.history import History
+from tenure.sim.tree import Obj, dig
+from tenure.sim.watch import ADDED, DELETED
+from tenure.sim.world import World
+
+CLUSTER: Final = "cluster"
+CLOUD: Final = "cloud"
+
+
+class Chronicle:
+    def __init__(self, world: World) -> None:
+        self._history: History = world.history
+        world.store.subscribe(NODES, self._on_node)
+        world.store.subscribe(PODS, self._on_pod)
+        world.cloud.listen(self._on_instance)
+
+    def _on_node(self, type_: str, node: Obj, old: Obj | None) -> None:
+        subject = f"Node/{node['metadata']['name']}"
+        if type_ == DELETED:
+            self._history.note(CLUSTER, subject, "Left")
+            return
+        if type_ == ADDED:
+            self._history.note(CLUSTER, subject, "Joined")
+        before, ready = _ready(old), _ready(node)
+        if ready != before and (old is not None or ready):
+            self._history.note(CLUSTER, subject, "Ready" if ready else "NotReady")
+
+    def _on_pod(self, type_: str, pod: Obj, old: Obj | None) -> None:
+        metadata = pod["metadata"]
+        subject = f"Pod/{metadata['namespace']}/{metadata['name']}"
+        on = f"on {pod['spec'].get('nodeName', 'no node')}"
+        if type_ == DELETED:
+            self._history.note(CLUSTER, subject, "Gone", on)
+            return
+        phase, before = dig(pod, "status", "phase"), dig(old, "status", "phase")
+        if phase != before and phase in ("Running", "Succeeded", "Failed"):
+            self._history.note(CLUSTER, subject, phase, on)
+
+    def _on_instance(self, event: CloudEvent, instance: Instance) -> None:
+        what = f"{instance.instance_type} in {instance.zone}, {instance.capacity_type}"
+        message = f"for {instance.claim_name}"
+        if event is CloudEvent.LAUNCHED:
+            message = f"{what}, {format_price(instance.price)}, {message}"
+        self._history.note(CLOUD, f"Instance/{_id(instance)}", event, message)
+
+
+def _id(instance: Instance) -> str:
+    return instance.provider_id.rpartition("/")[2]
+
+
+def _ready(node: Obj | None) -> bool:
+    conditions = dig(node, "status", "conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

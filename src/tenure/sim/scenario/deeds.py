@@ -1,0 +1,197 @@
+"""What may happen in a scenario, verb by verb: small values that know how to be done.
+
+``crash`` is special only in that time must stand still for it, which it does between
+two instants.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, Protocol
+
+import msgspec
+
+from tenure.model import resource as r
+from tenure.sim.faults import Faults
+from tenure.sim.scenario.stage import Missing, Stage, span
+from tenure.sim.scenario.targets import Target
+from tenure.sim.tree import Obj, dig
+
+_NONE: Final = timedelta(0)
+
+
+class Deed(Protocol):
+    """Something that happens."""
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        """Do it; return whom it was about and what was done, for the history."""
+        ...
+
+
+class Apply(msgspec.Struct, frozen=True):
+    manifests: tuple[Obj, ...]
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        for manifest in self.manifests:
+            apply(stage, manifest)
+        named = [_subject(manifest) for manifest in self.manifests]
+        return named[0] if len(named) == 1 else "Script", f"applied {', '.join(named)}"
+
+
+def apply(stage: Stage, manifest: Obj) -> None:
+    """Apply a manifest; a Node that a person brings gets a kubelet."""
+    obj = stage.world.apply(manifest)
+    name = obj["metadata"]["name"]
+    if obj["kind"] == r.NODES.kind and not stage.world.kubelets.is_alive(name):
+        stage.world.kubelets.adopt(name)
+
+
+class Delete(msgspec.Struct, frozen=True):
+    target: Target
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        obj = stage.found(self.target)
+        metadata = obj["metadata"]
+        stage.store.delete(self.target.resource, metadata.get("namespace", ""), metadata["name"])
+        return _subject(obj), f"deleted {self.target}"
+
+
+class Patch(msgspec.Struct, frozen=True):
+    target: Target
+    merge: Obj
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        obj = stage.found(self.target)
+        metadata = obj["metadata"]
+        namespace = metadata.get("namespace", "")
+        stage.store.patch(self.target.resource, namespace, metadata["name"], self.merge)
+        return _subject(obj), f"changed {', '.join(self.merge)} of {self.target}"
+
+
+class Scale(msgspec.Struct, frozen=True):
+    target: Target
+    replicas: int
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        obj = stage.found(self.target)
+        before = obj["spec"].get("replicas", 1)
+        Patch(self.target, {"spec": {"replicas": self.replicas}}).do(stage)
+        return _subject(obj), f"scaled from {before} to {self.replicas}"
+
+
+class Cordon(msgspec.Struct, frozen=True):
+    target: Target
+    closed: bool
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        obj = stage.found(self.target)
+        Patch(self.target, {"spec": {"unschedulable": self.closed or None}}).do(stage)
+        return _subject(obj), "closed for new pods" if self.closed else "open for new pods again"
+
+
+class SetCondition(msgspec.Struct, frozen=True):
+    target: Target
+    type: str
+    status: str
+    reason: str
+    message: str
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        node = _living(stage, self.target)
+        stage.world.kubelets.set_condition(
+            node["metadata"]["name"], self.type, self.status, self.reason, self.message
+        )
+        return _subject(node), f"its kubelet says {self.type}={self.status} {self.reason}".rstrip()
+
+
+class Kubelet(msgspec.Struct, frozen=True):
+    target: Target
+    verb: str
+    down_for: timedelta = _NONE
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        node, kubelets = stage.found(self.target), stage.world.kubelets
+        name = node["metadata"]["name"]
+        if self.verb == "silence":
+            kubelets.silence(name)
+            return _subject(node), "its kubelet falls silent"
+        if self.verb == "resume":
+            kubelets.resume(name)
+            return _subject(node), "its kubelet is back"
+        _living(stage, self.target)
+        kubelets.reboot(name, self.down_for)
+        return _subject(node), f"reboots, down for {span(self.down_for)}"
+
+
+class Vanish(msgspec.Struct, frozen=True):
+    target: Target
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        obj = stage.found(self.target)
+        field = "spec" if self.target.resource == r.NODES else "status"
+        provider_id = dig(obj, field, "providerID") or ""
+        if all(provider_id != one.provider_id for one in stage.world.cloud.instances()):
+            raise Missing(f"{self.target} has no instance that could vanish")
+        stage.world.cloud.vanish(provider_id)
+        return _subject(obj), f"its instance {provider_id} is lost"
+
+
+class SetFaults(msgspec.Struct, frozen=True):
+    faults: Faults
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        stage.world.infrastructure.faults.current = self.faults
+        wrong = [
+            name.replace("_", "-")
+            for name, value in msgspec.structs.asdict(self.faults).items()
+            if value != getattr(Faults(), name)
+        ]
+        return (
+            "Faults",
+            f"from now on: {', '.join(wrong)}" if wrong else "nothing is wrong any more",
+        )
+
+
+class Crash(msgspec.Struct, frozen=True):
+    down_for: timedelta
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        stage.world.crash(stay_down=self.down_for > _NONE)
+        if self.down_for > _NONE:
+            return "Tenure", f"killed, started again after {span(self.down_for)}"
+        return "Tenure", "killed and started again"
+
+
+class Start(msgspec.Struct, frozen=True):
+    """Not a verb of its own: the other half of a crash that lasts."""
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        stage.world.start()
+        return "Tenure", "started again"
+
+
+class ApiRestart(msgspec.Struct, frozen=True):
+    def do(self, stage: Stage) -> tuple[str, str]:
+        stage.store.compact()
+        stage.store.end_watches()
+        return "API", "restarted: watches end, and what they knew is too old"
+
+
+class Say(msgspec.Struct, frozen=True):
+    text: str
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        return "Story", self.text
+
+
+def _living(stage: Stage, target: Target) -> Obj:
+    node = stage.found(target)
+    if not stage.world.kubelets.is_alive(node["metadata"]["name"]):
+        raise Missing(f"{target} has no kubelet that could say so")
+    return node
+
+
+def _subject(obj: Obj) -> str:
+    metadata = obj["metadata"]
+    parts = (obj["kind"], metadata.get("namespace", ""), metadata.get("name", ""))
+    return "/".join(part for part in parts if part)

@@ -1,0 +1,85 @@
+"""What came of each expectation, and since when that is known."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from tenure.sim.scenario.expectations import Expectation, When
+from tenure.sim.scenario.stage import Stage, clock
+
+
+class Held(StrEnum):
+    YES = "held"
+    NO = "failed"
+    #: The run ended before it could be said.
+    UNREACHED = "unreached"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an expectation, or of a step that could not be done."""
+
+    held: Held
+    expected: str
+    found: str
+    at: datetime
+    place: str
+
+
+class Watched:
+    """An expectation and what is known about it so far."""
+
+    def __init__(self, expectation: Expectation) -> None:
+        self._expectation = expectation
+        self._finding: Finding | None = None
+        self._looked = False
+
+    @property
+    def instant(self) -> timedelta | None:
+        """When it must be looked at whatever happens."""
+        return self._expectation.until
+
+    def spans(self, elapsed: timedelta) -> bool:
+        one = self._expectation
+        if one.when is When.AT or self._finding is not None:
+            return False
+        return one.after <= elapsed and (one.until is None or elapsed <= one.until)
+
+    def look(self, stage: Stage) -> None:
+        if self._finding is not None:
+            return
+        one = self._expectation
+        self._looked = True
+        right, found = one.check.look(stage, stage.instant(one.after))
+        due = one.until is not None and stage.now >= stage.instant(one.until)
+        match one.when:
+            case When.AT:
+                self._settle(Held.YES if right else Held.NO, found, stage.now)
+            case When.BY if right or due:
+                self._settle(Held.YES if right else Held.NO, found, stage.now)
+            case When.ALWAYS if not right:
+                self._settle(Held.NO, found, stage.now)
+            case When.NEVER if right:
+                self._settle(Held.NO, found, stage.now)
+
+    def conclude(self, stage: Stage) -> Finding:
+        """At the end of the run."""
+        one = self._expectation
+        if self._finding is None and one.until is None and one.when in (When.AT, When.BY):
+            right, found = one.check.look(stage, stage.instant(one.after))
+            self._settle(Held.YES if right else Held.NO, found, stage.now)
+        elif self._finding is None and one.when in (When.ALWAYS, When.NEVER) and self._looked:
+            _, found = one.check.look(stage, stage.instant(one.after))
+            self._settle(Held.YES, f"at the end {found}", stage.now)
+        elif self._finding is None:
+            self._settle(Held.UNREACHED, "the run ended before", stage.now)
+        assert self._finding is not None
+        return self._finding
+
+    def _settle(self, held: Held, found: str, at: datetime) -> None:
+        one = self._expectation
+        self._finding = Finding(
+            held=held, expected=str(one), found=f"{found}, at {clock(at)}", at=at, place=one.place
+        )

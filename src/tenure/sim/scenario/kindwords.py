@@ -1,0 +1,40 @@
+"""What people call kinds: ``node``, ``no``, ``claims``, ``NodePool``, ``np`` …"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.model import resource as r
+from tenure.model.resource import Resource
+
+_SHORT: Final = {
+    r.NODES: ("no",),
+    r.PODS: ("po",),
+    r.NODE_CLAIMS: ("claim", "claims", "nc"),
+    r.NODE_POOLS: ("pool", "pools", "np"),
+    r.MAINTENANCE_WINDOWS: ("window", "windows", "mw"),
+    r.KWOK_NODE_CLASSES: ("nodeclass", "class"),
+    r.DEPLOYMENTS: ("deploy",),
+    r.DAEMON_SETS: ("ds",),
+    r.REPLICA_SETS: ("rs",),
+    r.POD_DISRUPTION_BUDGETS: ("pdb", "budget"),
+    r.NAMESPACES: ("ns",),
+}
+
+_WORDS: Final = {
+    word: resource
+    for resource in r.ALL
+    for word in (resource.kind.lower(), resource.plural, *_SHORT.get(resource, ()))
+}
+
+#: The words that a scenario may use as the name of a field.
+KIND_WORDS: Final = ("node", "claim", "pod", "pool", "window", "deployment", "budget")
+
+
+def resource_called(word: str) -> Resource | None:
+    """The kind that a person means; None when nobody knows."""
+    return _WORDS.get(word.lower())
+
+
+def known_words() -> tuple[str, ...]:
+    return tuple(_WORDS)

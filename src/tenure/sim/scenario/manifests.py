@@ -1,0 +1,146 @@
+"""Plain Kubernetes manifests in a scenario: judged before anything runs.
+
+In this order, and only as far as the step before let it: a kind that the embedded
+cluster knows · fields that exist, of the right type, and what a person's manifest of a
+custom kind is held to · admission, by a store that is thrown away afterwards, with the
+objects before it already in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+
+from tenure.errors import ApiError
+from tenure.model import resource as r
+from tenure.model.resource import BY_KIND, Resource
+from tenure.schema.fielderror import FieldError
+from tenure.schema.manifest import check_manifest
+from tenure.schema.shape import unknown_fields
+from tenure.schema.structure import structural_errors
+from tenure.sim.applying import apply_manifest
+from tenure.sim.kinds import KINDS
+from tenure.sim.scenario.builtin import schema_of
+from tenure.sim.scenario.fields import NOTHING, Reader, Shown, join, nearest
+from tenure.sim.store import Store
+from tenure.sim.tree import Obj, dig
+
+#: Kinds that the store keeps and that nobody in the embedded cluster brings to life.
+_LIFELESS: Final = frozenset({r.STATEFUL_SETS, r.JOBS})
+_STEP: Final = re.compile(r"[^.\[\]]+")
+
+
+class _Frozen:
+    def __init__(self, instant: datetime) -> None:
+        self._instant = instant
+
+    def now(self) -> datetime:
+        return self._instant
+
+
+class ManifestJudge:
+    """Reads manifests one after the other, as they will be applied."""
+
+    def __init__(self, start: datetime) -> None:
+        nothing = lambda *_: None  # noqa: E731  # time stands still in this store
+        self._store = Store(_Frozen(start), Random(0), nothing, nothing)
+
+    def read(self, reader: Reader, value: Any, at: str) -> Iterator[Obj]:
+        """The manifests in a value: one, or those of a ``List``. Bad ones are left out."""
+        if isinstance(value, dict) and value.get("kind") == "List":
+            for place, item in reader.items(value.get("items"), join(at, "items")):
+                yield from self.read(reader, item, place)
+            return
+        known = len(reader.problems)
+        resource = _resource(reader, value, at)
+        if resource is None:
+            return
+        _check_fields(reader, resource, value, at)
+        if len(reader.problems) == known:
+            self._admit(reader, value, at)
+        if len(reader.problems) == known:
+            yield value
+
+    def _admit(self, reader: Reader, value: Obj, at: str) -> None:
+        try:
+            apply_manifest(self._store, value)
+        except ApiError as error:
+            for cause in error.causes:
+                got = _value_at(value, cause.field)
+                reader.problem(join(at, cause.field), got, cause.message or cause.reason)
+            if not error.causes:
+                reader.problem(at, _named(value), "an object the API server takes", error.message)
+
+
+def _resource(reader: Reader, value: Any, at: str) -> Resource | None:
+    if not isinstance(value, dict):
+        reader.problem(at, value, "a Kubernetes manifest", "Begin with apiVersion: and kind:.")
+        return None
+    for field in ("apiVersion", "kind"):
+        if not isinstance(value.get(field), str):
+            hint = "For example apiVersion: apps/v1, kind: Deployment."
+            reader.problem(join(at, field), value.get(field), "text", hint)
+            return None
+    resource = BY_KIND.get((value["apiVersion"], value["kind"]))
+    if resource is None:
+        _unknown_kind(reader, value, at)
+    elif resource in _LIFELESS:
+        hint = "Use a Deployment, a DaemonSet or plain Pods."
+        reader.problem(
+            join(at, "kind"),
+            value["kind"],
+            "a kind that comes to life in the embedded cluster",
+            hint,
+        )
+        return None
+    return resource
+
+
+def _unknown_kind(reader: Reader, value: Obj, at: str) -> None:
+    versions = [version for version, kind in BY_KIND if kind == value["kind"]]
+    if versions:
+        hint = f"Write apiVersion: {versions[0]}."
+        reader.problem(join(at, "apiVersion"), value["apiVersion"], f"{versions[0]}", hint)
+        return
+    kinds = [resource.kind for resource in BY_KIND.values() if resource not in _LIFELESS]
+    expected = "a kind the embedded cluster knows"
+    reader.problem(join(at, "kind"), value["kind"], expected, nearest(value["kind"], kinds))
+
+
+def _check_fields(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
+    if KINDS[resource].custom:
+        for problem in check_manifest(value):
+            reader.problem(join(at, problem.at), problem.got, problem.expected, problem.hint)
+        return
+    schema = schema_of(resource)
+    for unknown in unknown_fields(value, schema):
+        name = unknown.field.rpartition(".")[2]
+        place = join(at, unknown.field)
+        reader.problem(place, unknown.value, "a field that exists", nearest(name, unknown.known))
+    for error in structural_errors(value, schema):
+        reader.problem(join(at, error.field), *_words(error))
+    metadata = value.get("metadata") or {}
+    if isinstance(metadata, dict) and not (metadata.get("name") or metadata.get("generateName")):
+        reader.problem(join(at, "metadata.name"), None, "a name", "For example name: web.")
+
+
+def _words(error: FieldError) -> tuple[Any, str, str]:
+    return error.value, error.expected, error.hint
+
+
+def _named(value: Mapping[str, Any]) -> Shown:
+    return Shown(f"{value['kind']} {dig(value, 'metadata', 'name') or ''}".strip())
+
+
+def _value_at(value: Any, field: str) -> Any:
+    for step in _STEP.findall(field):
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return NOTHING
+    return value

@@ -1,0 +1,170 @@
+"""Plays a scenario: lets time pass from one line of the script to the next, and watches.
+
+At each instant of the script, in this order: what must hold *at* it is looked at, then
+what happens at it is done. In between, at the end of every instant in which anything
+changed, the expectations that span time are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.errors import ApiError
+from tenure.model.offering import MICRO_DOLLARS
+from tenure.sim.checkers import Violation
+from tenure.sim.chronicle import Chronicle
+from tenure.sim.scenario.deeds import Crash, Start, apply
+from tenure.sim.scenario.findings import Finding, Held, Watched
+from tenure.sim.scenario.load import Scenario
+from tenure.sim.scenario.stage import Missing, Stage, span
+from tenure.sim.scenario.steps import Step
+from tenure.sim.scenario.surroundings import with_seed
+from tenure.sim.scenario.tallies import TALLIES
+from tenure.sim.scenario.targets import Filter
+from tenure.sim.world import World
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    ended_at: datetime
+    instances_launched: int
+    instances_ended: int
+    nodes: int
+    pods_running: int
+    pods_pending: int
+    #: Dollars.
+    cost: float
+    hourly: float
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    scenario: str
+    seed: int
+    findings: tuple[Finding, ...]
+    violations: tuple[Violation, ...]
+    summary: Summary
+
+    @property
+    def fine(self) -> bool:
+        return not self.violations and all(one.held is not Held.NO for one in self.findings)
+
+
+class Simulation:
+    """One run of a scenario. ``run`` plays it; the world can be looked at in between."""
+
+    def __init__(
+        self, scenario: Scenario, *, seed: int | None = None, until: timedelta | None = None
+    ) -> None:
+        self.scenario = scenario
+        self.until = scenario.until if until is None else until
+        self.world = World(with_seed(scenario.options, seed))
+        self.stage = Stage(self.world)
+        Chronicle(self.world)
+        self._watched = [Watched(one) for one in scenario.expectations]
+        self._failures: list[Finding] = []
+        self._script = list(_with_restarts(scenario.steps))
+        self._seen = (-1, -1)
+        self._begun = False
+        self.world.loop.on_instant_end.append(self._look)
+
+    def run(self) -> Result:
+        """To the end; gives what came of it."""
+        self.run_until(self.until)
+        return self.result()
+
+    def run_until(self, end: timedelta) -> None:
+        """Play everything up to and including that instant."""
+        self._begin()
+        for instant in self._instants(end):
+            self.world.run_until(self.stage.instant(instant))
+            self._look_at(instant)
+            while self._script and self._script[0].at <= instant:
+                self._do(self._script.pop(0))
+        self.world.run_until(self.stage.instant(end))
+
+    def result(self) -> Result:
+        self._look()
+        findings = [watched.conclude(self.stage) for watched in self._watched]
+        return Result(
+            scenario=self.scenario.name,
+            seed=self.world.options.seed,
+            findings=(*self._failures, *findings),
+            violations=tuple(self.world.checkers.violations),
+            summary=self._summary(),
+        )
+
+    def close(self) -> None:
+        self.world.close()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            for manifest in self.scenario.objects:
+                apply(self.stage, manifest)
+
+    def _instants(self, end: timedelta) -> Iterator[timedelta]:
+        """Every instant of the script that is still to come, in order."""
+        past = self.world.elapsed
+        instants = {step.at for step in self._script}
+        instants |= {w.instant for w in self._watched if w.instant is not None}
+        yield from sorted(at for at in instants if past <= at <= end)
+
+    def _do(self, step: Step) -> None:
+        try:
+            subject, message = step.deed.do(self.stage)
+        except (Missing, ApiError) as error:
+            self._failures.append(
+                Finding(
+                    held=Held.NO,
+                    expected=f"at {span(step.at)}: {step.verb}",
+                    found=str(error),
+                    at=self.world.now,
+                    place=step.place,
+                )
+            )
+            subject, message = "Script", f"{step.verb} could not be done: {error}"
+        self.world.history.note("script", subject, step.verb, message)
+
+    def _look_at(self, instant: timedelta) -> None:
+        for watched in self._watched:
+            if watched.instant == instant:
+                watched.look(self.stage)
+
+    def _look(self) -> None:
+        """The end of an instant: look at what spans time, if anything has changed."""
+        seen = (self.world.store.version, len(self.world.history.entries))
+        if seen == self._seen:
+            return
+        self._seen = seen
+        elapsed = self.world.elapsed
+        for watched in self._watched:
+            if watched.spans(elapsed):
+                watched.look(self.stage)
+
+    def _summary(self) -> Summary:
+        cloud = self.world.cloud
+        pods, _ = TALLIES["pods"]
+        nodes, _ = TALLIES["nodes"]
+        running = pods(self.stage, Filter())
+        return Summary(
+            ended_at=self.world.now,
+            instances_launched=cloud.launch_count,
+            instances_ended=cloud.termination_count,
+            nodes=nodes(self.stage, Filter())["count"],
+            pods_running=running["running"],
+            pods_pending=running["pending"],
+            cost=round(cloud.cost() / MICRO_DOLLARS, 4),
+            hourly=round(cloud.bill.hourly / MICRO_DOLLARS, 4),
+        )
+
+
+def _with_restarts(steps: tuple[Step, ...]) -> list[Step]:
+    """A crash that lasts has a second half: the start."""
+    script = list(steps)
+    for step in steps:
+        if isinstance(step.deed, Crash) and step.deed.down_for:
+            at = step.at + step.deed.down_for
+            script.append(Step(at=at, verb="start", deed=Start(), place=step.place))
+    return sorted(script, key=lambda step: step.at)

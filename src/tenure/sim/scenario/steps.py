@@ -1,0 +1,158 @@
+"""Reads the ``events`` of a scenario: when, one verb, and what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.model import resource as r
+from tenure.sim.faults import Faults
+from tenure.sim.scenario.deeds import (
+    ApiRestart,
+    Apply,
+    Cordon,
+    Crash,
+    Deed,
+    Delete,
+    Kubelet,
+    Patch,
+    Say,
+    Scale,
+    SetCondition,
+    SetFaults,
+    Vanish,
+)
+from tenure.sim.scenario.fields import Fields, Reader
+from tenure.sim.scenario.manifests import ManifestJudge
+from tenure.sim.scenario.options import read_options
+from tenure.sim.scenario.targets import Target, read_reference, read_target
+
+_NONE: Final = timedelta(0)
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    at: timedelta
+    verb: str
+    deed: Any
+    #: Where it stands in the file.
+    place: str
+
+
+class StepReader:
+    """Reads the ``events`` of a scenario; manifests are judged in the order of the file."""
+
+    def __init__(self, reader: Reader, judge: ManifestJudge) -> None:
+        self._reader = reader
+        self._judge = judge
+
+    def read(self, value: Any, at: str) -> Step | None:
+        fields = self._reader.fields(value, at, ("at", *VERBS))
+        instant = fields.span("at")
+        verb = fields.one_of(VERBS, "thing to happen")
+        if not verb:
+            return None
+        deed = _READERS[verb](self, fields.raw(verb), fields.path(verb))
+        return Step(at=instant, verb=verb, deed=deed, place=self._reader.document.place(at))
+
+    def _apply(self, value: Any, at: str) -> Deed:
+        if isinstance(value, list):
+            found = [self._judge.read(self._reader, v, p) for p, v in self._reader.items(value, at)]
+        else:
+            found = [self._judge.read(self._reader, value, at)]
+        return Apply(tuple(manifest for manifests in found for manifest in manifests))
+
+    def _delete(self, value: Any, at: str) -> Deed:
+        return Delete(read_reference(self._reader, value, at))
+
+    def _patch(self, value: Any, at: str) -> Deed:
+        target = read_reference(self._reader, value, at, ("merge",))
+        merge = value.get("merge") if isinstance(value, dict) else None
+        if not isinstance(merge, dict):
+            hint = "For example merge: {spec: {replicas: 3}}."
+            self._reader.problem(f"{at}.merge", merge, "fields to change", hint)
+            merge = {}
+        return Patch(target, merge)
+
+    def _scale(self, value: Any, at: str) -> Deed:
+        fields = self._reader.fields(value, at, ("deployment", "namespace", "replicas"))
+        name, namespace = fields.text("deployment"), fields.text("namespace", "default")
+        target = read_target(self._reader, r.DEPLOYMENTS, f"{namespace}/{name}", at)
+        return Scale(target, fields.whole("replicas"))
+
+    def _node(self, value: Any, at: str) -> Target:
+        return read_target(self._reader, r.NODES, value, at)
+
+    def _cordon(self, value: Any, at: str) -> Deed:
+        return Cordon(self._node(value, at), closed=True)
+
+    def _uncordon(self, value: Any, at: str) -> Deed:
+        return Cordon(self._node(value, at), closed=False)
+
+    def _set_condition(self, value: Any, at: str) -> Deed:
+        known = ("node", "type", "status", "reason", "message")
+        fields = self._reader.fields(value, at, known)
+        return SetCondition(
+            self._node(fields.raw("node", ""), fields.path("node")),
+            fields.text("type"),
+            _status(fields),
+            fields.text("reason", ""),
+            fields.text("message", ""),
+        )
+
+    def _silence(self, value: Any, at: str) -> Deed:
+        return Kubelet(self._node(value, at), "silence")
+
+    def _resume(self, value: Any, at: str) -> Deed:
+        return Kubelet(self._node(value, at), "resume")
+
+    def _reboot(self, value: Any, at: str) -> Deed:
+        fields = self._reader.fields(value, at, ("node", "down-for"))
+        node = self._node(fields.raw("node", ""), fields.path("node"))
+        return Kubelet(node, "reboot", fields.span("down-for", timedelta(minutes=1)))
+
+    def _vanish(self, value: Any, at: str) -> Deed:
+        return Vanish(read_reference(self._reader, value, at))
+
+    def _faults(self, value: Any, at: str) -> Deed:
+        return SetFaults(read_options(self._reader, value, at, Faults))
+
+    def _crash(self, value: Any, at: str) -> Deed:
+        fields = self._reader.fields({} if value is None else value, at, ("down-for",))
+        return Crash(fields.span("down-for", _NONE))
+
+    def _api_restart(self, value: Any, at: str) -> Deed:
+        self._reader.fields({} if value is None else value, at, ("nothing",))
+        return ApiRestart()
+
+    def _say(self, value: Any, at: str) -> Deed:
+        return Say(self._reader.text(value, at))
+
+
+def _status(fields: Fields) -> str:
+    """``False`` without quotes is YAML's own false; here it can only mean the word."""
+    if isinstance(given := fields.raw("status"), bool):
+        return str(given)
+    return fields.choice("status", ("True", "False", "Unknown"))
+
+
+_READERS: Final[dict[str, Callable[[StepReader, Any, str], Deed]]] = {
+    "apply": StepReader._apply,
+    "delete": StepReader._delete,
+    "patch": StepReader._patch,
+    "scale": StepReader._scale,
+    "cordon": StepReader._cordon,
+    "uncordon": StepReader._uncordon,
+    "set-condition": StepReader._set_condition,
+    "silence": StepReader._silence,
+    "resume": StepReader._resume,
+    "reboot": StepReader._reboot,
+    "vanish": StepReader._vanish,
+    "faults": StepReader._faults,
+    "crash": StepReader._crash,
+    "api-restart": StepReader._api_restart,
+    "say": StepReader._say,
+}
+VERBS: Final = tuple(_READERS)

@@ -1,0 +1,76 @@
+"""The world that a scenario asks for: when it begins, its cloud, its kubelets, its faults."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.settings import Settings
+from tenure.sim.actors.kubelet import KubeletTimings
+from tenure.sim.catalogue import DEFAULT_ZONES, select
+from tenure.sim.cloud import CloudTimings
+from tenure.sim.faults import Faults
+from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.scenario.fields import Fields, Reader
+from tenure.sim.scenario.options import read_options
+from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
+
+#: The fields of a scenario that are read here.
+FIELDS: Final = ("start", "seed", "settings", "cloud", "kubelet", "startup-agents", "faults")
+
+
+class _CloudOptions(CloudTimings, frozen=True, kw_only=True):
+    """The timings, and what there is to buy."""
+
+    catalogue: str | tuple[str, ...] = "common"
+    zones: tuple[str, ...] = DEFAULT_ZONES
+
+
+def read_world_options(reader: Reader, fields: Fields) -> WorldOptions:
+    start = DEFAULT_EPOCH
+    if "start" in fields:
+        start = reader.instant(fields.raw("start"), fields.path("start"))
+    cloud = read_options(reader, fields.raw("cloud"), "cloud", _CloudOptions)
+    _check_catalogue(reader, cloud)
+    timings = {field: getattr(cloud, field) for field in CloudTimings.__struct_fields__}
+    infrastructure = InfrastructureOptions(
+        catalogue=cloud.catalogue,
+        zones=cloud.zones,
+        cloud=CloudTimings(**timings),
+        kubelet=read_options(reader, fields.raw("kubelet"), "kubelet", KubeletTimings),
+        startup_agents=_startup_agents(reader, fields.raw("startup-agents")),
+        faults=read_options(reader, fields.raw("faults"), "faults", Faults),
+    )
+    return WorldOptions(
+        epoch=start,
+        seed=fields.whole("seed", 0),
+        settings=read_options(reader, fields.raw("settings"), "settings", Settings),
+        infrastructure=infrastructure,
+    )
+
+
+def _check_catalogue(reader: Reader, cloud: _CloudOptions) -> None:
+    try:
+        select(cloud.catalogue)
+    except SpecError as error:
+        reader.problem("cloud.catalogue", error.got, error.expected, error.hint)
+    if not cloud.zones:
+        reader.problem("cloud.zones", [], "at least one zone", "For example [zone-a, zone-b].")
+
+
+def _startup_agents(reader: Reader, value: Any) -> dict[str, timedelta]:
+    """Taint key → how long its agent takes on a Ready node."""
+    at = "startup-agents"
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        reader.problem(at, value, "taint keys with durations", "For example example.com/cni: 30s.")
+        return {}
+    return {key: reader.span(span, f"{at}.{key}") for key, span in value.items()}
+
+
+def with_seed(options: WorldOptions, seed: int | None) -> WorldOptions:
+    return options if seed is None else msgspec.structs.replace(options, seed=seed)

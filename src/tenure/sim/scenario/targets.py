@@ -1,0 +1,169 @@
+"""Which objects a line of a scenario means, also those whose names nobody knows yet.
+
+A filter selects: by name, namespace, labels, the pool they belong to, the app whose pods
+they are or run. A target picks one of them: the oldest unless it says otherwise, ties by
+name, so that the same seed always hits the same one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model import resource as r
+from tenure.model.names import NODEPOOL
+from tenure.model.resource import Resource
+from tenure.model.selectors import parse_label_selector
+from tenure.sim.scenario.fields import Fields, Reader, nearest
+from tenure.sim.scenario.kindwords import KIND_WORDS, known_words, resource_called
+from tenure.sim.store import Store
+from tenure.sim.tree import Obj, dig
+
+PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
+FILTERS: Final = ("name", "namespace", "pool", "app", "labels")
+_TARGETING: Final = (*FILTERS, "pick", "index")
+_APP_LABELS: Final = ("app", "app.kubernetes.io/name")
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    namespace: str = ""
+    pool: str = ""
+    app: str = ""
+    #: A label selector, as kubectl takes it.
+    labels: str = ""
+
+    def __str__(self) -> str:
+        said = (("of app", self.app), ("of pool", self.pool), ("in namespace", self.namespace))
+        words = [f"{word} {value}" for word, value in said if value]
+        if self.labels:
+            words.append(f"with {self.labels}")
+        return " ".join([*([self.name] if self.name else []), *words])
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    resource: Resource
+    filter: Filter
+    pick: str = PICKS[0]
+    index: int = 0
+
+    def __str__(self) -> str:
+        if self.filter.name:
+            return f"{self.resource.kind} {self.filter.name}"
+        more = f" #{self.index}" if self.index else ""
+        return f"the {self.pick}{more} {self.resource.kind} {self.filter}".rstrip()
+
+    def find(self, store: Store) -> Obj | None:
+        """The one that is meant; None when there is none (any more)."""
+        found = select(store, self.resource, self.filter)
+        if self.pick in ("fullest", "emptiest"):
+            found.sort(key=lambda obj: len(_pods_of(store, self.resource, obj)))
+        if self.pick in ("newest", "fullest"):
+            found.reverse()
+        return found[self.index] if self.index < len(found) else None
+
+
+def select(store: Store, resource: Resource, wanted: Filter) -> list[Obj]:
+    """Everything of that kind the filter lets through, oldest first, ties by name."""
+    found = [
+        obj
+        for obj in store.list(resource, wanted.namespace, label_selector=wanted.labels)
+        if _fits(store, resource, obj, wanted)
+    ]
+    return sorted(found, key=_age_key)
+
+
+def _age_key(obj: Obj) -> tuple[str, str, str]:
+    metadata = obj["metadata"]
+    return metadata["creationTimestamp"], metadata.get("namespace", ""), metadata["name"]
+
+
+def _fits(store: Store, resource: Resource, obj: Obj, wanted: Filter) -> bool:
+    if wanted.name and obj["metadata"]["name"] != wanted.name:
+        return False
+    if wanted.pool and _pool_of(store, resource, obj) != wanted.pool:
+        return False
+    if not wanted.app:
+        return True
+    pods = _pods_of(store, resource, obj) if resource in (r.NODES, r.NODE_CLAIMS) else [obj]
+    return any(is_of_app(pod, wanted.app) for pod in pods)
+
+
+def is_of_app(obj: Obj, app: str) -> bool:
+    labels = obj["metadata"].get("labels") or {}
+    return any(labels.get(key) == app for key in _APP_LABELS)
+
+
+def _pool_of(store: Store, resource: Resource, obj: Obj) -> str:
+    if resource == r.PODS:
+        node = store.find(r.NODES, "", obj["spec"].get("nodeName", ""))
+        return "" if node is None else _pool_of(store, r.NODES, node)
+    return str((obj["metadata"].get("labels") or {}).get(NODEPOOL, ""))
+
+
+def _pods_of(store: Store, resource: Resource, obj: Obj) -> list[Obj]:
+    """The pods on a Node, or on a claim's Node."""
+    name = obj["metadata"]["name"] if resource == r.NODES else dig(obj, "status", "nodeName")
+    if not name:
+        return []
+    records = store.shelf(r.PODS).records.values()
+    return [record.obj for record in records if record.obj["spec"].get("nodeName") == name]
+
+
+# -- reading ---------------------------------------------------------------------------
+
+
+def read_filter(fields: Fields) -> Filter:
+    if "labels" in fields:
+        _check_selector(fields)
+    return Filter(**{name: fields.text(name, "") for name in FILTERS if name in fields})
+
+
+def _check_selector(fields: Fields) -> None:
+    text = fields.text("labels")
+    try:
+        parse_label_selector(text)
+    except SpecError as error:
+        fields.reader.problem(fields.path("labels"), text, error.expected, error.hint)
+
+
+def read_target(reader: Reader, resource: Resource, value: Any, at: str) -> Target:
+    """A name, ``namespace/name``, or a mapping that selects and picks."""
+    if isinstance(value, str):
+        namespace, _, name = value.rpartition("/")
+        if resource.namespaced and not namespace:
+            namespace = "default"
+        return Target(resource=resource, filter=Filter(name=name, namespace=namespace))
+    return _target_in(resource, reader.fields(value, at, _TARGETING))
+
+
+def _target_in(resource: Resource, fields: Fields) -> Target:
+    found = read_filter(fields)
+    if resource.namespaced and found.name and not found.namespace:
+        found = msgspec.structs.replace(found, namespace="default")
+    return Target(
+        resource=resource,
+        filter=found,
+        pick=fields.choice("pick", PICKS, PICKS[0]),
+        index=fields.whole("index", 0),
+    )
+
+
+def read_reference(reader: Reader, value: Any, at: str, more: tuple[str, ...] = ()) -> Target:
+    """``{claim: TARGET}``, or ``{kind: NodeClaim, name: …}``; ``more`` are the caller's fields."""
+    given = value if isinstance(value, dict) else {}
+    if "kind" in given:
+        fields = reader.fields(value, at, ("kind", *_TARGETING, *more))
+        kind = fields.text("kind")
+        resource = resource_called(kind)
+        if resource is None:
+            expected = "a kind the embedded cluster knows"
+            reader.problem(fields.path("kind"), kind, expected, nearest(kind, known_words()))
+            resource = r.PODS
+        return _target_in(resource, fields)
+    fields = reader.fields(value, at, (*KIND_WORDS, "kind", *more))
+    word = fields.one_of(KIND_WORDS, "object")
+    resource = resource_called(word) or r.PODS
+    return read_target(reader, resource, fields.raw(word, ""), fields.path(word))
