@@ -132,7 +132,9 @@ class Judge:
     def _replace(self, old: tuple[Verdict, ...], new: tuple[Verdict, ...]) -> list[Verdict]:
         kept = {_verdict_id(verdict) for verdict in new}
         for verdict in old:
-            if (gone := _verdict_id(verdict)) not in kept:
+            gone = _verdict_id(verdict)
+            # Another key may have taken the subject over in the meantime: a Node whose claim went.
+            if gone not in kept and self._in_force.get(gone) is verdict:
                 self._in_force.pop(gone, None)
                 self._actionable.pop(gone, None)
         changed = []

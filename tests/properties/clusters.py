@@ -1,0 +1,369 @@
+"""Random clusters: claims at every stage of life, their nodes, pods, pools and our memory.
+
+Instants lie on a coarse grid around ``NOW``, so that the interesting ones (just before,
+at, just after) come up often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from tenure.model import names
+from tenure.model.instance import Instance, InstanceState
+from tenure.model.meta import ApiObject, Condition, ObjectMeta, OwnerReference
+from tenure.model.node import Node, NodeSpec, NodeStatus, Taint
+from tenure.model.nodeclaim import (
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    NodeClassRef,
+    Requirement,
+    ResourceRequests,
+)
+from tenure.model.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
+from tenure.model.nodepool import NodePool
+from tenure.model.observations import (
+    EvictionAnswer,
+    LaunchFailure,
+    LaunchProblem,
+    Observations,
+    OrphanSighting,
+    TerminationAnswer,
+)
+from tenure.model.offering import InstanceType, Offering
+from tenure.model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements, Toleration
+from tenure.model.quantity import UNIT
+from tenure.model.requirements import Requirement as Wanted
+from tenure.model.requirements import Requirements
+from tenure.model.window import MaintenanceWindow
+from tenure.model.workload import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
+
+NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+GIB = 2**30 * UNIT
+OURS = NodeClassRef(group=names.KWOK_GROUP, kind="KWOKNodeClass", name="default")
+FOREIGN = NodeClassRef(group="example.com", kind="OtherClass", name="default")
+
+SIZE = {"cpu": "2", "memory": "4Gi", "pods": "10"}
+
+instants = st.sampled_from([-20, -1, 0, 1, 4, 9, 20]).map(
+    lambda seconds: NOW + timedelta(seconds=seconds)
+)
+past = st.sampled_from([0, 5, 590, 600, 3600]).map(lambda seconds: NOW - timedelta(seconds=seconds))
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    objects: tuple[ApiObject, ...]
+    observations: Observations
+
+
+@st.composite
+def metas(draw: st.DrawFn, /, name: str, **fields: Any) -> ObjectMeta:
+    return ObjectMeta(
+        name=name,
+        uid=f"uid-{name}",
+        resource_version=str(draw(st.integers(1, 99))),
+        generation=1,
+        creation_timestamp=draw(past),
+        **fields,
+    )
+
+
+def condition(type_: str, status: str, at: datetime, reason: str = "") -> Condition:
+    return Condition(type=type_, status=status, reason=reason or type_, last_transition_time=at)
+
+
+@st.composite
+def pools(draw: st.DrawFn, name: str) -> NodePool:
+    limits = draw(st.sampled_from([{}, {}, {"cpu": "4"}, {"nodes": "1"}, {"cpu": "broken"}]))
+    spec = {
+        "template": {
+            "spec": {
+                "requirements": [],
+                "nodeClassRef": msgspec.to_builtins(draw(st.sampled_from([OURS] * 5 + [FOREIGN]))),
+                "expireAfter": "720h",
+            }
+        },
+        "limits": limits,
+    }
+    pool = msgspec.convert({"spec": spec}, NodePool)
+    return msgspec.structs.replace(pool, metadata=draw(metas(name)))
+
+
+STORIES = (
+    "foreign",
+    "new",
+    "launching",
+    "launching",
+    "launched",
+    "registering",
+    "booting",
+    "in service",
+    "leaving",
+    "leaving",
+    "leaving",
+    "ending",
+    "lost",
+)
+#: How many stages each story has behind it.
+STAGES = {"launched": 1, "registering": 1, "booting": 2, "in service": 3, "leaving": 3, "ending": 3}
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """One claim, where its life has got to, and what we remember of it."""
+
+    claim: NodeClaim | None
+    node: Node | None
+    instance: Instance | None = None
+    failure: LaunchFailure | None = None
+    answer: TerminationAnswer | None = None
+
+
+@st.composite
+def slots(draw: st.DrawFn, index: int) -> Slot:
+    story = draw(st.sampled_from(STORIES))
+    claim = draw(claims(index, story)) if story != "lost" else None
+    with_node = story in ("registering", "booting", "in service", "leaving", "lost")
+    return Slot(
+        claim,
+        draw(nodes(index, story)) if with_node else None,
+        draw(st.none() | st.none() | instances(index)) if story == "launching" else None,
+        draw(st.none() | FAILURES | FAILURES) if story == "launching" else None,
+        draw(st.none() | ANSWERS) if story in ("leaving", "ending") else None,
+    )
+
+
+@st.composite
+def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
+    stage = STAGES.get(story, 0)
+    conditions = [
+        condition(type_, "True" if position < stage else "Unknown", draw(past))
+        for position, type_ in enumerate(("Launched", "Registered", "Initialized"))
+    ]
+    leaving = story in ("leaving", "ending") and draw(st.sampled_from([True, True, True, False]))
+    drained = draw(st.sampled_from(["", "Unknown", "True"])) if leaving else ""
+    if drained:
+        conditions.append(condition("Drained", drained, draw(instants) - timedelta(seconds=5)))
+    return NodeClaim(
+        metadata=draw(
+            metas(
+                f"claim-{index}",
+                labels={names.NODEPOOL: "general"},
+                finalizers=() if story == "new" else (names.FINALIZER,),
+                deletion_timestamp=draw(past) if leaving else None,
+            )
+        ),
+        spec=NodeClaimSpec(
+            node_class_ref=FOREIGN if story == "foreign" else OURS,
+            requirements=(
+                Requirement(key=names.INSTANCE_TYPE, operator="In", values=("small", "large")),
+            ),
+            startup_taints=draw(st.sampled_from([(), (Taint(key="agent", effect="NoSchedule"),)])),
+            resources=ResourceRequests(requests={"cpu": "1", "memory": "1Gi", "pods": "5"}),
+        ),
+        status=NodeClaimStatus(
+            provider_id=f"cloud://{index}" if stage else "",
+            node_name=f"node-{index}" if stage > 1 else "",
+            capacity=SIZE if stage else {},
+            allocatable=SIZE if stage else {},
+            conditions=tuple(conditions),
+        ),
+    )
+
+
+@st.composite
+def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
+    leaving = story in ("leaving", "lost")
+    closed = leaving and draw(st.sampled_from([True, True, True, False]))
+    taints = [Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")] if closed else []
+    if story == "registering":
+        taints.append(Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute"))
+    if story in ("registering", "booting"):
+        taints += draw(st.sampled_from([[], [Taint(key="agent", effect="NoSchedule")]]))
+    labels = {f"{OURS.group}/kwoknodeclass": "default", names.NODEPOOL: "general"}
+    labels |= {names.EXCLUDE_BALANCERS: "karpenter"} if closed else {}
+    if story != "registering" or draw(st.booleans()):
+        labels |= {names.REGISTERED: "true"}
+    return Node(
+        metadata=draw(
+            metas(
+                f"node-{index}",
+                labels=labels,
+                finalizers=() if story == "registering" else (names.FINALIZER,),
+                deletion_timestamp=draw(past) if leaving else None,
+            )
+        ),
+        spec=NodeSpec(provider_id=f"cloud://{index}", taints=tuple(taints)),
+        status=NodeStatus(
+            allocatable=SIZE,
+            capacity=SIZE,
+            conditions=(condition("Ready", draw(st.sampled_from(["True", "False"])), draw(past)),),
+        ),
+    )
+
+
+@st.composite
+def pods(draw: st.DrawFn, index: int, node_count: int) -> Pod:
+    owner = draw(
+        st.sampled_from(["ReplicaSet", "ReplicaSet", "DaemonSet", "DaemonSet", "Node", ""])
+    )
+    owners = (OwnerReference(kind=owner, name="o", uid="o", controller=True),) if owner else ()
+    protection = draw(
+        st.sampled_from(["", "", "10m", "true", "false", "10m", "9m50s", "4 hours", "0"])
+    )
+    bound = draw(st.sampled_from([-1, *range(node_count), *range(node_count)]))
+    deleting = bound >= 0 and draw(st.sampled_from([False, False, True]))
+    deletion = draw(instants) - timedelta(seconds=60) if deleting else None
+    phase = draw(st.sampled_from(["Running"] * 5 + ["Succeeded"]))
+    conditions: tuple[Condition, ...] = ()
+    if bound < 0:
+        phase = "Pending"
+        conditions = (condition("PodScheduled", "False", draw(instants), "Unschedulable"),)
+    critical = draw(st.sampled_from(["", "", "system-node-critical"]))
+    tolerations = draw(st.sampled_from([(), (), (), (Toleration(operator="Exists"),)]))
+    return Pod(
+        metadata=draw(
+            metas(
+                f"pod-{index}",
+                namespace="default",
+                labels={"app": "web"},
+                annotations={names.DO_NOT_DISRUPT: protection} if protection else {},
+                owner_references=owners,
+                deletion_timestamp=deletion,
+            )
+        ),
+        spec=PodSpec(
+            node_name=f"node-{bound}" if bound >= 0 else "",
+            priority_class_name=critical,
+            tolerations=tolerations,
+            termination_grace_period_seconds=draw(st.sampled_from([30, 0])),
+            containers=(
+                Container(
+                    resources=ResourceRequirements(
+                        requests={"cpu": draw(st.sampled_from(["100m", "1", "9"]))}
+                    )
+                ),
+            ),
+        ),
+        status=PodStatus(phase=phase, conditions=conditions),
+    )
+
+
+@st.composite
+def instances(draw: st.DrawFn, index: int) -> Instance:
+    return Instance(
+        provider_id=f"cloud://{index}",
+        cluster="embedded",
+        claim_uid=f"uid-claim-{index}",
+        claim_name=f"claim-{index}",
+        state=draw(st.sampled_from(list(InstanceState))),
+        instance_type="small",
+        zone="zone-a",
+        capacity_type="spot",
+        launched_at=draw(instants) - timedelta(minutes=5),
+        labels={names.ZONE: "zone-a"},
+    )
+
+
+@st.composite
+def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Observations:
+    refused = [index for index in range(pod_count) if draw(st.booleans())]
+    orphan = draw(st.none() | ORPHANS)
+    dry = draw(st.none() | instants)
+
+    def known(field: str) -> Mapping[str, Any]:
+        found = ((slot.claim, getattr(slot, field)) for slot in filled)
+        return {claim.uid: value for claim, value in found if claim and value is not None}
+
+    return Observations(
+        instances=known("instance"),
+        launch_failures=known("failure"),
+        terminations=known("answer"),
+        evictions={f"uid-pod-{index}": draw(REFUSALS) for index in refused},
+        orphans={"cloud://90": orphan} if orphan else {},
+        vanished={"uid-claim-0": NOW} if draw(st.booleans()) else {},
+        dry_offerings={("small", "zone-a", "spot"): dry} if dry else {},
+        instance_types={"KWOKNodeClass/default": TYPES},
+    )
+
+
+FAILURES = st.builds(
+    LaunchFailure,
+    problem=st.sampled_from([LaunchProblem.FAILED, *LaunchProblem]),
+    message=st.just("no answer"),
+    at=past,
+    retry_at=instants | instants | st.none(),
+)
+ANSWERS = st.builds(TerminationAnswer, asked_at=instants, gone=st.booleans())
+REFUSALS = st.builds(EvictionAnswer, at=past, retry_at=instants, message=st.just("budget says no"))
+ORPHANS = st.builds(OrphanSighting, instance=instances(90), first_at=past, last_at=st.just(NOW))
+
+
+def _type(name: str, cpu: int, price: int) -> InstanceType:
+    size = {"cpu": cpu * UNIT, "memory": 2 * cpu * GIB, "pods": 10 * UNIT}
+    return InstanceType(
+        name=name,
+        requirements=Requirements.of(
+            [
+                Wanted.of(names.INSTANCE_TYPE, "In", [name]),
+                Wanted.of(names.ARCH, "In", ["amd64"]),
+                Wanted.of(names.OS, "In", ["linux"]),
+                Wanted.of(names.ZONE, "In", ["zone-a", "zone-b"]),
+                Wanted.of(names.CAPACITY_TYPE, "In", ["on-demand", "spot"]),
+            ]
+        ),
+        capacity=size,
+        allocatable=size,
+        offerings=tuple(
+            Offering(zone=zone, capacity_type=terms, price=price)
+            for zone in ("zone-a", "zone-b")
+            for terms in ("on-demand", "spot")
+        ),
+    )
+
+
+TYPES = (_type("small", 2, 50_000), _type("large", 4, 100_000))
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        metadata=draw(metas("web", namespace="default")),
+        spec=msgspec.convert(
+            {"selector": {"matchLabels": {"app": "web"}}}, PodDisruptionBudgetSpec
+        ),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=draw(st.integers(0, 1))),
+    )
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> MaintenanceWindow:
+    cron = draw(st.sampled_from(["0 6 * * 1-5", "not a cron"]))
+    spec = {"schedules": [{"cron": cron, "duration": "8h"}], "actions": ["Drift"]}
+    window = msgspec.convert({"spec": spec}, MaintenanceWindow)
+    return msgspec.structs.replace(window, metadata=draw(metas("office-hours")))
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    filled = tuple(draw(slots(index)) for index in range(draw(st.integers(1, 3))))
+    pod_count = draw(st.integers(1, 6))
+    ready = KWOKNodeClassStatus(conditions=(condition("Ready", "True", NOW),))
+    objects: list[ApiObject] = [
+        KWOKNodeClass(metadata=draw(metas("default")), status=ready),
+        draw(pools("general")),
+        draw(budgets()),
+        draw(windows()),
+        *(slot.claim for slot in filled if slot.claim),
+        *(slot.node for slot in filled if slot.node),
+        *(draw(pods(index, len(filled))) for index in range(pod_count)),
+    ]
+    return Cluster(tuple(objects), draw(memories(filled, pod_count)))

@@ -1,0 +1,176 @@
+"""Every decider: one verdict per subject, order-independent, honest about when to look again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tenure.core.decider import decide_all
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.lifecycle import ClaimView, LifecycleDecider
+from tenure.core.plan import deciders
+from tenure.core.reasons import Reason
+from tenure.model.kinds import TYPES
+from tenure.model.meta import ApiObject
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Snapshot, Tables
+from tenure.runtime.judge import Judge
+from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.honesty import (
+    SETTINGS,
+    check_honest_recheck,
+    check_one_verdict_per_subject,
+    check_order_does_not_matter,
+)
+
+THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LATER = [timedelta(seconds=seconds) for seconds in (1, 5, 10, 21, 120)]
+
+
+def snapshot_of(cluster: Cluster, objects: Iterable[ApiObject] | None = None) -> Snapshot:
+    return Snapshot.of(
+        *(cluster.objects if objects is None else objects), observations=cluster.observations
+    )
+
+
+@THOROUGH
+@given(cluster=clusters())
+def test_a_decider_gives_one_verdict_per_subject(cluster: Cluster) -> None:
+    for decider in deciders():
+        check_one_verdict_per_subject(decider, snapshot_of(cluster), NOW)
+
+
+@THOROUGH
+@given(cluster=clusters(), seed=st.integers(0, 2**16))
+def test_the_order_in_which_the_api_lists_objects_does_not_matter(
+    cluster: Cluster, seed: int
+) -> None:
+    shuffled = list(cluster.objects)
+    random.Random(seed).shuffle(shuffled)
+    for decider in deciders():
+        check_order_does_not_matter(
+            decider, snapshot_of(cluster), snapshot_of(cluster, shuffled), NOW
+        )
+
+
+@settings(THOROUGH, max_examples=1000)
+@given(cluster=clusters())
+def test_no_verdict_changes_before_it_said_it_might(cluster: Cluster) -> None:
+    for decider in deciders():
+        for later in LATER:
+            check_honest_recheck(decider, snapshot_of(cluster), NOW, later)
+
+
+@THOROUGH
+@given(before=clusters(), after=clusters(), later=st.sampled_from(LATER))
+def test_judging_only_what_changed_equals_judging_everything(
+    before: Cluster, after: Cluster, later: timedelta
+) -> None:
+    resource_of = {type_: resource for resource, type_ in TYPES.items()}
+    ours = snapshot_of(before).ours
+    tables = Tables()
+    judge = Judge(deciders(), SETTINGS)
+    first = [tables.put(resource_of[type(item)], item) for item in before.objects]
+    judge.turn(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
+
+    kept = {(resource_of[type(item)], item.key) for item in after.objects}
+    changes = [tables.put(resource_of[type(item)], item) for item in after.objects]
+    changes += [
+        tables.remove(resource, key)
+        for resource in list(tables.objects)
+        for key in list(tables.table(resource))
+        if (resource, key) not in kept
+    ]
+    # Our memory stays what it was: its changes are announced, not compared.
+    now = Snapshot(tables, before.observations, ours=ours)
+    judge.turn(now, changes, (), NOW + later)
+
+    full = [v for d in deciders() for v in decide_all(d, now, SETTINGS, NOW + later)]
+    assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+
+
+class Dishonest(LifecycleDecider):
+    """Says nothing will change, and changes its mind a second later."""
+
+    def decide(self, view: ClaimView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_verdict(view, f"it is {now:%H:%M:%S}"),)
+
+
+class Talkative(LifecycleDecider):
+    """Judges a claim twice."""
+
+    def decide(self, view: ClaimView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_verdict(view, "once"), _verdict(view, "twice"))
+
+
+class Impressionable(LifecycleDecider):
+    """Answers in the order in which it was told."""
+
+    def view(self, snapshot: Snapshot, key: str) -> ClaimView | None:
+        first = next(iter(snapshot.claims))
+        return super().view(snapshot, first)
+
+
+def _verdict(view: ClaimView, message: str) -> Verdict:
+    subject = Subject.of("NodeClaim", view.claim)
+    return Verdict(
+        concern=Concern.LIFECYCLE, subject=subject, reason=Reason.IN_SERVICE, message=message
+    )
+
+
+def test_a_dishonest_decider_is_caught() -> None:
+    snapshot = _two_claims()
+    with pytest.raises(AssertionError, match="changed by itself"):
+        check_honest_recheck(Dishonest(), snapshot, NOW, timedelta(seconds=1))
+
+
+def test_a_decider_that_judges_twice_is_caught() -> None:
+    with pytest.raises(AssertionError, match="judged twice"):
+        check_one_verdict_per_subject(Talkative(), _two_claims(), NOW)
+
+
+def test_a_decider_that_depends_on_order_is_caught() -> None:
+    with pytest.raises(AssertionError, match="order"):
+        check_order_does_not_matter(
+            Impressionable(), _two_claims(), _two_claims(backwards=True), NOW
+        )
+
+
+def _two_claims(*, backwards: bool = False) -> Snapshot:
+    from tenure.model.meta import ObjectMeta
+    from tenure.model.nodeclaim import NodeClaim
+
+    claims = [NodeClaim(metadata=ObjectMeta(name=name, uid=name)) for name in ("a", "b")]
+    return Snapshot.of(*(reversed(claims) if backwards else claims))
+
+
+def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> None:
+    """Otherwise the properties above would hold because nothing was tried."""
+    waiting: set[Reason] = set()
+
+    @settings(THOROUGH, max_examples=600)
+    @given(cluster=clusters())
+    def look(cluster: Cluster) -> None:
+        snapshot = snapshot_of(cluster)
+        for decider in deciders():
+            found = decide_all(decider, snapshot, SETTINGS, NOW)
+            waiting.update(verdict.reason for verdict in found if verdict.recheck_at)
+
+    look()
+    assert waiting >= {
+        Reason.LAUNCH_FAILED,
+        Reason.SETTLING,
+        Reason.DRAINING,
+        Reason.INSTANCE_TERMINATING,
+        Reason.POD_TERMINATING,
+        Reason.PROTECTED,
+        Reason.EVICTION_REFUSED,
+        Reason.BATCHING,
+        Reason.FAILED_SCHEDULING,
+        Reason.ORPHAN_SUSPECTED,
+    }
