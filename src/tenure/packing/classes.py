@@ -93,6 +93,16 @@ def how_many(free: Sequence[int], wanted: Wants, most: int) -> int:
     return most
 
 
+def least_wanted(classes: Sequence[PodClass]) -> tuple[int, ...]:
+    """By resource, the smallest amount that any class asks for; zero where one asks for none.
+
+    Where less than this is free, nobody needs to look again.
+    """
+    asked = [dict(one.wants) for one in classes]
+    end = 1 + max((index for wants in asked for index in wants), default=-1)
+    return tuple(min(wants.get(index, 0) for wants in asked) for index in range(end))
+
+
 def _service_order(one: PodClass) -> tuple[int, int, datetime, str]:
     requests = one.demand.resources
     return (-requests.get("cpu", 0), -requests.get("memory", 0), *_age(one.pods[0]))

@@ -16,7 +16,7 @@ from tenure.model.names import ZONE
 from tenure.model.node import Taint
 from tenure.model.requirements import NODE_NAME, Requirements
 from tenure.model.taints import untolerated
-from tenure.packing.classes import Demand, PodClass, Sorted, how_many
+from tenure.packing.classes import Demand, PodClass, Sorted, how_many, least_wanted
 from tenure.packing.daemons import DaemonPod, load_on_node
 from tenure.packing.problem import ExistingNode
 from tenure.packing.queue import Waiting
@@ -73,7 +73,7 @@ class Nodes:
         daemons: Sequence[DaemonPod],
         topology: Topology,
     ) -> None:
-        self._least = least_wanted(pods)
+        self._least = least_wanted(pods.classes)
         shapes = _Shapes(pods, daemons)
         rooms: list[Room] = []
         zones: dict[tuple[str, int], Tally] = {}
@@ -114,14 +114,6 @@ class Nodes:
     def _any_room(self, free: Sequence[int]) -> bool:
         """False when not even the smallest request fits, so nobody needs to look again."""
         return all(map(int.__ge__, free, self._least))
-
-
-def least_wanted(pods: Sorted) -> tuple[int, ...]:
-    """By resource, the smallest amount that any class asks for; zero where one asks for none."""
-    asked = [dict(one.wants) for one in pods.classes]
-    return tuple(
-        min((wants.get(i, 0) for wants in asked), default=0) for i in range(len(pods.resources))
-    )
 
 
 def _accepts(shape: Shape, demand: Demand) -> bool:

@@ -36,7 +36,7 @@ from tenure.model.requirements import Requirements
 from tenure.model.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.claims import Draft, listing_of, offers_holding
-from tenure.packing.classes import PodClass, how_many
+from tenure.packing.classes import PodClass, how_many, least_wanted
 from tenure.packing.limits import Budget
 from tenure.packing.queue import Waiting
 from tenure.packing.topology import Tally
@@ -67,6 +67,7 @@ class Shop:
     def __init__(self, catalogues: Sequence[Catalogue], queue: Sequence[Waiting]) -> None:
         self._catalogues = catalogues
         self._queue = queue
+        self._least = least_wanted([waiting.one for waiting in queue])
         self.budgets: Final = {c.template.pool: Budget(c) for c in catalogues}
         self.drafts: Final[list[Draft]] = []
         self._unit_costs: dict[int, int] = {}
@@ -92,7 +93,12 @@ class Shop:
             return False
         types = narrowing.types & catalogue.clear_of(lead.one.demand.ports) & budget.affordable()
         offers = short_list(catalogue, lead, catalogue.front(narrowing.places, types))
-        fillings = [self._fill(catalogue, lead, narrowing, offer) for offer in offers]
+        others = [waiting for waiting in self._queue if waiting.left and waiting is not lead]
+        nothing = [0] * len(catalogue.resources)
+        fillings = [
+            self._fill(Draft(catalogue, narrowing, list(nothing)), lead, others, offer)
+            for offer in offers
+        ]
         # The leanest filling comes last: where minValues ask for variety, the smallest
         # request leaves the most.
         for filling in [*best_first(fillings), *_leanest(fillings, lead)]:
@@ -101,29 +107,29 @@ class Shop:
         return False
 
     def _fill(
-        self, catalogue: Catalogue, lead: Waiting, narrowing: Narrowing, offer: Offer
+        self, draft: Draft, lead: Waiting, others: Sequence[Waiting], offer: Offer
     ) -> Filling:
-        free = list(catalogue.room[offer.type])
-        filling = Filling(offer, narrowing, [], 0)
-        draft = Draft(catalogue, narrowing, [0] * len(free))
-        for waiting in (lead, *self._queue):
+        free = list(draft.catalogue.room[offer.type])
+        filling = Filling(offer, draft.narrowing, [], 0)
+        for waiting in (lead, *others):
             one = waiting.one
             count = how_many(free, one.wants, waiting.left)
-            if not count or (waiting is lead and filling.parts):
+            if not count:
                 continue
-            if waiting is not lead:
-                joined = self._join(draft, one, offer)
-                if joined is None:
-                    continue
-                draft.narrowing = joined
+            joined = draft.narrowing if waiting is lead else self._join(draft, one, offer)
+            if joined is None:
+                continue
             count = draft.allowed_beside(one, count)
-            if count:
-                draft.put(one, count)
-                for index, amount in one.wants:
-                    free[index] -= amount * count
-                filling.parts.append((waiting, count))
-                filling.worth += count * self._unit_cost(one)
-        filling.narrowing = draft.narrowing
+            if not count:
+                continue
+            draft.narrowing = filling.narrowing = joined
+            draft.put(one, count)
+            for index, amount in one.wants:
+                free[index] -= amount * count
+            filling.parts.append((waiting, count))
+            filling.worth += count * self._unit_cost(one)
+            if not all(map(int.__ge__, free, self._least)):
+                break
         return filling
 
     def _join(self, draft: Draft, one: PodClass, offer: Offer) -> Narrowing | None:
