@@ -1,0 +1,137 @@
+"""What there is to see at this instant: one row per node, and the totals.
+
+Everything is read from where it is decided: verdicts in force, claims, nodes and pods as
+Tenure sees them, and the cloud's bill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.cli.view import words
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.pod import Pod
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.snapshot import Snapshot
+from tenure.runtime.judge import Judge
+from tenure.sim.world import World
+
+
+class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    machine: str
+    zone: str
+    capacity_type: str
+    age: timedelta
+    pods: int
+    reason: Reason
+    why: str
+    next_: str
+
+    @property
+    def phase(self) -> str:
+        return words.phase(self.reason)
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is going on with it."""
+        return self.reason is Reason.IN_SERVICE
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    in_service: int = 0
+    coming: int = 0
+    leaving: int = 0
+    running: int = 0
+    pending: int = 0
+    #: Micro-dollars per hour, and so far.
+    hourly: int = 0
+    spent: int = 0
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True):
+    now: datetime
+    rows: tuple[NodeRow, ...]
+    totals: Totals
+
+
+def look(world: World) -> Board:
+    snapshot, judge, now = world.controller.snapshot(), world.controller.judge, world.now
+    claims = sorted(snapshot.claims.values(), key=lambda claim: (claim.created_at, claim.name))
+    rows = tuple(row for claim in claims if (row := _row(claim, snapshot, judge, now)) is not None)
+    return Board(now=now, rows=rows, totals=_totals(world, snapshot))
+
+
+def _totals(world: World, snapshot: Snapshot) -> Totals:
+    claims, pods = snapshot.claims.values(), snapshot.pods.values()
+    return Totals(
+        in_service=sum(claim.initialized and not claim.deleting for claim in claims),
+        coming=sum(not claim.initialized and not claim.deleting for claim in claims),
+        leaving=sum(claim.deleting for claim in claims),
+        running=sum(pod.active and pod.ready for pod in pods),
+        pending=sum(pod.active and not pod.ready for pod in pods),
+        hourly=world.cloud.bill.hourly,
+        spent=world.cloud.bill.total(world.now),
+    )
+
+
+def _row(claim: NodeClaim, snapshot: Snapshot, judge: Judge, now: datetime) -> NodeRow | None:
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    node = next(iter(nodes.values()), None)
+    verdict = governing(claim, node, judge)
+    if verdict is None:
+        return None  # Created this very instant; judged at the next turn.
+    pods = [pod for pod in _pods(node, snapshot) if not pod.finished]
+    return NodeRow(
+        name=claim.name,
+        machine=claim.instance_type,
+        zone=claim.zone,
+        capacity_type=claim.capacity_type,
+        age=now - claim.created_at,
+        pods=len(pods),
+        reason=verdict.reason,
+        why=words.short(verdict.message),
+        next_=_next(verdict, pods, judge),
+    )
+
+
+def governing(claim: NodeClaim, node: Node | None, judge: Judge) -> Verdict | None:
+    """The verdict that says most about a node: a leaving Node's own, else its claim's."""
+    if node is not None and node.deleting:
+        about_node = judge.about(NODES.kind, node.name)
+        if about_node:
+            return about_node[0]
+    about_claim = judge.about(NODE_CLAIMS.kind, claim.name)
+    return about_claim[0] if about_claim else None
+
+
+def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
+    if node is not None:
+        yield from snapshot.pods_on(node.name).values()
+
+
+def _next(verdict: Verdict, pods: list[Pod], judge: Judge) -> str:
+    """What happens next, and when: the earliest instant that a verdict names."""
+    dated = [(verdict, "")]
+    if verdict.reason is Reason.DRAINING:
+        dated = [
+            (about, f"{pod.name}: ")
+            for pod in pods
+            for about in judge.about(PODS.kind, pod.name, pod.namespace)
+        ]
+    named = [
+        (about.recheck_at, who, what)
+        for about, who in dated
+        if about.recheck_at is not None and (what := words.AT_RECHECK.get(about.reason)) is not None
+    ]
+    if named:
+        at, who, what = min(named)
+        return f"{words.clock(at)} {who}{what}"
+    awaited = words.AWAITED.get(verdict.reason)
+    return f"waits for {awaited}" if awaited else ""

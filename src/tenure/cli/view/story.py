@@ -1,0 +1,214 @@
+"""The demo's story: a small shop, a busy morning, and somebody who deletes things.
+
+The story is what people do; everything else on the screen is decided by Tenure. Each
+beat waits for the one before it to come to rest, so a story told with another seed (other
+boot times, other prices) still makes sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT
+from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.sim.world import World
+
+#: The longest the story may take, in the cluster's time.
+END: Final = timedelta(minutes=15)
+
+#: A pause between two beats, so that a person can look around.
+BREATH: Final = timedelta(seconds=12)
+
+#: From the pod's creation: long enough to be met by the deletion of its node.
+REPORT_PROTECTED_FOR: Final = "3m30s"
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """Something a person does, and what they would say about it."""
+
+    say: str
+    do: Callable[[World], tuple[str, str]]
+    #: For how long the cluster rests before.
+    after: timedelta = BREATH
+
+
+class Story:
+    """Plays its beats, each when the cluster has been at rest for long enough."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._beats = list(_BEATS)
+        self._restless_at = world.now
+        self._resting = True
+
+    @property
+    def over(self) -> bool:
+        return self._world.elapsed >= END or (not self._beats and self._rested(BREATH))
+
+    def _rested(self, length: timedelta) -> bool:
+        return self._resting and self._world.now - self._restless_at >= length
+
+    def advance(self) -> None:
+        """Look at the cluster; play the next beat if it is time."""
+        self._look()
+        if self._beats and self._rested(self._beats[0].after):
+            beat = self._beats.pop(0)
+            subject, reason = beat.do(self._world)
+            self._world.history.note("script", subject, reason, beat.say)
+            self._restless_at = self._world.now
+
+    def _look(self) -> None:
+        world = self._world
+        rests = at_rest(world)
+        if rests and not self._resting:
+            nodes, pods = len(world.store.list(NODES)), len(world.store.list(PODS))
+            message = f"all is quiet: {pods} pods run on {nodes} nodes"
+            world.history.note("cluster", "Pods", "AllRunning", message)
+        self._resting = rests
+        if not rests:
+            self._restless_at = world.now
+
+
+def at_rest(world: World) -> bool:
+    """Every pod runs, every node serves, nothing is leaving."""
+    snapshot = world.controller.snapshot()
+    pods = [pod for pod in world.store.list(PODS) if "deletionTimestamp" not in pod["metadata"]]
+    return (
+        all(_ready(pod) for pod in pods)
+        and _replicas_wanted(world) <= len(pods)
+        and all(c.initialized and not c.deleting for c in snapshot.claims.values())
+    )
+
+
+def _ready(pod: Mapping[str, Any]) -> bool:
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _replicas_wanted(world: World) -> int:
+    return sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
+
+
+# -- the beats -------------------------------------------------------------------------
+
+
+def _open(world: World) -> tuple[str, str]:
+    world.apply(_NODE_CLASS)
+    world.apply(_POOL)
+    return "NodePool/general", "Created"
+
+
+def _deploy(world: World) -> tuple[str, str]:
+    world.apply(_BUDGET)
+    world.apply(_deployment("web", 8, cpu="1", memory="2Gi"))
+    report = _deployment("report", 1, cpu="500m", memory="1Gi")
+    report["spec"]["template"]["metadata"]["annotations"] = {DO_NOT_DISRUPT: REPORT_PROTECTED_FOR}
+    world.apply(report)
+    return "Deployment/default/web", "Created"
+
+
+def _more(world: World) -> tuple[str, str]:
+    world.apply(_deployment("orders", 6, cpu="1500m", memory="3Gi", on_demand=True))
+    return "Deployment/default/orders", "Created"
+
+
+def _delete_report_node(world: World) -> tuple[str, str]:
+    (pod,) = (p for p in world.store.list(PODS) if p["metadata"]["labels"]["app"] == "report")
+    node = pod["spec"]["nodeName"]
+    world.store.delete(NODES, "", node)
+    return f"Node/{node}", "Deleted"
+
+
+def _scale_down(world: World) -> tuple[str, str]:
+    world.store.patch(DEPLOYMENTS, "default", "orders", {"spec": {"replicas": 0}})
+    return "Deployment/default/orders", "Scaled"
+
+
+def _delete_empty_claim(world: World) -> tuple[str, str]:
+    busy = {pod["spec"].get("nodeName") for pod in world.store.list(PODS)}
+    empty = [c for c in world.store.list(NODE_CLAIMS) if c["status"].get("nodeName") not in busy]
+    # Every seed leaves at least one empty: the nodes of "orders" are on-demand, the rest spot.
+    name = empty[0]["metadata"]["name"]
+    world.store.delete(NODE_CLAIMS, "", name)
+    return f"NodeClaim/{name}", "Deleted"
+
+
+_BEATS: Final = (
+    Beat("a NodePool is created: 4 cpus per machine, spot or on-demand", _open, timedelta(0)),
+    Beat(
+        "8 web servers and a report are deployed; there is no node yet",
+        _deploy,
+        timedelta(seconds=4),
+    ),
+    Beat("6 order services are deployed; they insist on on-demand machines", _more),
+    Beat(
+        "somebody deletes the node under the report (kubectl delete node)",
+        _delete_report_node,
+    ),
+    Beat("the order services are scaled down to 0; their nodes stay", _scale_down),
+    Beat(
+        "somebody deletes one of the empty nodes' claims (kubectl delete nodeclaim)",
+        _delete_empty_claim,
+    ),
+)
+
+_NODE_CLASS: Final = {
+    "apiVersion": "karpenter.kwok.sh/v1alpha1",
+    "kind": "KWOKNodeClass",
+    "metadata": {"name": "default"},
+    "spec": {},
+}
+
+_POOL: Final = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "general"},
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": CAPACITY_TYPE, "operator": "In", "values": ["spot", "on-demand"]},
+                    {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
+                    {"key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"]},
+                ],
+                "nodeClassRef": {
+                    "group": "karpenter.kwok.sh",
+                    "kind": "KWOKNodeClass",
+                    "name": "default",
+                },
+            }
+        }
+    },
+}
+
+_BUDGET: Final = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web"},
+    "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def _deployment(
+    app: str, replicas: int, *, cpu: str, memory: str, on_demand: bool = False
+) -> dict[str, Any]:
+    requests = {"cpu": cpu, "memory": memory}
+    spec: dict[str, Any] = {
+        "containers": [{"name": "main", "image": app, "resources": {"requests": requests}}]
+    }
+    if on_demand:
+        spec["nodeSelector"] = {CAPACITY_TYPE: "on-demand"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": app},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": app}},
+            "template": {"metadata": {"labels": {"app": app}}, "spec": spec},
+        },
+    }

@@ -1,0 +1,188 @@
+"""What a run came to, in numbers and in sentences that need no prior knowledge."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from tenure.cli.view import words
+from tenure.core.reasons import Reason
+from tenure.model.instance import Instance
+from tenure.model.meta import find_condition
+from tenure.model.resource import NODE_CLAIMS
+from tenure.sim.cloud import CloudEvent
+from tenure.sim.history import Entry
+from tenure.sim.world import World
+
+
+class Departure(msgspec.Struct, kw_only=True):
+    """A node that left, or is leaving."""
+
+    name: str
+    why: str
+    asked_at: datetime
+    gone_at: datetime | None = None
+    #: Reasons that held it back, with how many pods each concerned.
+    held_by: dict[str, int] = {}
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    elapsed_seconds: float
+    launched: dict[str, int]
+    pods_started: int
+    waited_median_seconds: float
+    waited_longest_seconds: float
+    departures: list[Departure]
+    spent_micro_dollars: int
+    hourly_micro_dollars: int
+    instances_running: int
+    #: Running instances that no claim knows.
+    instances_leaked: int
+    promises_broken: int
+
+
+class Chronicle:
+    """Watches a world from its beginning and sums it up at any time."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._launched: Counter[str] = Counter()
+        self._waited: dict[str, timedelta] = {}
+        self._departures: dict[str, Departure] = {}
+        self._held: dict[str, set[str]] = {}
+        world.cloud.listen(self._on_instance)
+        world.history.listen(self._on_entry)
+
+    def look(self) -> None:
+        """Note which pods run now, and how long they had to wait for that."""
+        for pod in self._world.controller.snapshot().pods.values():
+            ready = find_condition(pod.status.conditions, "Ready")
+            if pod.uid in self._waited or ready is None or ready.status != "True":
+                continue
+            if ready.last_transition_time is not None:
+                self._waited[pod.uid] = ready.last_transition_time - pod.created_at
+
+    def sum_up(self) -> Summary:
+        world = self._world
+        waited = [span.total_seconds() for span in self._waited.values()]
+        claimed = {claim["metadata"]["uid"] for claim in world.store.list(NODE_CLAIMS)}
+        running = world.cloud.instances()
+        return Summary(
+            elapsed_seconds=world.elapsed.total_seconds(),
+            launched=dict(sorted(self._launched.items())),
+            pods_started=len(waited),
+            waited_median_seconds=median(waited) if waited else 0.0,
+            waited_longest_seconds=max(waited, default=0.0),
+            departures=list(self._departures.values()),
+            spent_micro_dollars=world.cloud.bill.total(world.now),
+            hourly_micro_dollars=world.cloud.bill.hourly,
+            instances_running=len(running),
+            instances_leaked=sum(instance.claim_uid not in claimed for instance in running),
+            promises_broken=len(world.checkers.violations),
+        )
+
+    def _on_instance(self, event: CloudEvent, instance: Instance) -> None:
+        if event is CloudEvent.LAUNCHED:
+            self._launched[f"{instance.instance_type} {instance.capacity_type}"] += 1
+
+    def _on_entry(self, entry: Entry) -> None:
+        kind, _, name = entry.subject.partition("/")
+        if entry.source != "tenure" or entry.outcome:
+            return
+        if kind == "NodeClaim" and entry.reason in (Reason.CLAIM_DELETED, Reason.NODE_DELETED):
+            why = "its claim was deleted"
+            if entry.reason == Reason.NODE_DELETED:
+                why = "its Node was deleted"
+            self._departures.setdefault(name, Departure(name=name, why=why, asked_at=entry.at))
+        elif kind == "NodeClaim" and entry.reason == Reason.RELEASING:
+            if (departure := self._departures.get(name)) is not None:
+                departure.gone_at = entry.at
+        elif kind == "Pod" and entry.reason in (Reason.EVICTION_REFUSED, Reason.PROTECTED):
+            self._hold(entry)
+
+    def _hold(self, entry: Entry) -> None:
+        """Charge a pod that would not go to the node it was on."""
+        _, namespace, name = entry.subject.split("/")
+        snapshot = self._world.controller.snapshot()
+        pod = snapshot.pods.get(f"{namespace}/{name}")
+        node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+        claim = snapshot.claim_of(node) if node is not None else None
+        departure = self._departures.get(claim.name) if claim is not None else None
+        if departure is None:
+            return
+        seen = self._held.setdefault(f"{departure.name}/{entry.reason}", set())
+        seen.add(entry.subject)
+        departure.held_by[entry.reason] = len(seen)
+
+
+_HELD: Final[dict[str, str]] = {
+    Reason.EVICTION_REFUSED: "had to wait for a disruption budget",
+    Reason.PROTECTED: "was protected by karpenter.sh/do-not-disrupt",
+}
+
+_MARGIN: Final = 11
+
+
+def sentences(summary: Summary, width: int = 80) -> list[str]:
+    """The summary for somebody who sees it for the first time, in lines."""
+    elapsed = words.span(timedelta(seconds=summary.elapsed_seconds))
+    launched = ", ".join(f"{count} × {what}" for what, count in summary.launched.items())
+    machines = words.count(sum(summary.launched.values()), "machine")
+    told = [
+        ("Launched", f"{machines} for pods that had no place: {launched}"),
+        ("Pods", _pods(summary)),
+        *(("Left", _departed(departure)) for departure in summary.departures),
+        ("Cost", _cost(summary, elapsed)),
+        ("Leaks", _leaks(summary)),
+    ]
+    lines = [f"What Tenure did in {elapsed} of the cluster's time"]
+    for title, text in told:
+        lines += _paragraph(title, text, width)
+    return lines
+
+
+def _paragraph(title: str, text: str, width: int) -> list[str]:
+    first, rest = f"  {title:<{_MARGIN - 2}}", " " * _MARGIN
+    return textwrap.wrap(
+        text, width=width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def _pods(summary: Summary) -> str:
+    return (
+        f"{summary.pods_started} started; from creation to Ready they took "
+        f"{summary.waited_median_seconds:.0f}s in the median, "
+        f"{summary.waited_longest_seconds:.0f}s at most"
+    )
+
+
+def _departed(departure: Departure) -> str:
+    held = ", ".join(
+        f"{words.count(pods, 'pod')} {_HELD[reason]}" for reason, pods in departure.held_by.items()
+    )
+    took = "it is still on its way out"
+    if departure.gone_at is not None:
+        took = f"it was gone after {words.span(departure.gone_at - departure.asked_at)}"
+    return f"{departure.name}, because {departure.why}; {took}: {held or 'nothing held it back'}"
+
+
+def _cost(summary: Summary, elapsed: str) -> str:
+    machines = words.count(summary.instances_running, "machine")
+    return (
+        f"{words.money(summary.spent_micro_dollars)} in {elapsed}; the {machines} that still run "
+        f"cost {words.money(summary.hourly_micro_dollars)} an hour"
+    )
+
+
+def _leaks(summary: Summary) -> str:
+    if summary.instances_leaked or summary.promises_broken:
+        return (
+            f"{words.count(summary.instances_leaked, 'machine')} leaked, "
+            f"{words.count(summary.promises_broken, 'promise')} broken: please report this"
+        )
+    return "none: every machine that runs belongs to a claim, and no promise was broken"

@@ -1,0 +1,103 @@
+"""The history as lines for people: what happened, to whom, and why.
+
+Told are the turns of the story: what people did, and each new reason about a node or a
+pod, once. Of several subjects with the same news at the same instant, the first is named
+and the others counted. A Node and its claim often have the same news; only one of them
+tells it. Steps that only write something down are left out; ``--json`` has them all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.cli.view import words
+from tenure.core.reasons import REASONS, Reason
+from tenure.sim.history import Entry
+
+#: News about one reason within this time is one line.
+TOGETHER: Final = timedelta(milliseconds=500)
+
+#: Verdicts worth a line although Kubernetes has no event for them.
+_ALSO_TOLD: Final = frozenset(
+    {
+        Reason.LAUNCHED,
+        Reason.REGISTERED,
+        Reason.IN_SERVICE,
+        Reason.TAINTING,
+        Reason.SETTLING,
+        Reason.INSTANCE_TERMINATING,
+    }
+)
+#: Every pending pod has one of these; the claim it needs says the same more shortly.
+_SAID_ELSEWHERE: Final = frozenset({Reason.NOMINATED})
+
+TOLD: Final = _ALSO_TOLD | {r for r, info in REASONS.items() if info.event} - _SAID_ELSEWHERE
+
+#: Whose verdict is told where a Node and its claim have the same reason.
+_SPEAKER: Final = {
+    Reason.DRAINING: "Node",
+    Reason.SETTLING: "Node",
+    Reason.INSTANCE_TERMINATING: "Node",
+    Reason.RELEASING: "NodeClaim",
+}
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    at: datetime
+    source: str
+    subject: str
+    reason: str
+    message: str
+    #: How many more subjects the same is said of.
+    others: int = 0
+
+    @property
+    def who(self) -> str:
+        name = self.subject.rpartition("/")[2]
+        return f"{name} and {self.others} more" if self.others else name
+
+
+class Tail:
+    """Collects lines as entries come; ``recent`` keeps the newest for a screen."""
+
+    def __init__(self, keep: int = 200) -> None:
+        self.recent: deque[Line] = deque(maxlen=keep)
+        self._told: set[tuple[str, str]] = set()
+        self._waiting: dict[str, Line] = {}
+
+    def hear(self, entry: Entry) -> None:
+        if entry.source == "tenure" and not self._news(entry):
+            return
+        same = self._waiting.get(entry.reason)
+        if entry.source == "tenure" and same is not None:
+            self._waiting[entry.reason] = msgspec.structs.replace(same, others=same.others + 1)
+            return
+        self._waiting[entry.reason] = Line(
+            at=entry.at,
+            source=entry.source,
+            subject=entry.subject,
+            reason=entry.reason,
+            message=words.short(entry.message),
+        )
+
+    def take(self, now: datetime) -> list[Line]:
+        """Lines that nothing can be added to any more, oldest first."""
+        done = [key for key, line in self._waiting.items() if line.at + TOGETHER <= now]
+        lines = [self._waiting.pop(key) for key in done]
+        self.recent.extend(lines)
+        return lines
+
+    def _news(self, entry: Entry) -> bool:
+        """A verdict (not its outcome) with a reason that was not told of this subject yet."""
+        news = (entry.subject, entry.reason)
+        if entry.outcome or entry.reason not in TOLD or news in self._told:
+            return False
+        kind = entry.subject.partition("/")[0]
+        if kind != _SPEAKER.get(Reason(entry.reason), kind):
+            return False
+        self._told.add(news)
+        return True

@@ -1,0 +1,109 @@
+"""How the view says things: phases and next steps by reason, and short forms of values.
+
+What happened and why is always a verdict's own sentence; here are only the one-word
+phase it belongs to and what the subject is waiting for next.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from tenure.core.reasons import Reason
+from tenure.model.offering import MICRO_DOLLARS
+
+#: One word for where a node is in its life, by the reason of the verdict that governs it.
+PHASES: Final[dict[Reason, str]] = {
+    Reason.NOT_OURS: "foreign",
+    Reason.ADOPTING: "planned",
+    Reason.NEEDED_FOR_PODS: "planned",
+    Reason.LAUNCHING: "launching",
+    Reason.LAUNCH_FAILED: "launching",
+    Reason.INSUFFICIENT_CAPACITY: "given up",
+    Reason.NODE_CLASS_NOT_READY: "given up",
+    Reason.LAUNCHED: "booting",
+    Reason.NODE_NOT_FOUND: "booting",
+    Reason.MULTIPLE_NODES_FOUND: "unclear",
+    Reason.UNREGISTERED_TAINT_MISSING: "joining",
+    Reason.REGISTERING: "joining",
+    Reason.REGISTERED: "joining",
+    Reason.NODE_NOT_READY: "starting",
+    Reason.STARTUP_TAINTS_EXIST: "starting",
+    Reason.EPHEMERAL_TAINTS_EXIST: "starting",
+    Reason.RESOURCE_NOT_REGISTERED: "starting",
+    Reason.INITIALIZING: "starting",
+    Reason.IN_SERVICE: "in service",
+    Reason.CLAIM_DELETED: "leaving",
+    Reason.NODE_DELETED: "leaving",
+    Reason.TAINTING: "leaving",
+    Reason.DRAINING: "draining",
+    Reason.SETTLING: "empty",
+    Reason.DRAINED: "empty",
+    Reason.INSTANCE_TERMINATING: "ending",
+    Reason.RELEASING: "gone",
+    Reason.INSTANCE_VANISHED: "lost",
+}
+
+#: What a node in this state waits for when no instant is known.
+AWAITED: Final[dict[Reason, str]] = {
+    Reason.LAUNCHING: "the cloud's answer",
+    Reason.LAUNCHED: "its Node to appear",
+    Reason.NODE_NOT_FOUND: "its Node to appear",
+    Reason.REGISTERING: "its kubelet to be Ready",
+    Reason.REGISTERED: "its kubelet to be Ready",
+    Reason.NODE_NOT_READY: "its kubelet to be Ready",
+    Reason.STARTUP_TAINTS_EXIST: "startup taints to go",
+    Reason.EPHEMERAL_TAINTS_EXIST: "start-up taints to go",
+    Reason.DRAINING: "its pods to leave",
+    Reason.INSTANCE_TERMINATING: "the instance to end",
+}
+
+#: What happens at a verdict's ``recheck_at``.
+AT_RECHECK: Final[dict[Reason, str]] = {
+    Reason.LAUNCH_FAILED: "asks the cloud again",
+    Reason.SETTLING: "the instance is ended",
+    Reason.INSTANCE_TERMINATING: "asks the cloud again",
+    Reason.EVICTION_REFUSED: "asked again",
+    Reason.PROTECTED: "protection ends",
+    Reason.POD_TERMINATING: "must have stopped by then",
+    Reason.BATCHING: "is placed",
+}
+
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z")
+_NAMESPACE: Final = re.compile(r"\bdefault/")
+
+
+def phase(reason: Reason) -> str:
+    return PHASES.get(reason, str(reason))
+
+
+def short(sentence: str) -> str:
+    """The sentence without dates and the namespace: a demo has one day and one namespace."""
+    return _NAMESPACE.sub("", _INSTANT.sub(r"\1", sentence))
+
+
+def clock(instant: datetime) -> str:
+    return f"{instant:%H:%M:%S}"
+
+
+def span(length: timedelta) -> str:
+    """``47s``, ``3m05s``, ``2h14m``."""
+    seconds = int(length.total_seconds())
+    if seconds < 60:
+        return f"{seconds}s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes}m{seconds:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m"
+
+
+def money(micro_dollars: int) -> str:
+    """At least two digits that say something: ``$1.24``, ``$0.0124``."""
+    dollars = micro_dollars / MICRO_DOLLARS
+    return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

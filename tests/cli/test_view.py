@@ -1,0 +1,201 @@
+"""The parts of the view: lines, screen, pace, short forms."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+
+from tenure.cli.demo import Telling, frame
+from tenure.cli.view import words
+from tenure.cli.view.board import look
+from tenure.cli.view.pace import FASTEST, SLOWEST, Pace
+from tenure.cli.view.tail import Tail
+from tenure.core.reasons import Reason
+from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.sim.history import Entry
+from tenure.sim.world import World
+
+MONDAY = datetime(2026, 1, 5, 8, tzinfo=UTC)
+
+
+def verdict(subject: str, reason: Reason, message: str = "because", at: datetime = MONDAY) -> Entry:
+    return Entry(at=at, source="tenure", subject=subject, reason=reason, message=message)
+
+
+# -- lines -----------------------------------------------------------------------------
+
+
+def lines_of(*entries: Entry) -> list[str]:
+    tail = Tail()
+    for entry in entries:
+        tail.hear(entry)
+    return [f"{line.who} {line.reason}" for line in tail.take(MONDAY + timedelta(hours=1))]
+
+
+def test_the_same_news_about_several_is_one_line() -> None:
+    pods = [verdict(f"Pod/default/web-{i}", Reason.EVICTING) for i in range(3)]
+    assert lines_of(*pods) == ["web-0 and 2 more Evicted"]
+
+
+def test_news_about_one_subject_is_told_once() -> None:
+    again = verdict("Pod/default/web-0", Reason.EVICTION_REFUSED)
+    tail = Tail()
+    tail.hear(again)
+    assert len(tail.take(MONDAY + timedelta(seconds=1))) == 1
+    tail.hear(again)
+    assert tail.take(MONDAY + timedelta(seconds=2)) == []
+
+
+def test_a_node_and_its_claim_do_not_tell_the_same_twice() -> None:
+    told = lines_of(
+        verdict("Node/node-a", Reason.DRAINING),
+        verdict("NodeClaim/a", Reason.DRAINING),
+        verdict("Node/node-a", Reason.RELEASING),
+        verdict("NodeClaim/a", Reason.RELEASING),
+    )
+    assert told == ["node-a Draining", "a Releasing"]
+
+
+def test_book_keeping_is_not_told() -> None:
+    assert lines_of(verdict("NodePool/general", Reason.POOL_STATUS_CHANGED)) == []
+
+
+# -- screen ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[Telling]:
+    """The moment at which one node is drained and its successor boots."""
+    with World() as world:
+        telling = Telling(world)
+        while not {"draining", "booting"} <= {row.phase for row in look(world).rows}:
+            assert not telling.story.over
+            telling.step()
+        telling.step()
+        yield telling
+
+
+def shown(telling: Telling, width: int, height: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
+    with console.capture() as capture:
+        console.print(frame(telling, Pace(10.0), console))
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [(80, 24), (60, 12), (140, 30), (220, 60)],
+    ids=["an old terminal", "a tiny one", "a wide one", "a huge one"],
+)
+def test_the_screen_is_exactly_as_big_as_the_terminal(
+    busy: Telling, width: int, height: int
+) -> None:
+    lines = shown(busy, width, height)
+    assert len(lines) == height
+    assert max(map(len, lines)) <= width
+
+
+def test_eighty_columns_are_enough_for_why_and_what_next(busy: Telling) -> None:
+    text = "\n".join(shown(busy, 80, 24))
+    assert "draining" in text
+    assert "└ waiting for" in text
+    assert "asked again" in text
+    assert "booting" in text
+
+
+def test_on_a_small_screen_nodes_at_work_give_way(busy: Telling) -> None:
+    text = "\n".join(shown(busy, 80, 16))
+    assert "draining" in text
+    assert "in service" not in text
+
+
+def test_rows_and_totals_are_the_clusters_own(busy: Telling) -> None:
+    world, board = busy.world, look(busy.world)
+    claims = world.store.list(NODE_CLAIMS)
+    assert {row.name for row in board.rows} == {c["metadata"]["name"] for c in claims}
+    totals = board.totals
+    assert totals.in_service + totals.coming + totals.leaving == len(claims)
+    assert totals.hourly == sum(instance.price for instance in world.cloud.instances())
+    placed = [pod for pod in world.store.list(PODS) if pod["spec"].get("nodeName")]
+    assert sum(row.pods for row in board.rows) == len(placed)
+
+
+def test_a_draining_node_says_when_its_next_pod_is_asked(busy: Telling) -> None:
+    (row,) = (row for row in look(busy.world).rows if row.phase == "draining")
+    at, _, rest = row.next_.partition(" ")
+    assert at > f"{busy.world.now:%H:%M:%S}"
+    assert rest.endswith((": asked again", ": protection ends"))
+
+
+def test_every_reason_a_node_can_have_has_a_phase() -> None:
+    assert words.phase(Reason.IN_SERVICE) == "in service"
+    unnamed = [reason for reason in words.AWAITED if reason not in words.PHASES]
+    assert not unnamed
+
+
+# -- pace ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def keys() -> Iterator[tuple[Pace, int]]:
+    read, write = os.pipe()
+    yield Pace(10.0, keyboard=read), write
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize(
+    ("pressed", "speed"),
+    [(b"+", 20.0), (b"-", 5.0), (b"++--", 10.0), (b"+" * 20, FASTEST), (b"-" * 20, SLOWEST)],
+    ids=["plus doubles", "minus halves", "they cancel out", "there is a top", "and a bottom"],
+)
+def test_keys_set_the_speed(keys: tuple[Pace, int], pressed: bytes, speed: float) -> None:
+    pace, write = keys
+    os.write(write, pressed)
+    pace.wait_for_key()
+    assert pace.speed == speed
+
+
+def test_space_pauses_and_goes_on(keys: tuple[Pace, int]) -> None:
+    pace, write = keys
+    os.write(write, b" ")
+    pace.wait_for_key()
+    assert pace.described() == "paused"
+    os.write(write, b" ")
+    pace.wait_for_key()
+    assert pace.described() == "10× real time"
+
+
+def test_q_ends_it(keys: tuple[Pace, int]) -> None:
+    pace, write = keys
+    os.write(write, b"q")
+    assert pace.wait(timedelta(hours=1))
+    assert pace.stopped
+
+
+# -- short forms -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59.9, "59s"), (60, "1m00s"), (3599, "59m59s"), (8040, "2h14m")],
+)
+def test_spans_are_short(seconds: float, text: str) -> None:
+    assert words.span(timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("micro", "text"), [(1_240_000, "$1.24"), (176_300, "$0.18"), (12_400, "$0.0124")]
+)
+def test_money_keeps_two_digits_that_say_something(micro: int, text: str) -> None:
+    assert words.money(micro) == text
+
+
+def test_sentences_lose_their_dates_not_their_times() -> None:
+    said = "default/web-1 is asked again at 2026-01-05T08:02:15Z"
+    assert words.short(said) == "web-1 is asked again at 08:02:15"
