@@ -157,6 +157,16 @@ def test_a_changed_budget_is_seen_and_says_so(world: World) -> None:
     assert world.budget("web")["observedGeneration"] == 2
 
 
+def test_a_budget_that_is_only_relaxed_is_counted_again(world: World) -> None:
+    world.add(DEPLOYMENTS, a_workload("web", replicas=4))
+    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=0))
+    world.run(5)
+    assert world.budget("web")["disruptionsAllowed"] == 0
+    world.store.patch(POD_DISRUPTION_BUDGETS, "default", "web", {"spec": {"maxUnavailable": 1}})
+    world.run(1)
+    assert world.budget("web")["disruptionsAllowed"] == 1
+
+
 def test_a_pod_that_changes_its_labels_changes_its_budget(world: World) -> None:
     world.add(PODS, a_pod("x", labels={"app": "web"}))
     world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", minAvailable=0))

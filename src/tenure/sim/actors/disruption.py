@@ -72,7 +72,8 @@ class DisruptionBudgets:
             namespace.begin(name, new["spec"])
         budget = namespace.budgets[name]
         budget.spec = new["spec"]
-        if new.get("status") is not budget.written:
+        respecified = old is None or new["spec"] is not old["spec"]
+        if respecified or new.get("status") is not budget.written:
             self._queue.add(queue_key(new))
 
     def _on_pod(self, type_: str, pod: Obj, _old: Obj | None) -> None:
