@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tenure.errors import SpecError
 from tenure.model.meta import ApiObject, condition_status
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.nodepool import NodePool
-from tenure.model.quantity import add, parse_resources
+from tenure.model.quantity import readable_amounts, total
 from tenure.model.snapshot import Snapshot
 
 #: The pseudo-resource that counts nodes, in ``status.resources`` and in limits.
@@ -48,22 +45,17 @@ def node_class_problem(ref: NodeClassRef, node_class: ApiObject | None) -> tuple
 
 def capacity_of(claim: NodeClaim, node: Node | None) -> dict[str, int]:
     """What a claim adds to its pool: the Node's capacity, else what the claim knows of it."""
-    written: Mapping[str, object] = claim.status.capacity
-    if node is not None and node.status.capacity:
-        written = node.status.capacity
-    try:
-        capacity = parse_resources(dict(written), "status.capacity")  # type: ignore[arg-type]  # any scalar
-    except SpecError:
-        capacity = {}
-    return {**capacity, NODES_RESOURCE: ONE_NODE}
+    if node is not None and node.capacity:
+        return {**node.capacity, NODES_RESOURCE: ONE_NODE}
+    return {**readable_amounts(claim.status.capacity), NODES_RESOURCE: ONE_NODE}
 
 
 def usage_of(pool: str, snapshot: Snapshot) -> dict[str, int]:
     """What the pool's claims add up to; leaving ones no longer count."""
-    used: dict[str, int] = {}
+    sizes = []
     for claim in snapshot.claims_of_pool(pool).values():
         if not claim.deleting:
             nodes = snapshot.nodes_with_provider(claim.provider_id)
             node = next(iter(nodes.values())) if len(nodes) == 1 else None
-            used = add(used, capacity_of(claim, node))
-    return used
+            sizes.append(capacity_of(claim, node))
+    return total(sizes)

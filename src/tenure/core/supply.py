@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 from tenure.core.claims import is_ours as claim_is_ours
 from tenure.core.lifecycle import is_ephemeral
@@ -30,7 +29,7 @@ from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
-from tenure.model.quantity import maximum, parse_resources, subtract
+from tenure.model.quantity import maximum, parse_resources, readable_amounts, subtract
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
 from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate
@@ -91,11 +90,11 @@ def nodes_with_room(snapshot: Snapshot) -> list[ExistingNode]:
 
 def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> ExistingNode:
     initialized = claim is None or claim.initialized
-    allocatable = _amounts(node.status.allocatable)
+    allocatable = dict(node.allocatable)
     taints, labels = node.spec.taints, node.labels
     if claim is not None and not initialized:
         # What the node does not offer yet, its claim says it will.
-        allocatable = maximum(allocatable, _amounts(claim.status.allocatable))
+        allocatable = maximum(allocatable, readable_amounts(claim.status.allocatable))
         taints = _lasting(taints, claim)
         labels = {**claim.labels, **labels}
     bound = sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
@@ -121,7 +120,7 @@ def _in_flight(claim: NodeClaim) -> ExistingNode:
         name=claim.name,
         labels=_labels_to_come(claim),
         taints=claim.spec.taints,
-        available=_amounts(allocatable),
+        available=readable_amounts(allocatable),
         initialized=False,
     )
 
@@ -138,13 +137,6 @@ def _labels_to_come(claim: NodeClaim) -> dict[str, str]:
         if requirement.operator == "In" and (value := requirement.any()) is not None
     }
     return {**chosen, **claim.labels}
-
-
-def _amounts(written: Mapping[str, Any]) -> dict[str, int]:
-    try:
-        return parse_resources(written, "allocatable")
-    except SpecError:
-        return {}  # Nothing fits on a node whose size cannot be read.
 
 
 # -- pools ---------------------------------------------------------------------------

@@ -54,16 +54,17 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
 
 
 class Condition(Wire, frozen=True, kw_only=True, gc=False):
-    """A status condition; nodes and pods use a subset of these fields, plus heartbeats."""
+    """A status condition. We write only those of our own kinds, so all their fields are here.
+
+    Heartbeats of nodes and probe times of pods are left out on purpose: nothing depends on
+    them, and a heartbeat must not look like a change.
+    """
 
     type: str = ""
     status: str = "Unknown"
     reason: str = ""
     message: str = ""
     last_transition_time: datetime | None = None
-    last_heartbeat_time: datetime | None = None
-    last_probe_time: datetime | None = None
-    last_update_time: datetime | None = None
     observed_generation: int | None = None
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
 from tenure.model.meta import ApiObject, Condition, Wire, condition_status
+from tenure.model.quantity import readable_amounts
 
 
 class Taint(Wire, frozen=True, kw_only=True, gc=False):
@@ -33,13 +35,23 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
-class Node(ApiObject, frozen=True, kw_only=True):
+class Node(ApiObject, frozen=True, kw_only=True, dict=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
     @property
     def ready(self) -> bool:
         return condition_status(self.status.conditions, "Ready") == "True"
+
+    @cached_property
+    def capacity(self) -> Mapping[str, int]:
+        """In nano-units; empty when it cannot be read."""
+        return readable_amounts(self.status.capacity)
+
+    @cached_property
+    def allocatable(self) -> Mapping[str, int]:
+        """In nano-units; empty when it cannot be read, so that nothing fits."""
+        return readable_amounts(self.status.allocatable)
 
     def has_taint(self, key: str, effect: str = "") -> bool:
         return any(t.key == key and effect in ("", t.effect) for t in self.spec.taints)

@@ -141,6 +141,14 @@ def _parse_amount(amount: str | int | float, at: str) -> int:
     return parse_quantity(str(amount) if isinstance(amount, bool) else repr(amount), at)
 
 
+def readable_amounts(written: Mapping[str, str | int | float]) -> dict[str, int]:
+    """Like ``parse_resources``, but nothing at all where one amount cannot be read."""
+    try:
+        return parse_resources(written)
+    except SpecError:
+        return {}
+
+
 def format_resources(resources: Mapping[str, int]) -> dict[str, str]:
     """Canonical texts; memory and storage with binary suffixes, the rest with decimal ones."""
     return {
