@@ -77,6 +77,11 @@ bench: $(READY) ## Decode, packing and simulation: ratios and growth first, then
 	@$(BIN)/python -m benchmarks.run $(ARGS)
 
 fuzz: $(READY) ## Random seeds with faults and checkers on; SEED=7 repeats one
+ifndef SEED
+	@echo "· properties, on examples that nobody has tried before"
+	@TENURE_EXAMPLES=explore $(BIN)/pytest -q tests/properties
+	@echo "· random days in the embedded cluster"
+endif
 	@$(BIN)/python -m tests.fuzz.run $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 scenarios: $(READY) ## Simulate every shipped scenario and hold it to its expectations

@@ -1,0 +1,1 @@
+"""Random days under random faults: nothing may happen that must never happen."""
