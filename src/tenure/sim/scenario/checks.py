@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from tenure.model import resource as r
 from tenure.model.offering import MICRO_DOLLARS
 from tenure.model.resource import Resource
 from tenure.sim.scenario.stage import Stage
@@ -23,6 +24,10 @@ from tenure.sim.scenario.targets import Filter, Target, select
 class Check(Protocol):
     def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
         """Whether it holds now, and what was found. ``since``: where its time begins."""
+        ...
+
+    def depends_on(self, stage: Stage) -> object:
+        """While this stays the same, so does the answer."""
         ...
 
 
@@ -64,6 +69,14 @@ class CountCheck(msgspec.Struct, frozen=True):
         numbers = ", ".join(f"{found[state]} {_named(state)}" for state in states)
         return all(bound.holds(found[state]) for state, bound in self.bounds), numbers
 
+    def depends_on(self, stage: Stage) -> object:
+        kinds = _COUNTED_BY if self.filter.pool or self.filter.app else (self.what,)
+        changes = tuple(stage.changes[_COUNTED_BY[kind]] for kind in kinds if kind in _COUNTED_BY)
+        return (stage.cloud_version, *changes)
+
+
+_COUNTED_BY = {"pods": r.PODS, "nodes": r.NODES, "claims": r.NODE_CLAIMS}
+
 
 def _named(state: str) -> str:
     return "in all" if state == "count" else state
@@ -83,6 +96,9 @@ class ObjectsCheck(msgspec.Struct, frozen=True):
         found = select(stage.store, self.resource, self.filter)
         named = [obj["metadata"]["name"] for obj in found[:5]]
         return self.bound.holds(len(found)), f"{len(found)} ({', '.join(named)})".replace(" ()", "")
+
+    def depends_on(self, stage: Stage) -> object:
+        return stage.version
 
 
 class ConditionCheck(msgspec.Struct, frozen=True):
@@ -109,6 +125,9 @@ class ConditionCheck(msgspec.Struct, frozen=True):
         found = f"{self.type}={condition['status']} because {condition.get('reason', '')}"
         return right, f"{obj['metadata']['name']} says {found}"
 
+    def depends_on(self, stage: Stage) -> object:
+        return stage.version
+
 
 class ReasonCheck(msgspec.Struct, frozen=True):
     """Tenure has given this reason, in the time that the expectation is about."""
@@ -129,6 +148,9 @@ class ReasonCheck(msgspec.Struct, frozen=True):
         last = max(found, key=lambda subject: (found[subject], subject), default="")
         named = f"{len(found)}, last {last}" if last else "nobody"
         return self.subjects.holds(len(found)), f"said of {named}"
+
+    def depends_on(self, stage: Stage) -> object:
+        return len(stage.said.get(self.reason, ()))
 
 
 class VerdictCheck(msgspec.Struct, frozen=True):
@@ -152,6 +174,9 @@ class VerdictCheck(msgspec.Struct, frozen=True):
         right = any(verdict.reason == self.reason for verdict in verdicts)
         return right, f"{metadata['name']}: {said or 'no verdict'}"
 
+    def depends_on(self, stage: Stage) -> object:
+        return stage.version
+
 
 class CostCheck(msgspec.Struct, frozen=True):
     """What the instances have cost so far, or cost per hour now, in dollars."""
@@ -171,3 +196,6 @@ class CostCheck(msgspec.Struct, frozen=True):
             self.hourly is None or self.hourly.holds(hourly)
         )
         return right, f"total {total:.4f}, hourly {hourly:.4f}"
+
+    def depends_on(self, stage: Stage) -> object:
+        return stage.version

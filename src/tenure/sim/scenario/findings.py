@@ -35,6 +35,7 @@ class Watched:
         self._expectation = expectation
         self._finding: Finding | None = None
         self._looked = False
+        self._seen: object = None
 
     @property
     def instant(self) -> timedelta | None:
@@ -46,6 +47,13 @@ class Watched:
         if one.when is When.AT or self._finding is not None:
             return False
         return one.after <= elapsed and (one.until is None or elapsed <= one.until)
+
+    def look_again(self, stage: Stage) -> None:
+        """Look, unless the answer must be the same as the last time."""
+        seen = self._expectation.check.depends_on(stage)
+        if seen != self._seen:
+            self._seen = seen
+            self.look(stage)
 
     def look(self, stage: Stage) -> None:
         if self._finding is not None:

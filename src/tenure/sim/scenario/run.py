@@ -7,8 +7,9 @@ changed, the expectations that span time are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -25,6 +26,9 @@ from tenure.sim.scenario.surroundings import with_seed
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter
 from tenure.sim.world import World
+
+#: Whoever shows the run gets to it at least this often, in the cluster's time.
+_SLICE: Final = timedelta(minutes=1)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -69,20 +73,26 @@ class Simulation:
         self._begun = False
         self.world.loop.on_instant_end.append(self._look)
 
-    def run(self) -> Result:
-        """To the end; gives what came of it."""
-        self.run_until(self.until)
+    def run(self, pause: Callable[[], object] = lambda: None) -> Result:
+        """To the end; gives what came of it. ``pause`` is called now and then, time standing still."""
+        self.run_until(self.until, pause)
         return self.result()
 
-    def run_until(self, end: timedelta) -> None:
+    def run_until(self, end: timedelta, pause: Callable[[], object] = lambda: None) -> None:
         """Play everything up to and including that instant."""
         self._begin()
         for instant in self._instants(end):
-            self.world.run_until(self.stage.instant(instant))
+            self._pass(instant, pause)
             self._look_at(instant)
             while self._script and self._script[0].at <= instant:
                 self._do(self._script.pop(0))
-        self.world.run_until(self.stage.instant(end))
+        self._pass(end, pause)
+
+    def _pass(self, until: timedelta, pause: Callable[[], object]) -> None:
+        while self.world.elapsed < until:
+            next_stop = min(self.world.elapsed + _SLICE, until)
+            self.world.run_until(self.stage.instant(next_stop))
+            pause()
 
     def result(self) -> Result:
         self._look()
@@ -134,14 +144,13 @@ class Simulation:
 
     def _look(self) -> None:
         """The end of an instant: look at what spans time, if anything has changed."""
-        seen = (self.world.store.version, len(self.world.history.entries))
-        if seen == self._seen:
+        if self.stage.version == self._seen:
             return
-        self._seen = seen
+        self._seen = self.stage.version
         elapsed = self.world.elapsed
         for watched in self._watched:
             if watched.spans(elapsed):
-                watched.look(self.stage)
+                watched.look_again(self.stage)
 
     def _summary(self) -> Summary:
         cloud = self.world.cloud

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import datetime, timedelta
+from functools import partial
 
 from tenure.errors import TenureError
+from tenure.model import resource as r
 from tenure.model.duration import Duration
+from tenure.model.resource import Resource
 from tenure.sim.history import Entry
 from tenure.sim.scenario.targets import Target
 from tenure.sim.tree import Obj
@@ -24,10 +27,21 @@ class Stage:
         #: What was said so far, by reason.
         self.said: dict[str, list[Entry]] = defaultdict(list)
         world.history.listen(self._hear)
+        #: How often objects of these kinds have changed so far.
+        self.changes: Counter[Resource] = Counter()
+        for resource in (r.PODS, r.NODES, r.NODE_CLAIMS):
+            world.store.subscribe(resource, partial(self._count, resource))
+        self.cloud_version = 0
+        world.cloud.listen(self._on_instance)
 
     @property
     def now(self) -> datetime:
         return self.world.now
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes whenever anything happens at all."""
+        return self.store.version, len(self.world.history.entries)
 
     def instant(self, after: timedelta) -> datetime:
         return self.world.options.epoch + after
@@ -38,6 +52,12 @@ class Stage:
         if obj is None:
             raise Missing(f"there is no such object: {target}")
         return obj
+
+    def _count(self, resource: Resource, *_: object) -> None:
+        self.changes[resource] += 1
+
+    def _on_instance(self, *_: object) -> None:
+        self.cloud_version += 1
 
     def _hear(self, entry: Entry) -> None:
         self.said[entry.reason].append(entry)

@@ -1,0 +1,110 @@
+"""An explanation in words, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from tenure.cli.explanation import Explanation
+from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate, Verdict
+from tenure.core.reasons import REASONS
+from tenure.model.meta import format_time
+from tenure.sim.scenario.stage import span
+
+_NOTHING_TO_DECIDE = "Tenure has nothing to decide about it"
+
+
+def as_text(answer: Explanation, elapsed: timedelta) -> str:
+    return "\n".join(_lines(answer, elapsed))
+
+
+def _lines(answer: Explanation, elapsed: timedelta) -> Iterator[str]:
+    yield f"{answer.subject} at {format_time(answer.at)}, {span(elapsed)} after the start"
+    yield f"  state     {answer.state}"
+    if not answer.verdicts:
+        yield f"  verdict   {_NOTHING_TO_DECIDE}"
+    for position, verdict in enumerate(answer.verdicts):
+        if position:
+            yield ""
+            yield f"also ({verdict.concern})"
+        yield from _verdict_lines(verdict)
+    for verdict in answer.around:
+        yield ""
+        yield f"{verdict.subject} ({verdict.concern})"
+        yield from _verdict_lines(verdict)
+
+
+def _verdict_lines(verdict: Verdict) -> Iterator[str]:
+    info = REASONS[verdict.reason]
+    yield f"  verdict   {verdict.reason}: {verdict.message}"
+    yield f"  meaning   {info.meaning}"
+    for blocker in verdict.blockers:
+        until = f", until {format_time(blocker.until)}" if blocker.until else ""
+        yield f"  blocked   by {blocker.subject}: {blocker.message}{until}"
+    yield f"  action    {_action(verdict.action)}"
+    yield f"  changes   {_change(verdict)}"
+    yield f"  advice    {info.advice}"
+
+
+def _action(action: Action | None) -> str:
+    match action:
+        case None:
+            return "none"
+        case Patch() | Create() | Delete():
+            return f"{type(action).__name__} {action.resource.kind} {action.name}"
+        case Evict():
+            return f"Evict Pod {action.namespace}/{action.name}"
+        case Launch():
+            return f"Launch an instance for {action.request.claim_name}"
+        case Terminate():
+            return f"Terminate {action.provider_id or 'the instance of claim ' + action.claim_uid}"
+
+
+def _change(verdict: Verdict) -> str:
+    if verdict.recheck_at is not None:
+        return f"at {format_time(verdict.recheck_at)} at the earliest, or when the cluster changes"
+    if verdict.action is not None:
+        return "as soon as the action has been carried out"
+    return "when something in the cluster changes"
+
+
+def to_json(answer: Explanation) -> str:
+    """The governing verdict, with the others under ``also`` and ``around``."""
+    shown = _verdict(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
+    shown |= {
+        "at": answer.at,
+        "state": answer.state,
+        "also": [_verdict(verdict) for verdict in answer.verdicts[1:]],
+        "around": [_verdict(verdict) for verdict in answer.around],
+    }
+    return msgspec.json.encode(shown).decode()
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "subject": str(verdict.subject),
+        "concern": verdict.concern,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "blockers": [
+            {"subject": str(one.subject), "message": one.message, "until": one.until}
+            for one in verdict.blockers
+        ],
+        "action": None if verdict.action is None else _action(verdict.action),
+        "recheckAt": verdict.recheck_at,
+    }
+
+
+def _nothing(answer: Explanation) -> dict[str, Any]:
+    return {
+        "subject": answer.subject,
+        "concern": None,
+        "reason": None,
+        "message": _NOTHING_TO_DECIDE,
+        "blockers": [],
+        "action": None,
+        "recheckAt": None,
+    }

@@ -1,0 +1,150 @@
+"""The program ``tenure``: finds the command, and turns what goes wrong into one line.
+
+Exit codes: 0 fine, 1 what was asked for did not hold, 2 bad input. Commands are imported
+only when they are called, so that ``tenure --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final, NamedTuple, NoReturn
+
+import click
+
+from tenure.errors import TenureError
+
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+PROBLEMS_SHOWN: Final = 10
+
+
+class _Entry(NamedTuple):
+    module: str
+    help: str
+
+
+COMMANDS: Final = {
+    "demo": _Entry("tenure.cli.demo", "Watch a cluster being looked after, in half a minute."),
+    "simulate": _Entry("tenure.cli.simulate", "Play a scenario and say whether it held."),
+    "explain": _Entry("tenure.cli.explain", "Why is this node, claim or pod in this state?"),
+    "crds": _Entry("tenure.cli.crds", "Print the CustomResourceDefinitions."),
+}
+
+
+class _Lazy(click.Group):
+    """Knows its commands by name; imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            ctx.fail(f"got {cmd_name!r}, expected one of {', '.join(COMMANDS)}")
+        command: click.Command = getattr(import_module(entry.module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+EPILOG: Final = """\b
+Begin with one of these:
+  tenure demo
+  tenure simulate examples/scenarios/fifty-pods.yaml
+  tenure explain pool/general --in examples/scenarios/fifty-pods.yaml --at 2m
+  tenure crds | kubectl apply -f -
+
+\b
+Exit codes: 0 fine, 1 what was asked for did not hold, 2 bad input.
+"""
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # slow, and rarely asked for
+
+        click.echo(f"tenure {version('tenure')}")
+        ctx.exit()
+
+
+@click.group(cls=_Lazy, epilog=EPILOG, invoke_without_command=True)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Print the version.",
+)
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Manages the life of Kubernetes nodes, and can say why and until when.
+
+    Everything here runs on an embedded cluster in virtual time: no cloud, no
+    cluster and no credentials are needed.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the program; the exit code."""
+    try:
+        code = cli.main(list(args), prog_name="tenure", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        return _complain(_one_line(error))
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except SystemExit:
+        return BROKEN_PIPE  # Click's answer when whoever read us has heard enough.
+    except TenureError as error:
+        return _complain(*_sentences(error))
+    except Exception as error:
+        if os.environ.get("TENURE_TRACEBACK"):
+            raise
+        click.echo(
+            f"tenure: a fault of ours: {type(error).__name__}: {error}. "
+            "Please report it with the output of TENURE_TRACEBACK=1.",
+            err=True,
+        )
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _complain(*sentences: str) -> int:
+    for sentence in sentences[:PROBLEMS_SHOWN]:
+        click.echo(sentence, err=True)
+    if len(sentences) > PROBLEMS_SHOWN:
+        click.echo(f"… and {len(sentences) - PROBLEMS_SHOWN} more", err=True)
+    return BAD_INPUT
+
+
+def _one_line(error: click.ClickException) -> str:
+    ctx = getattr(error, "ctx", None)
+    command = ctx.command_path if ctx is not None else "tenure"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"{command}: {message}. See {command} --help."
+
+
+def _sentences(error: TenureError) -> list[str]:
+    problems = getattr(error, "problems", None)
+    return [str(problem) for problem in problems] if problems else [str(error)]
+
+
+def main() -> NoReturn:
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nothing must be left to be flushed at exit, or the interpreter complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = BROKEN_PIPE
+    sys.exit(code)
