@@ -38,6 +38,10 @@ class Watched:
         self._seen: object = None
 
     @property
+    def begins(self) -> timedelta:
+        return self._expectation.after
+
+    @property
     def instant(self) -> timedelta | None:
         """When it must be looked at whatever happens."""
         return self._expectation.until

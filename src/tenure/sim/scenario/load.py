@@ -115,9 +115,10 @@ class _Loader:
         instants += [(one.after if one.until is None else one.until, one.place) for one in expected]
         if "until" not in self._fields:
             return max((at for at, _ in instants), default=timedelta(0)) + _EPILOGUE
+        known = len(self._problems)
         until = self._fields.span("until")
         for at, place in instants:
-            if at > until:
+            if at > until and len(self._problems) == known:
                 expectation = f"an instant within until: {span(until)}"
                 self._problems.append(
                     SpecError(place, span(at), expectation, "Raise until, or move it.")

@@ -1,8 +1,8 @@
 """Plays a scenario: lets time pass from one line of the script to the next, and watches.
 
-At each instant of the script, in this order: what must hold *at* it is looked at, then
-what happens at it is done. In between, at the end of every instant in which anything
-changed, the expectations that span time are looked at.
+At each instant of the script, in this order: what must hold *at* it is looked at, what
+happens at it is done, what must hold from it on begins to be watched: at the end of every
+instant in which anything changed.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ class Simulation:
             self._look_at(instant)
             while self._script and self._script[0].at <= instant:
                 self._do(self._script.pop(0))
+            self._begin_watching(instant)
         self._pass(end, pause)
 
     def _pass(self, until: timedelta, pause: Callable[[], object]) -> None:
@@ -119,6 +120,7 @@ class Simulation:
         past = self.world.elapsed
         instants = {step.at for step in self._script}
         instants |= {w.instant for w in self._watched if w.instant is not None}
+        instants |= {w.begins for w in self._watched}
         yield from sorted(at for at in instants if past <= at <= end)
 
     def _do(self, step: Step) -> None:
@@ -140,6 +142,12 @@ class Simulation:
     def _look_at(self, instant: timedelta) -> None:
         for watched in self._watched:
             if watched.instant == instant:
+                watched.look(self.stage)
+
+    def _begin_watching(self, instant: timedelta) -> None:
+        """What spans time is looked at from its beginning, after what happens then."""
+        for watched in self._watched:
+            if watched.begins == instant and watched.spans(instant):
                 watched.look(self.stage)
 
     def _look(self) -> None:

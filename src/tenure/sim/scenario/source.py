@@ -125,23 +125,28 @@ class _Builder:
         return self._scalar(node, at)
 
     def _mapping(self, node: Any, at: str, depth: int) -> dict[str, Any]:
-        written = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        self._check_keys(node, at)
         self._loader.flatten_mapping(node)  # Merge keys: what they bring comes first.
         value: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise SpecError(f"{self._file}:{line}", "a list or map", "text as a key")
             key = str(key_node.value)
-            if written.count(key) > 1:
-                hint = "Leave one of the two out."
-                raise SpecError(
-                    f"{self._file}:{line}: {_join(at, key)}", key, "each key once", hint
-                )
             path = _join(at, key)
             self.lines[path] = line
             value[key] = self.build(value_node, path, depth + 1)
         return value
+
+    def _check_keys(self, node: Any, at: str) -> None:
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            place = f"{self._file}:{key_node.start_mark.line + 1}"
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise SpecError(place, "a list or map", "text as a key", "For example key: value.")
+            key = str(key_node.value)
+            if key in seen:
+                hint = "Leave one of the two out."
+                raise SpecError(f"{place}: {_join(at, key)}", key, "each key once", hint)
+            seen.add(key)
 
     def _scalar(self, node: Any, at: str) -> Any:
         try:

@@ -1,0 +1,110 @@
+"""``tenure explain``: why, what blocks, and when it can change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.cli.main import run
+from tests.builders import a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tests.scenarios.files import a_story, written
+
+EVENTS = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Ask about a held drain; gives exit code, stdout and stderr."""
+    protected = a_pod("report")
+    protected["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "10m"}
+    objects = [
+        a_node_class(),
+        a_pool(),
+        a_deployment(replicas=2),
+        a_budget(maxUnavailable=0),
+        protected,
+    ]
+    path = written(tmp_path, a_story(objects=objects, events=EVENTS, until="10m"))
+
+    def tell(*words: str, at: str = "4m", more: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        code = run(["explain", *words, "--in", str(path), "--at", at, *more])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return tell
+
+
+@pytest.fixture
+def node(tmp_path: Path, ask: Any, capsys: pytest.CaptureFixture[str]) -> str:
+    run(["simulate", str(tmp_path / "story.yaml"), "--json"])
+    for line in capsys.readouterr().out.splitlines():
+        entry = json.loads(line)
+        if entry.get("reason") == "Joined":
+            return str(entry["subject"].removeprefix("Node/"))
+    raise AssertionError("no node joined")
+
+
+def test_a_node_that_waits_names_who_holds_it(ask: Any, node: str) -> None:
+    code, out, _ = ask(f"node/{node}")
+    assert code == 0
+    assert "Node/" in out.splitlines()[0]
+    assert out.splitlines()[0].endswith("at 2026-01-05T08:04:00Z, 4m after the start")
+    assert "  verdict   Draining: waiting for 3 pods: default/report" in out
+    assert "  blocked   by Pod/default/report: is still there" in out
+    assert f"NodeClaim/{node.removeprefix('node-')} (termination)" in out
+
+
+def test_kind_and_name_may_be_two_words_and_short(ask: Any, node: str) -> None:
+    assert ask("no", node) == ask(f"node/{node}") == ask("Nodes", node)
+    claim = node.removeprefix("node-")
+    assert ask("claim", claim) == ask(f"nodeclaim/{claim}")
+
+
+def test_json_is_the_verdict(ask: Any) -> None:
+    code, out, _ = ask("pod/report", more=("--json",))
+    verdict = json.loads(out)
+    assert code == 0
+    assert verdict["subject"] == "Pod/default/report"
+    assert verdict["reason"] == "DoNotDisrupt"
+    assert verdict["message"].endswith("protects it until 2026-01-05T08:10:00Z")
+    assert verdict["recheckAt"] == "2026-01-05T08:10:00Z"
+    assert verdict["action"] is None
+    assert verdict["blockers"] == []
+
+
+def test_a_pod_that_a_budget_keeps_names_the_budget(ask: Any, tmp_path: Path) -> None:
+    _, out, _ = ask("pod/report")
+    waiting = ask(f"no/{out.partition('on ')[2].split()[0]}")[1]
+    pod = next(line for line in waiting.splitlines() if "Pod/default/web-" in line)
+    name = pod.partition("Pod/default/")[2].partition(":")[0]
+    told = json.loads(ask("pod", name, at="4m3s", more=("--json", "-n", "default"))[1])
+    assert told["reason"] == "FailedDraining"
+    assert told["blockers"][0]["subject"] == "PodDisruptionBudget/default/web"
+
+
+def test_a_pod_that_runs_is_explained_by_what_it_stands_on(ask: Any) -> None:
+    code, out, _ = ask("po", "default/report", at="2m")
+    assert code == 0
+    assert "  state     Running on node-general-" in out
+    assert "  verdict   Tenure has nothing to decide about it" in out
+    assert "  verdict   InService: " in out
+
+
+def test_instants_may_be_absolute(ask: Any) -> None:
+    assert ask("pool/general", at="2026-01-05T09:02:00+01:00") == ask("np", "general", at="2m")
+
+
+def test_an_object_that_is_not_there_gives_exit_code_one_and_near_names(ask: Any) -> None:
+    code, out, err = ask("pod/repot")
+    assert (code, out) == (1, "")
+    assert err == "there is no Pod/default/repot at 4m; did you mean report?\n"
+
+
+def test_an_object_that_has_gone_is_remembered(ask: Any, tmp_path: Path) -> None:
+    path = written(tmp_path, a_story(events=EVENTS, until="10m"), "gone.yaml")
+    assert run(["simulate", str(path)]) == 0
+    code, _, err = ask("pod/report", at="0s")
+    assert code == 0, err

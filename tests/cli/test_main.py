@@ -1,0 +1,133 @@
+"""The program: what it prints, what it says when something is wrong, and its exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tenure.cli.main import run
+from tests.scenarios.files import SHIPPED, a_story, written
+
+
+def test_without_a_command_it_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 0
+    out = capsys.readouterr().out
+    assert "tenure simulate examples/scenarios/fifty-pods.yaml" in out
+    for command in ("demo", "simulate", "explain", "crds"):
+        assert f"  {command} " in out
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain", "crds"])
+def test_each_command_has_help_with_examples(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([command, "--help"]) == 0
+    assert f"tenure {command}" in capsys.readouterr().out.partition("Examples:")[2]
+
+
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("tenure ")
+
+
+WRONG = {
+    "an unknown command": (["simulat"], "tenure: got 'simulat', expected one of demo, simulate,"),
+    "a missing argument": (["simulate"], "tenure simulate: Missing argument 'FILE'"),
+    "an unknown option": (["crds", "--all"], "tenure crds: No such option '--all'"),
+    "a file that is not there": (
+        ["simulate", "nowhere.yaml"],
+        "file: got 'nowhere.yaml', expected a file that exists. See examples/scenarios/",
+    ),
+    "a seed that is none": (["simulate", "a.yaml", "--seed", "x"], "--seed"),
+    "a duration that is none": (
+        ["simulate", "a.yaml", "--until", "soon"],
+        "--until: got 'soon', expected a duration such as 1h30m or 2d.",
+    ),
+    "a kind that is not explained": (
+        ["explain", "foo/bar", "--in", "a.yaml", "--at", "1m"],
+        "KIND: got 'foo/bar', expected node, claim, pod, pool or window. For example",
+    ),
+    "no name": (
+        ["explain", "node", "--in", "a.yaml", "--at", "1m"],
+        "NAME: got '', expected the name of a Node",
+    ),
+    "an instant that is none": (
+        ["explain", "node/a", "--in", str(SHIPPED / "fifty-pods.yaml"), "--at", "1x"],
+        "--at: got '1x', expected a duration such as 1h30m or 2d",
+    ),
+    "an instant before the start": (
+        [
+            "explain",
+            "node/a",
+            "--in",
+            str(SHIPPED / "fifty-pods.yaml"),
+            "--at",
+            "2020-01-01T00:00:00Z",
+        ],
+        "--at: got '2020-01-01T00:00:00Z', expected an instant from 2026-01-05T08:00:00+00:00 on",
+    ),
+}
+
+
+@pytest.mark.parametrize(("args", "sentence"), WRONG.values(), ids=WRONG.keys())
+def test_bad_input_is_one_line_and_exit_code_two(
+    args: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(args) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_several_mistakes_in_a_file_are_several_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, a_story(until="1d", seed=-1))
+    assert run(["simulate", str(path)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_very_many_mistakes_are_ten_lines_and_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, a_story(events=[{"at": "1d", "say": "x"}] * 30))
+    assert run(["simulate", str(path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 11
+    assert lines[-1] == "… and 20 more"
+
+
+def test_crds_are_yaml_for_kubectl(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["crds"]) == 0
+    kinds = [d["spec"]["names"]["kind"] for d in yaml.safe_load_all(capsys.readouterr().out)]
+    assert kinds == ["NodePool", "NodeClaim", "MaintenanceWindow", "KWOKNodeClass"]
+
+
+def _program(*args: str) -> list[str]:
+    return [sys.executable, "-c", "from tenure.cli.main import main; main()", *args]
+
+
+def test_a_reader_that_has_heard_enough_is_no_error() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(  # noqa: S603  # our own program
+        _program("crds"), stdout=write_end, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write_end)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_help_does_not_load_the_simulator() -> None:
+    code = (
+        "import sys; from tenure.cli.main import run; run(['--help']); "
+        "sys.exit(any(name.startswith(('tenure.sim', 'tenure.core')) for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,88 @@
+"""``tenure simulate``: a story people can read, and lines that programs can."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tenure.cli.main import run
+from tests.scenarios.files import a_story, written
+
+FAILING = [{"name": "four run", "by": "2m", "pods": {"app": "web", "running": 4}}]
+
+
+def test_the_history_the_expectations_and_the_sum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(written(tmp_path, a_story()))]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"^08:00:0\d\.\d{3}  NodeClaim/general-\w+ +NeededForPods +3 pods need it", out, re.M
+    )
+    assert re.search(r"^08:00:\d\d\.\d{3}  3 Pods +Running +default/web-", out, re.M)
+    assert "  held         by 3m: pods of app web: exactly 3 running\n" in out
+    assert (
+        "5m of cluster time, seed 0: 1 instances launched, 0 ended; 1 nodes, 3 pods running" in out
+    )
+    assert out.endswith("1 of 1 expectations held, 0 failed; 0 promises broken\n")
+
+
+def test_what_did_not_hold_is_said_and_gives_exit_code_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, a_story(expect=FAILING))
+    assert run(["simulate", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "  FAILED       four run (by 2m): pods of app web: exactly 4 running\n" in out
+    assert "found 3 in all, 3 running" in out
+    assert "expect[0])" in out
+
+
+def test_json_is_one_object_per_line_and_the_last_is_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(written(tmp_path, a_story(expect=FAILING))), "--json"]) == 1
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["type"] for line in lines[:-1]} == {"event"}
+    assert {"at", "source", "subject", "reason", "message", "action", "outcome"} <= lines[0].keys()
+    result = lines[-1]
+    assert (result["type"], result["fine"]) == ("result", False)
+    assert result["findings"][0]["held"] == "failed"
+    assert result["summary"]["podsRunning"] == 3
+
+
+def test_verbose_tells_every_action(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(written(tmp_path, a_story()))
+    run(["simulate", path])
+    short = capsys.readouterr().out
+    run(["simulate", path, "--verbose"])
+    long = capsys.readouterr().out
+    assert "[Launch ok]" in long
+    assert "[Launch ok]" not in short
+    assert len(long.splitlines()) > len(short.splitlines())
+
+
+def test_days_are_fine_at_the_prompt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = a_story(objects=[], expect=[])
+    assert run(["simulate", str(written(tmp_path, story)), "--until", "1d12h"]) == 0
+    assert "36h of cluster time" in capsys.readouterr().out
+
+
+def test_a_run_that_stops_before_an_expectation_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(written(tmp_path, a_story())), "--until", "10s"]) == 0
+    assert "  not reached  by 3m: pods of app web" in capsys.readouterr().out
+
+
+def test_another_seed_is_another_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(written(tmp_path, a_story()))
+    said = []
+    for seed in ("1", "1", "2"):
+        run(["simulate", path, "--seed", seed])
+        said.append(capsys.readouterr().out.partition("\n")[2])
+    assert said[0] == said[1]
+    assert said[0] != said[2]

@@ -1,0 +1,270 @@
+"""Mistakes in a scenario: one line each, with line, field, value, expectation and a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.sim.scenario.fields import BadInput
+from tenure.sim.scenario.load import load_scenario
+from tests.builders import a_deployment, a_node_class, a_pod, a_pool, a_requirement
+from tests.scenarios.files import a_story, written
+
+
+def complaints(path: Path) -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        load_scenario(path)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def objects(*more: Any) -> dict[str, Any]:
+    return a_story(objects=[a_node_class(), *more])
+
+
+def a_window(cron: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "MaintenanceWindow",
+        "metadata": {"name": "office"},
+        "spec": {"actions": ["Drift"], "schedules": [{"cron": cron, "duration": "8h"}]},
+    }
+
+
+budget = {"nodes": "10%", "schedule": "61 * * * *", "duration": "8h"}
+bad_template = a_deployment()
+bad_template["spec"]["replica"] = 3
+bad_amount = a_deployment(cpu="lots")
+
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown field at the top": (
+        a_story(evnets=[]),
+        "evnets: got [], expected a field that exists. Did you mean events?",
+    ),
+    "a day where Go has none": (
+        a_story(until="1d"),
+        "until: got '1d', expected a Go duration such as 1h30m. Use 24h.",
+    ),
+    "a duration without a unit": (
+        a_story(until=30),
+        "until: got 30, expected a Go duration such as 1h30m. Add a unit: 30s, 30m or 30h.",
+    ),
+    "a list where fields belong": (
+        a_story(cloud=[1]),
+        "cloud: got [1], expected fields and values. For example api-latency: ….",
+    ),
+    "a wrong seed": (a_story(seed="x"), "seed: got 'x', expected a whole number of at least 0"),
+    "a start without a zone": (
+        a_story(start="2026-01-05T08:00:00"),
+        "start: got '2026-01-05T08:00:00', expected an RFC 3339 instant",
+    ),
+    "an unknown setting": (
+        a_story(settings={"garbage-perid": "1m"}),
+        "settings.garbage-perid: got '1m', expected a field that exists. Did you mean garbage-period?",
+    ),
+    "a share above one": (
+        a_story(faults={"api-error-rate": 2}),
+        "faults.api-error-rate: got 2.0, expected a share between 0 and 1",
+    ),
+    "an instance type nobody sells": (
+        a_story(cloud={"catalogue": ["m99.large"]}),
+        "cloud.catalogue: got 'm99.large', expected 'common', 'all' or names of instance types",
+    ),
+    "a misspelt field of a pool": (
+        objects(a_pool(limit={})),
+        "objects[1].spec.limit: got {}, expected a field that exists. Did you mean limits?",
+    ),
+    "an unknown operator": (
+        objects(a_pool(requirements=[a_requirement("a", "b", operator="Is")])),
+        "objects[1].spec.template.spec.requirements[1].operator: got 'Is', expected one of In,",
+    ),
+    "a malformed cron in a window": (
+        objects(a_window("every day")),
+        "objects[1].spec.schedules[0].cron: got 'every day', expected a cron",
+    ),
+    "a malformed cron in a budget": (
+        objects(a_pool(disruption={"budgets": [budget]})),
+        "objects[1].spec.disruption.budgets[0].schedule: got '61 * * * *', expected",
+    ),
+    "a day in a pool": (
+        objects(a_pool(template={"expireAfter": "1d"})),
+        "objects[1].spec.template.spec.expireAfter: got '1d', expected a Go duration",
+    ),
+    "a misspelt field of a Deployment": (
+        objects(bad_template),
+        "objects[1].spec.replica: got 3, expected a field that exists. Did you mean replicas?",
+    ),
+    "an amount that is none": (
+        objects(bad_amount),
+        "containers[0].resources.requests.cpu: got 'lots', expected a quantity",
+    ),
+    "a kind nobody knows": (
+        objects({"apiVersion": "apps/v1", "kind": "Deploymnet", "metadata": {"name": "a"}}),
+        (
+            "objects[1].kind: got 'Deploymnet', expected a kind the embedded cluster knows. "
+            "Did you mean Deployment?"
+        ),
+    ),
+    "a kind that does not come to life": (
+        objects({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}}),
+        "objects[1].kind: got 'Job', expected a kind that comes to life in the embedded cluster",
+    ),
+    "an old version of a kind": (
+        objects({"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget"}),
+        "objects[1].apiVersion: got 'policy/v1beta1', expected policy/v1",
+    ),
+    "an object without a name": (
+        objects({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": a_pod()["spec"]}),
+        "objects[1].metadata.name: got nothing, expected a name",
+    ),
+    "an object in a namespace that is not there": (
+        objects(a_deployment() | {"metadata": {"name": "web", "namespace": "team-a"}}),
+        (
+            "objects[1]: got Deployment web, expected an object the API server takes. "
+            'namespaces "team-a" not found'
+        ),
+    ),
+    "an event that does nothing": (
+        a_story(events=[{"at": "1m"}]),
+        "events[0]: got nothing, expected one thing to happen. One of: apply, delete,",
+    ),
+    "an event that does two things": (
+        a_story(events=[{"at": "1m", "say": "a", "crash": {}}]),
+        "events[0]: got crash, say, expected one thing to happen",
+    ),
+    "an event without a time": (
+        a_story(events=[{"say": "hello"}]),
+        "events[0].at: got nothing, expected a Go duration such as 5m",
+    ),
+    "a verb nobody knows": (
+        a_story(events=[{"at": "1m", "delet": {"claim": {}}}]),
+        'events[0].delet: got {"claim": {}}, expected a field that exists. Did you mean delete?',
+    ),
+    "a target of two kinds": (
+        a_story(events=[{"at": "1m", "delete": {"claim": {}, "node": {}}}]),
+        "events[0].delete: got node, claim, expected one object",
+    ),
+    "a pick nobody knows": (
+        a_story(events=[{"at": "1m", "delete": {"claim": {"pick": "eldest"}}}]),
+        "events[0].delete.claim.pick: got 'eldest', expected one of oldest, newest,",
+    ),
+    "a wrong manifest in an event": (
+        a_story(events=[{"at": "1m", "apply": a_pool(weight="much")}]),
+        "events[0].apply.spec.weight: got 'much', expected a whole number",
+    ),
+    "an event after the end": (
+        a_story(events=[{"at": "6m", "say": "too late"}]),
+        "events[0]: got '6m', expected an instant within until: 5m",
+    ),
+    "an expectation without a time": (
+        a_story(expect=[{"pods": {"running": 3}}]),
+        "expect[0]: got nothing, expected one time. One of: at, by, within, always, never.",
+    ),
+    "an expectation without a check": (
+        a_story(expect=[{"at": "1m"}]),
+        "expect[0]: got nothing, expected one thing to check. One of: pods, nodes,",
+    ),
+    "a state nobody knows": (
+        a_story(expect=[{"at": "1m", "pods": {"runing": 3}}]),
+        "expect[0].pods.runing: got 3, expected a field that exists. Did you mean running?",
+    ),
+    "a count that is none": (
+        a_story(expect=[{"at": "1m", "pods": {"running": "all"}}]),
+        "expect[0].pods.running: got 'all', expected a number",
+    ),
+    "a reason nobody gives": (
+        a_story(expect=[{"at": "1m", "reason": "Drainig"}]),
+        "Did you mean Draining?",
+    ),
+    "within without after": (
+        a_story(expect=[{"within": "1m", "pods": {"running": 3}}]),
+        "expect[0].after: got nothing, expected when the time begins",
+    ),
+    "a label selector that cannot be read": (
+        a_story(expect=[{"at": "1m", "pods": {"labels": "app in (", "running": 3}}]),
+        "expect[0].pods.labels: got 'app in ('",
+    ),
+    "a file that is not there": (
+        a_story(files=["more.yaml"]),
+        "files[0]: got 'more.yaml', expected a file that exists",
+    ),
+}
+
+
+@pytest.mark.parametrize(("story", "sentence"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_one_line_that_helps(
+    tmp_path: Path, story: dict[str, Any], sentence: str
+) -> None:
+    found = complaints(written(tmp_path, story))
+    assert any(sentence in line for line in found), found
+    assert not any("\n" in line for line in found)
+    assert all(line.startswith(f"{tmp_path / 'story.yaml'}:") for line in found)
+
+
+BROKEN = {
+    "a colon too many": ("name: a\nuntil: 5m: 3\n", ":2:10: got 'until: 5m: 3', expected YAML. "),
+    "a quote that is not closed": ('name: "a\n', "expected YAML. "),
+    "a tab": ("name: a\nobjects:\n\t- a\n", ":3:1: got '- a', expected YAML. "),
+    "a key that is there twice": (
+        "name: a\nname: b\n",
+        ":2: name: got 'name', expected each key once",
+    ),
+    "an alias without an anchor": ("name: *nobody\n", ":1:7: got 'name: *nobody', expected YAML. "),
+    "an alias of itself": ("objects: &a [*a]\n", "expected a smaller document"),
+    "a tag of Python's": ("name: !!python/name:os.system x\n", "expected a plain value"),
+    "a list": ("- a\n", ':1: got ["a"], expected fields and values'),
+    "nothing": ("", "expected a scenario. Begin with name:"),
+    "only a comment": ("# later\n", "expected a scenario"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), BROKEN.values(), ids=BROKEN.keys())
+def test_broken_yaml_is_one_line_with_its_place(tmp_path: Path, text: str, sentence: str) -> None:
+    found = complaints(written(tmp_path, text))
+    assert len(found) == 1
+    assert sentence in found[0]
+    assert "\n" not in found[0]
+
+
+def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
+    assert "expected a file that exists" in complaints(tmp_path / "nowhere.yaml")[0]
+    assert "expected a file that can be read" in complaints(tmp_path)[0]
+    (tmp_path / "bytes.yaml").write_bytes(b"name: \xff\xfe")
+    assert "expected text in UTF-8" in complaints(tmp_path / "bytes.yaml")[0]
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    story = a_story(until="1d", seed="x", events=[{"at": "1m"}])
+    assert len(complaints(written(tmp_path, story))) == 3
+
+
+def test_manifests_may_be_pasted_referred_to_or_listed(tmp_path: Path) -> None:
+    written(tmp_path, {"apiVersion": "v1", "kind": "List", "items": [a_pod("listed")]}, "pods.yaml")
+    story = "files: [pods.yaml]\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team-a}\n"
+    scenario = load_scenario(written(tmp_path, story))
+    assert [obj["kind"] for obj in scenario.objects] == ["Pod", "Namespace"]
+    assert scenario.name == "story"
+
+
+def test_a_mistake_in_a_file_referred_to_names_that_file(tmp_path: Path) -> None:
+    written(tmp_path, a_pool(weight="much"), "pool.yaml")
+    found = complaints(written(tmp_path, a_story(files=["pool.yaml"])))
+    assert found[0].startswith(f"{tmp_path / 'pool.yaml'}:")
+    assert "spec.weight: got 'much'" in found[0]
+
+
+def test_options_are_read_into_their_types(tmp_path: Path) -> None:
+    story = a_story(
+        start="2026-03-01T00:00:00+01:00",
+        settings={"garbage-period": "1m"},
+        cloud={"boot-for": "5s", "zones": ["north"]},
+        kubelet={"pods": {"start-for": "1s"}},
+        faults={"cloud-dry": [{"zone": "north"}], "kubelet-dies-after-mean": "1h"},
+    )
+    options = load_scenario(written(tmp_path, story)).options
+    assert options.epoch.isoformat() == "2026-02-28T23:00:00+00:00"
+    assert options.settings.garbage_period.total_seconds() == 60
+    assert options.infrastructure.cloud.boot_for.total_seconds() == 5
+    assert options.infrastructure.kubelet.pods.start_for.total_seconds() == 1
+    assert options.infrastructure.faults.cloud_dry == (("*", "north", "*"),)

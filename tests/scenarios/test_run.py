@@ -1,0 +1,276 @@
+"""What a scenario says comes to pass, and what did not hold is told in a sentence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.sim.scenario.findings import Finding, Held
+from tenure.sim.scenario.load import load_scenario
+from tenure.sim.scenario.run import Result, Simulation
+from tests.builders import MINUTE, a_deployment, a_node_class, a_pod, a_pool
+from tests.scenarios.files import a_story, written
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Any:
+    """Plays stories; closes their worlds afterwards."""
+    simulations: list[Simulation] = []
+
+    def begin(until: timedelta | None = None, **changes: Any) -> Simulation:
+        scenario = load_scenario(written(tmp_path, a_story(**changes)))
+        simulations.append(Simulation(scenario, until=until))
+        return simulations[-1]
+
+    yield begin
+    for simulation in simulations:
+        simulation.close()
+
+
+def only(result: Result) -> Finding:
+    assert len(result.findings) == 1, result.findings
+    return result.findings[0]
+
+
+HELD = {
+    "a count at an instant": {"at": "3m", "pods": {"app": "web", "running": 3, "pending": 0}},
+    "a count at the end": {"at": "end", "nodes": {"pool": "general", "ready": {"min": 1}}},
+    "a count at some time": {"by": "1m", "instances": {"running": {"min": 1}}},
+    "a count after a while": {"after": "1m", "within": "2m", "claims": {"in-service": {"min": 1}}},
+    "a count all the time": {"always": {"nodes": {"count": {"max": 3}}}},
+    "a count from an instant on": {"always": {"pods": {"running": 3}}, "after": "2m"},
+    "a count that never is": {"never": {"pods": {"count": {"min": 4}}}},
+    "objects of any kind": {"at": "end", "objects": {"kind": "deploy", "count": 1}},
+    "a condition": {"by": "2m", "condition": {"claim": {}, "type": "Initialized", "status": True}},
+    "a reason": {"by": "1m", "reason": {"is": "NeededForPods", "of": "NodeClaim/general-*"}},
+    "a reason never given": {"never": {"reason": "JudgementFailed"}},
+    "a verdict": {"at": "4m", "verdict": {"claim": {"pool": "general"}, "reason": "InService"}},
+    "a cost": {"at": "end", "cost": {"total": {"min": 0.0001, "max": 1}, "hourly": {"max": 1}}},
+    "instances of a kind": {"at": "end", "instances": {"capacity-type": "spot", "count": 0}},
+}
+
+
+@pytest.mark.parametrize("expectation", HELD.values(), ids=HELD.keys())
+def test_an_expectation_that_holds(stage: Any, expectation: dict[str, Any]) -> None:
+    assert only(stage(expect=[expectation]).run()).held is Held.YES
+
+
+FAILED = {
+    "too few at an instant": (
+        {"at": "10s", "pods": {"app": "web", "running": 3}},
+        "3 in all, 0 running, 0 ready, 3 pending, 0 terminating, 0 finished, at 08:00:10.000",
+    ),
+    "too many by then": (
+        {"by": "2m", "pods": {"running": {"min": 4}}},
+        "3 in all, 3 running, 3 ready, 0 pending, 0 terminating, 0 finished, at 08:02:00.000",
+    ),
+    "not all the time": ({"always": {"nodes": {"count": 0}}}, "1 in all"),
+    "once is too often": ({"never": {"nodes": {"ready": {"min": 1}}}}, "1 ready"),
+    "no such object": (
+        {"at": "1m", "condition": {"node": "nowhere", "type": "Ready"}},
+        "no such object, at 08:01:00.000",
+    ),
+    "another condition": (
+        {"at": "4m", "condition": {"node": {}, "type": "Ready", "status": "False"}},
+        "says Ready=True because KubeletReady",
+    ),
+    "no such reason": ({"by": "1m", "reason": "Draining"}, "said of nobody"),
+    "another verdict": (
+        {"at": "4m", "verdict": {"claim": {}, "reason": "Draining"}},
+        "InService (Node node-general-",
+    ),
+    "too expensive": ({"at": "end", "cost": {"hourly": {"max": 0}}}, "hourly 0."),
+}
+
+
+@pytest.mark.parametrize(("expectation", "found"), FAILED.values(), ids=FAILED.keys())
+def test_an_expectation_that_fails_says_what_was_found(
+    stage: Any, expectation: dict[str, Any], found: str
+) -> None:
+    result = stage(expect=[expectation]).run()
+    assert only(result).held is Held.NO
+    assert found in only(result).found
+    assert not result.fine
+
+
+def test_an_expectation_says_what_it_expects(stage: Any) -> None:
+    story = stage(expect=[{"name": "all run", "by": "3m", "pods": {"app": "web", "running": 3}}])
+    assert only(story.run()).expected == "all run (by 3m): pods of app web: exactly 3 running"
+
+
+def test_a_run_cut_short_fails_nothing_that_it_did_not_reach(stage: Any) -> None:
+    result = stage(until=MINUTE / 6, expect=[{"by": "3m", "pods": {"running": 3}}]).run()
+    assert only(result).held is Held.UNREACHED
+    assert result.fine
+
+
+def test_what_is_expected_at_an_instant_is_looked_at_before_what_happens_then(stage: Any) -> None:
+    story = stage(
+        events=[{"at": "2m", "scale": {"deployment": "web", "replicas": 0}}],
+        expect=[{"at": "2m", "pods": {"running": 3}}],
+    )
+    assert story.run().fine
+
+
+def test_what_is_expected_after_an_instant_is_looked_at_after_what_happens_then(stage: Any) -> None:
+    story = stage(
+        events=[{"at": "2m", "scale": {"deployment": "web", "replicas": 0}}],
+        expect=[{"after": "2m", "within": "1m", "objects": {"kind": "pod", "count": 3}}],
+    )
+    assert story.run().fine  # The pods are still there; what follows is what must not be.
+    story = stage(
+        events=[{"at": "2m", "delete": {"pool": "general"}}],
+        expect=[{"always": {"objects": {"kind": "pool", "count": 0}}, "after": "2m"}],
+    )
+    assert story.run().fine
+
+
+def events(*steps: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"at": "2m", **step} for step in steps]
+
+
+def test_a_step_that_cannot_be_done_fails_the_run(stage: Any) -> None:
+    result = stage(events=events({"delete": {"node": "nowhere"}}), expect=[]).run()
+    assert only(result).held is Held.NO
+    assert only(result).found == "there is no such object: Node nowhere"
+
+
+def test_apply_delete_scale_and_patch_do_what_kubectl_does(stage: Any) -> None:
+    story = stage(
+        events=events(
+            {"apply": [a_pod("extra"), a_deployment("late", replicas=2)]},
+            {"scale": {"deployment": "web", "replicas": 1}},
+            {"patch": {"deployment": "web", "merge": {"metadata": {"labels": {"seen": "yes"}}}}},
+            {"delete": {"kind": "PriorityClass", "name": "system-node-critical"}},
+        ),
+        expect=[
+            {"at": "end", "pods": {"app": "web", "running": 1}},
+            {"at": "end", "pods": {"app": "late", "running": 2}},
+            {"at": "end", "objects": {"kind": "Deployment", "labels": "seen=yes", "count": 1}},
+            {"at": "end", "objects": {"kind": "PriorityClass", "count": 1}},
+            {"at": "end", "pods": {"app": "extra", "running": 1}},
+        ],
+    )
+    assert [f for f in story.run().findings if f.held is not Held.YES] == []
+
+
+def test_the_oldest_and_the_newest_are_told_apart(stage: Any) -> None:
+    late = a_deployment("late", replicas=1, cpu="6", memory="20Gi")
+    story = stage(
+        until=6 * MINUTE,
+        events=[
+            {"at": "2m", "apply": late},
+            {"at": "4m", "delete": {"claim": {"pool": "general", "pick": "newest"}}},
+        ],
+    )
+    story.run_until(4 * MINUTE)
+    newest = max(
+        story.world.store.list(NODE_CLAIMS), key=lambda c: c["metadata"]["creationTimestamp"]
+    )
+    story.run_until(4 * MINUTE + MINUTE / 60)
+    claim = story.world.store.get(NODE_CLAIMS, "", newest["metadata"]["name"])
+    assert "deletionTimestamp" in claim["metadata"]
+    pods = [pod["metadata"]["name"] for pod in story.world.store.list(PODS)]
+    assert any(name.startswith("late") for name in pods)
+
+
+@pytest.mark.parametrize(
+    ("step", "state"),
+    [
+        ({"cordon": {"pool": "general"}}, {"cordoned": 1}),
+        ({"silence": {"index": 0}}, {"not-ready": 1}),
+        ({"set-condition": {"node": {}, "type": "Ready", "status": False}}, {"not-ready": 1}),
+        ({"reboot": {"node": {}, "down-for": "2m"}}, {"not-ready": 1}),
+    ],
+    ids=["cordon", "silence", "set-condition", "reboot"],
+)
+def test_a_node_can_be_made_to_suffer(
+    stage: Any, step: dict[str, Any], state: dict[str, int]
+) -> None:
+    story = stage(events=events(step), expect=[{"after": "2m", "within": "2m", "nodes": state}])
+    assert story.run().fine
+
+
+def test_a_silent_kubelet_comes_back(stage: Any) -> None:
+    story = stage(
+        events=[{"at": "2m", "silence": {}}, {"at": "3m30s", "resume": {}}],
+        expect=[
+            {"at": "3m", "nodes": {"not-ready": 1}},
+            {"after": "3m30s", "within": "10s", "nodes": {"ready": 1}},
+        ],
+    )
+    assert story.run().fine
+
+
+def test_a_lost_instance_is_noticed_and_replaced(stage: Any) -> None:
+    story = stage(
+        until=15 * MINUTE,
+        events=events({"vanish": {"node": {"pool": "general"}}}),
+        expect=[{"at": "end", "pods": {"app": "web", "running": 3}}],
+    )
+    result = story.run()
+    assert result.summary.instances_launched > 1
+    assert result.fine, result.findings
+
+
+def test_faults_are_exactly_what_the_newest_line_says(stage: Any) -> None:
+    dry: dict[str, Any] = {"cloud-dry": [{}]}
+    story = stage(
+        faults=dry,
+        events=[{"at": "1m", "faults": {}}],
+        expect=[
+            {"always": {"instances": {"count": 0}}, "until": "1m"},
+            {"at": "end", "pods": {"running": 3}},
+        ],
+        until=10 * MINUTE,
+    )
+    assert story.run().fine
+
+
+def test_a_crash_that_lasts_means_that_nothing_is_done_meanwhile(stage: Any) -> None:
+    story = stage(
+        events=[{"at": "0s", "crash": {"down-for": "2m"}}],
+        expect=[
+            {"always": {"claims": {"count": 0}}, "until": "2m"},
+            {"at": "end", "pods": {"running": 3}},
+        ],
+    )
+    assert story.run().fine
+
+
+def test_a_restart_of_the_api_server_is_survived(stage: Any) -> None:
+    story = stage(
+        events=[{"at": "30s", "api-restart": {}}, {"at": "2m", "say": "still here"}],
+        expect=[{"at": "end", "pods": {"running": 3}}],
+    )
+    assert story.run().fine
+    assert [e.message for e in story.world.history.entries if e.subject == "Story"] == [
+        "still here"
+    ]
+
+
+def test_a_node_that_a_person_brings_comes_to_life_and_is_left_alone(stage: Any) -> None:
+    status = {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "100"}}
+    status["capacity"] = status["allocatable"]
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "theirs"}, "status": status}
+    story = stage(
+        objects=[a_node_class(), a_pool(), node, a_deployment(replicas=3)],
+        expect=[{"by": "1m", "pods": {"running": 3}}, {"never": {"claims": {"count": {"min": 1}}}}],
+    )
+    result = story.run()
+    assert result.fine, result.findings
+    assert "finalizers" not in story.world.store.get(NODES, "", "theirs")["metadata"]
+
+
+def test_a_broken_promise_fails_the_run(stage: Any) -> None:
+    story = stage(expect=[])
+    story.run_until(2 * MINUTE)
+    instance = story.world.cloud.instances()[0]
+    story.world.loop.run_until_complete(story.world.cloud.terminate(instance.provider_id))
+    result = story.run()
+    assert [violation.rule for violation in result.violations] == ["live termination"]
+    assert not result.fine
