@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from tenure.model import names
 from tenure.model.instance import Instance, InstanceState
+from tenure.model.meta import format_time
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.pod import Pod
@@ -38,6 +39,13 @@ def foreign_node(node: Node, claim: NodeClaim | None, ours: Ours) -> str | None:
     return f"Node {node.name} belongs to no claim of ours: nothing foreign is written to"
 
 
+def early_node_deletion(node: Node, claim: NodeClaim) -> str | None:
+    """We delete a Node only because its claim is being deleted."""
+    if claim.deleting:
+        return None
+    return f"Node {node.name} would be deleted while its claim {claim.name} lives"
+
+
 def early_eviction(pod: Pod, node: Node | None) -> str | None:
     """Pods are evicted only from a Node that is leaving and closed for new pods."""
     if node is None or not node.deleting:
@@ -61,12 +69,21 @@ def live_termination(claim: NodeClaim | None) -> str | None:
     return None
 
 
+def untagged_termination(provider_id: str, claim_uid: str) -> str | None:
+    """An instance that carries no claim's UID was started by somebody else."""
+    if claim_uid:
+        return None
+    return f"instance {provider_id} carries no claim's UID: it is not ours to end"
+
+
 def late_launch(claim: NodeClaim | None) -> str | None:
-    """Nothing is launched for a claim that is gone, leaving, or has an instance."""
+    """Nothing is launched for a claim that is gone, leaving, not held by us, or has an instance."""
     if claim is None:
         return "there is no such claim to launch for"
     if claim.deleting:
         return f"claim {claim.name} is being deleted: nothing is launched for it"
+    if names.FINALIZER not in claim.metadata.finalizers:
+        return f"claim {claim.name} lacks our finalizer: its instance could outlive it unseen"
     if claim.launched:
         return f"claim {claim.name} has an instance already"
     return None
@@ -92,7 +109,7 @@ def leaked_instances(
 ) -> list[str]:
     """No instance stays without a claim for longer than garbage collection may take."""
     return [
-        f"instance {provider_id} has had no claim since {since:%H:%M:%S}"
+        f"instance {provider_id} has had no claim since {format_time(since)}"
         for provider_id, since in sorted(unclaimed_since.items())
         if now - since > allowance
     ]

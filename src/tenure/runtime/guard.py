@@ -1,18 +1,20 @@
 """The last look before an action leaves: asks ``safety`` about what we believe now.
 
 Verdicts are made at the beginning of a turn; an action may start later. The guard reads
-the newest cache and knowledge, and says no with a sentence.
+the newest cache and knowledge, and says no with a sentence. What it has no rule for, it
+does not let through.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from tenure import safety
 from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodepool import NodePool
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.snapshot import Snapshot
 
 
@@ -21,54 +23,84 @@ def veto(action: Action, snapshot: Snapshot) -> str | None:
     match action:
         case Patch() | Delete():
             return _write(action, snapshot)
+        case Create():
+            return _create(action, snapshot)
         case Evict():
-            pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
-            if pod is None or pod.uid != action.uid:
-                return f"pod {action.namespace}/{action.name} is gone or another one"
-            return safety.early_eviction(pod, snapshot.nodes.get(pod.spec.node_name))
+            return _evict(action, snapshot)
         case Launch():
             return safety.late_launch(_claim(action.request.claim_uid, snapshot))
         case Terminate():
-            return safety.live_termination(_claim(action.claim_uid, snapshot))
-        case Create():
-            return None
+            tagged = safety.untagged_termination(action.provider_id, action.claim_uid)
+            return tagged or safety.live_termination(_claim(action.claim_uid, snapshot))
+
+
+def _create(action: Create, snapshot: Snapshot) -> str | None:
+    if action.resource != NODE_CLAIMS:
+        return f"{action.resource.kind} {action.name}: nothing but claims is created here"
+    claim = msgspec.convert(action.body, NodeClaim)
+    return safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+
+
+def _evict(action: Evict, snapshot: Snapshot) -> str | None:
+    pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
+    if pod is None or pod.uid != action.uid:
+        return f"pod {action.namespace}/{action.name} is gone or another one"
+    node = snapshot.nodes.get(pod.spec.node_name)
+    foreign = safety.foreign_node(node, snapshot.claim_of(node), snapshot.ours) if node else None
+    return foreign or safety.early_eviction(pod, node)
 
 
 def _write(action: Patch | Delete, snapshot: Snapshot) -> str | None:
     if action.resource == NODES:
-        node = snapshot.nodes.get(action.name)
-        if node is None or node.uid != action.uid:
-            return f"Node {action.name} is gone or another one"
-        return safety.foreign_node(node, snapshot.claim_of(node), snapshot.ours) or _release(
-            action, node, snapshot.claim_of(node), snapshot
-        )
+        return _write_node(action, snapshot)
     if action.resource == NODE_CLAIMS:
-        claim = snapshot.claims.get(action.name)
-        if claim is None or claim.uid != action.uid:
-            return f"claim {action.name} is gone or another one"
-        return safety.foreign_class(claim.spec.node_class_ref, snapshot.ours) or _release(
-            action, claim, claim, snapshot
-        )
-    if action.resource == NODE_POOLS and isinstance(
-        pool := snapshot.pools.get(action.name), NodePool
-    ):
-        return safety.foreign_class(pool.spec.template.spec.node_class_ref, snapshot.ours)
-    return None
+        return _write_claim(action, snapshot)
+    if isinstance(action, Patch) and action.resource == NODE_POOLS:
+        pool = snapshot.pools.get(action.name)
+        if pool is None or pool.uid != action.uid:
+            return f"pool {action.name} is gone or another one"
+        return safety.foreign_class(pool.node_class_ref, snapshot.ours)
+    if isinstance(action, Patch) and action.resource == MAINTENANCE_WINDOWS:
+        # A window is a person's; what it comes to is ours to say.
+        return None if action.subresource == "status" else "a window's spec is a person's to write"
+    verb = type(action).__name__.lower()
+    return f"{action.resource.kind} {action.name} is not ours to {verb}"
+
+
+def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+    node = snapshot.nodes.get(action.name)
+    if node is None or node.uid != action.uid:
+        return f"Node {action.name} is gone or another one"
+    claim = snapshot.claim_of(node)
+    foreign = safety.foreign_node(node, claim, snapshot.ours)
+    if foreign is not None or claim is None:
+        return foreign
+    if isinstance(action, Delete):
+        return safety.early_node_deletion(node, claim)
+    return _release(action, node, claim, snapshot)
+
+
+def _write_claim(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+    claim = snapshot.claims.get(action.name)
+    if claim is None or claim.uid != action.uid:
+        return f"claim {action.name} is gone or another one"
+    foreign = safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+    if foreign is not None or isinstance(action, Delete):
+        return foreign
+    return _release(action, claim, claim, snapshot)
 
 
 def _release(
-    action: Patch | Delete, thing: Node | NodeClaim, claim: NodeClaim | None, snapshot: Snapshot
+    action: Patch, thing: Node | NodeClaim, claim: NodeClaim, snapshot: Snapshot
 ) -> str | None:
     """Taking our finalizer off is the one patch that cannot be taken back."""
-    if isinstance(action, Delete) or claim is None:
-        return None
     finalizers = action.body.get("metadata", {}).get("finalizers")
     if finalizers is None or names.FINALIZER in finalizers:
         return None
     if names.FINALIZER not in thing.metadata.finalizers:
         return None
     answer = snapshot.observations.terminations.get(claim.uid)
-    gone = (answer is not None and answer.gone) or claim.uid in snapshot.observations.vanished
+    gone = answer is not None and answer.gone
     return safety.early_release(thing.name, instance_running=not gone)
 
 
