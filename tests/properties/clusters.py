@@ -52,6 +52,7 @@ GIB = 2**30 * UNIT
 OURS = NodeClassRef(group=names.KWOK_GROUP, kind="KWOKNodeClass", name="default")
 FOREIGN = NodeClassRef(group="example.com", kind="OtherClass", name="default")
 
+CLASS_LABEL = {f"{OURS.group}/kwoknodeclass": "default"}
 SIZE = {"cpu": "2", "memory": "4Gi", "pods": "10"}
 
 instants = st.sampled_from([-20, -1, 0, 1, 4, 9, 20]).map(
@@ -156,7 +157,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         metadata=draw(
             metas(
                 f"claim-{index}",
-                labels={names.NODEPOOL: "general"},
+                labels={names.NODEPOOL: "general"} | ({} if story == "new" else CLASS_LABEL),
                 finalizers=() if story == "new" else (names.FINALIZER,),
                 deletion_timestamp=draw(past) if leaving else None,
             )
@@ -179,6 +180,10 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     )
 
 
+def owner_of(index: int) -> OwnerReference:
+    return OwnerReference(kind="NodeClaim", name=f"claim-{index}", uid=f"uid-claim-{index}")
+
+
 @st.composite
 def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
     leaving = story in ("leaving", "lost")
@@ -188,7 +193,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
         taints.append(Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute"))
     if story in ("registering", "booting"):
         taints += draw(st.sampled_from([[], [Taint(key="agent", effect="NoSchedule")]]))
-    labels = {f"{OURS.group}/kwoknodeclass": "default", names.NODEPOOL: "general"}
+    labels = {**CLASS_LABEL, names.NODEPOOL: "general"}
     labels |= {names.EXCLUDE_BALANCERS: "karpenter"} if closed else {}
     if story != "registering" or draw(st.booleans()):
         labels |= {names.REGISTERED: "true"}
@@ -198,6 +203,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
                 f"node-{index}",
                 labels=labels,
                 finalizers=() if story == "registering" else (names.FINALIZER,),
+                owner_references=() if story == "registering" else (owner_of(index),),
                 deletion_timestamp=draw(past) if leaving else None,
             )
         ),

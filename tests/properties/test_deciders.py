@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tenure.core.claimview import ClaimView
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.lifecycle import ClaimView, LifecycleDecider
+from tenure.core.lifecycle import LifecycleDecider
 from tenure.core.plan import deciders
 from tenure.core.reasons import Reason
 from tenure.model.kinds import TYPES

@@ -1,14 +1,17 @@
-"""What several deciders need to know about a claim: whose it is, its root conditions."""
+"""What several deciders need to know about a claim: whose it is, and what it says of itself."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
-from tenure.core.conditions import Wanted, awaiting, merge, status_patch
+from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
 from tenure.core.decision import Patch
-from tenure.model.meta import Condition, find_condition
-from tenure.model.nodeclaim import NodeClaim
+from tenure.model.meta import find_condition
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.resource import NODE_CLAIMS
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 
 #: The claim's Ready is True when all of these are.
@@ -20,6 +23,38 @@ def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:
     return (ref.group, ref.kind) in snapshot.ours
 
 
+def is_our_node(node: Node, snapshot: Snapshot) -> bool:
+    """By its claim; where none or several claim it, by the label that each of our nodes has.
+
+    The finalizer alone says nothing: another provider's nodes carry the same one.
+    """
+    claim = snapshot.claim_of(node)
+    if claim is not None:
+        return is_ours(claim, snapshot)
+    return any(class_label_key(group, kind) in node.labels for group, kind in snapshot.ours)
+
+
+def class_label_key(group: str, kind: str) -> str:
+    return f"{group}/{kind.lower()}"
+
+
+def class_label(ref: NodeClassRef) -> dict[str, str]:
+    """The label by which claims and Nodes are known to be managed: whose class made them."""
+    return {class_label_key(ref.group, ref.kind): ref.name}
+
+
+def is_missing(claim: NodeClaim, listed_at: datetime | None, settings: Settings) -> bool:
+    """Whether a list of instances that lacked the claim's own one means that it is gone.
+
+    A list that was made about when the instance was launched may have been under way
+    before, and clouds' lists lag behind: such a list says nothing.
+    """
+    launched = claim.condition("Launched")
+    if listed_at is None or launched is None or launched.last_transition_time is None:
+        return False
+    return listed_at - launched.last_transition_time >= settings.garbage_period
+
+
 def claim_status(
     claim: NodeClaim, *wanted: Wanted, status: dict[str, Any] | None = None
 ) -> Patch | None:
@@ -28,7 +63,7 @@ def claim_status(
     current = claim.status.conditions
     missing = tuple(awaiting(stage) for stage in STAGES if find_condition(current, stage) is None)
     conditions = merge(merge(current, missing, generation), wanted, generation)
-    conditions = merge(conditions, (_root(conditions),), generation)
+    conditions = merge(conditions, (root(conditions, STAGES),), generation)
     if conditions == current and not status:
         return None
     return status_patch(
@@ -39,16 +74,3 @@ def claim_status(
         status=status or {},
         conditions=conditions,
     )
-
-
-def _root(conditions: tuple[Condition, ...]) -> Wanted:
-    """Ready, from the stages: True when all are, else what the first other one says."""
-    for stage in STAGES:
-        condition = find_condition(conditions, stage)
-        if condition is None:
-            return awaiting("Ready")
-        if condition.status != "True":
-            return Wanted(
-                "Ready", condition.status, condition.reason, f"{stage}: {condition.message}"
-            )
-    return Wanted("Ready", "True", "Ready")

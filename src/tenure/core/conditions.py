@@ -7,7 +7,7 @@ that a verdict does not depend on when it was made.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -15,7 +15,10 @@ from tenure.core.decision import Patch
 from tenure.model.meta import Condition, find_condition
 from tenure.model.resource import Resource
 
-AWAITING = "AwaitingReconciliation"
+AWAITING: Final = "AwaitingReconciliation"
+
+#: What a condition's message may be at the longest; the peer cuts there too.
+MESSAGE_MAX: Final = 1024
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -32,6 +35,25 @@ def awaiting(type_: str) -> Wanted:
     return Wanted(type_, "Unknown", AWAITING, "object is awaiting reconciliation")
 
 
+def root(conditions: tuple[Condition, ...], dependents: tuple[str, ...]) -> Wanted:
+    """``Ready``, from the conditions it depends on: the peer's reasons, and in the message
+    which of them are not True, each with what it says itself."""
+    found = [find_condition(conditions, type_) or Condition(type=type_) for type_ in dependents]
+    bad = [condition for condition in found if condition.status != "True"]
+    if not bad:
+        return Wanted("Ready", "True", "Ready")
+    message = ", ".join(map(_in_short, bad))
+    if any(condition.status == "False" for condition in bad):
+        return Wanted("Ready", "False", "UnhealthyDependents", message)
+    return Wanted("Ready", "Unknown", "ReconcilingDependents", message)
+
+
+def _in_short(condition: Condition) -> str:
+    said = f"{condition.type}={condition.status}"
+    spoken = condition.message and condition.reason != AWAITING
+    return f"{said} ({condition.message})" if spoken else said
+
+
 def merge(
     current: tuple[Condition, ...], wanted: tuple[Wanted, ...], generation: int
 ) -> tuple[Condition, ...]:
@@ -44,7 +66,7 @@ def merge(
             type=want.type,
             status=want.status,
             reason=want.reason,
-            message=want.message,
+            message=want.message[:MESSAGE_MAX],
             observed_generation=generation,
             last_transition_time=old.last_transition_time if old and keeps else None,
         )

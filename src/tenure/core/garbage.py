@@ -3,11 +3,11 @@
 **Instances** of ours whose claim UID is unknown are ended, but only when they are older
 than the grace and two live lists of claims, a period apart, both lacked the UID: a
 claim that was just created, or a stale read, must never cost a running node. Instances
-without our tags never get here.
+without our tags never get here, and would be left alone if they did.
 
 **Claims** that have registered and whose instance is missing from the cloud's newest
-list are deleted, unless their Node still says Ready: then the list is more likely
-wrong than the node.
+list are deleted, unless that list is about as old as the instance, or their Node still
+says Ready: then the list is more likely wrong than the node.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.claims import is_ours
-from tenure.core.decision import Concern, Delete, Subject, Terminate, Verdict
+from tenure.core.claims import is_missing, is_ours
+from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
+from tenure.core.writes import delete_claim, subject_of
+from tenure.model.instance import Instance
 from tenure.model.meta import format_time
+from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import OrphanSighting, TerminationAnswer
 from tenure.model.resource import NODE_CLAIMS, NODES
@@ -57,8 +60,8 @@ class GarbageDecider:
             yield change.key
         elif change.resource == NODES and snapshot.observations.vanished:
             for node in change.versions():
-                provider_id: str = getattr(node, "spec").provider_id  # noqa: B009  # it is a Node
-                yield from snapshot.claims_with_provider(provider_id)
+                assert isinstance(node, Node)
+                yield from snapshot.claims_with_provider(node.spec.provider_id)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         if subject.kind == INSTANCE:
@@ -88,61 +91,68 @@ class GarbageDecider:
     ) -> Sequence[Verdict]:
         if isinstance(view, InstanceView):
             return (_orphan(view.sighting, view.answer, settings, now),)
-        return (_vanished(view),)
+        return (_vanished(view, settings),)
 
 
 def _orphan(
     sighting: OrphanSighting, answer: TerminationAnswer | None, settings: Settings, now: datetime
 ) -> Verdict:
     instance = sighting.instance
-    subject = Subject(INSTANCE, instance.provider_id)
+    if not instance.claim_uid or instance.cluster != settings.cluster_name:
+        return _say(
+            instance, Reason.NOT_OURS, f"it lacks the tags of cluster {settings.cluster_name}"
+        )
     seen_twice = sighting.last_at - sighting.first_at >= settings.garbage_period
     old_at = instance.launched_at + settings.garbage_grace
-    if seen_twice and now >= old_at:
-        again_at = answer.asked_at + settings.termination_poll if answer else None
-        asked = again_at is not None and now < again_at
-        return Verdict(
-            concern=Concern.GARBAGE,
-            subject=subject,
-            reason=Reason.INSTANCE_ORPHANED,
-            message=f"no claim has UID {instance.claim_uid}, looked at {format_time(sighting.first_at)} "
-            f"and {format_time(sighting.last_at)}",
-            action=None
-            if asked
-            else Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid),
-            recheck_at=again_at if asked else None,
+    if not seen_twice or now < old_at:
+        message = (
+            f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)}; "
+            f"it is ended after a second look, not before {format_time(old_at)}"
         )
+        recheck_at = old_at if seen_twice else None
+        return _say(instance, Reason.ORPHAN_SUSPECTED, message, recheck_at=recheck_at)
+    message = (
+        f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)} "
+        f"nor at {format_time(sighting.last_at)}"
+    )
+    if answer is not None and now < (again_at := answer.asked_at + settings.termination_poll):
+        return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=again_at)
+    action = Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid)
+    return _say(instance, Reason.INSTANCE_ORPHANED, message, action=action)
+
+
+def _say(
+    instance: Instance,
+    reason: Reason,
+    message: str,
+    *,
+    action: Terminate | None = None,
+    recheck_at: datetime | None = None,
+) -> Verdict:
     return Verdict(
         concern=Concern.GARBAGE,
-        subject=subject,
-        reason=Reason.ORPHAN_SUSPECTED,
-        message=f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)}; "
-        f"launched at {format_time(instance.launched_at)}",
-        recheck_at=old_at if seen_twice else None,
+        subject=Subject(INSTANCE, instance.provider_id),
+        reason=reason,
+        message=message,
+        action=action,
+        recheck_at=recheck_at,
     )
 
 
-def _vanished(view: VanishedView) -> Verdict:
+def _vanished(view: VanishedView, settings: Settings) -> Verdict:
     claim = view.claim
-    subject = Subject.of(NODE_CLAIMS.kind, claim)
     what = f"the cloud did not list {claim.provider_id} at {format_time(view.listed_at)}"
-    if view.node_ready:
-        return Verdict(
-            concern=Concern.GARBAGE,
-            subject=subject,
-            reason=Reason.INSTANCE_KNOWN,
-            message=f"{what}, but its Node is Ready",
-        )
-    action = Delete(
-        resource=NODE_CLAIMS,
-        name=claim.name,
-        uid=claim.uid,
-        resource_version=claim.metadata.resource_version,
-    )
+    action, reason = None, Reason.INSTANCE_KNOWN
+    if not is_missing(claim, view.listed_at, settings):
+        message = f"{what}, too soon after its launch to mean anything"
+    elif view.node_ready:
+        message = f"{what}, but its Node is Ready"
+    else:
+        message, action, reason = what, delete_claim(claim), Reason.INSTANCE_VANISHED
     return Verdict(
         concern=Concern.GARBAGE,
-        subject=subject,
-        reason=Reason.INSTANCE_VANISHED,
-        message=what,
+        subject=subject_of(claim),
+        reason=reason,
+        message=message,
         action=action,
     )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any, Final
 
 import msgspec
 
+from tenure.core.claims import class_label
 from tenure.core.hash import HASH_VERSION, template_hash
 from tenure.model import names
 from tenure.model.nodepool import NodePool
+from tenure.model.offering import InstanceType
 from tenure.model.quantity import format_resources
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.packing.result import PlannedClaim
@@ -36,15 +38,19 @@ def claim_name(planned: PlannedClaim, taken: Container[str]) -> str:
         attempt += 1
 
 
-def claim_manifest(planned: PlannedClaim, pool: NodePool, name: str) -> dict[str, Any]:
-    """Born with the finalizer: there is no instant at which it could be lost with an instance."""
+def claim_manifest(
+    planned: PlannedClaim, pool: NodePool, name: str, types: Iterable[InstanceType]
+) -> dict[str, Any]:
+    """Born with the finalizer: there is no instant at which it could be lost with an instance.
+
+    ``types`` are those that the pool's provider offers.
+    """
     template = pool.spec.template
-    ref = template.spec.node_class_ref
     labels = {
-        **_concrete_labels(planned),
+        **_concrete_labels(planned, types),
         **template.metadata.labels,
         names.NODEPOOL: pool.name,
-        f"{ref.group}/{ref.kind.lower()}": ref.name,
+        **class_label(template.spec.node_class_ref),
     }
     annotations = {
         **template.metadata.annotations,
@@ -73,21 +79,21 @@ def claim_manifest(planned: PlannedClaim, pool: NodePool, name: str) -> dict[str
     }
 
 
-def _concrete_labels(planned: PlannedClaim) -> dict[str, str]:
-    """One value for each custom key; the provider answers for the well-known ones."""
+def _concrete_labels(planned: PlannedClaim, types: Iterable[InstanceType]) -> dict[str, str]:
+    """One value for each key that only people give a meaning to.
+
+    Keys that instance types speak about are the provider's to fill in, and a label that may
+    be missing is left out.
+    """
+    provided = names.WELL_KNOWN_LABELS.union(*(kind.requirements for kind in types))
     return {
         key: value
         for key, requirement in planned.requirements.items()
-        if key not in names.WELL_KNOWN_LABELS
+        if key not in provided
         and key != names.HOSTNAME
-        and not _providers_own(key)
+        and not requirement.allows_absent
         and (value := requirement.any()) is not None
     }
-
-
-def _providers_own(key: str) -> bool:
-    """Labels that instance types define, such as a size or a family."""
-    return key.startswith(f"{names.KWOK_GROUP}/instance-")
 
 
 def _spec(planned: PlannedClaim, pool: NodePool) -> dict[str, Any]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from tenure.model.meta import ApiObject, condition_status
+from collections.abc import Mapping
+from typing import Final
+
+from tenure.model.meta import ApiObject, Condition, find_condition
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.nodepool import NodePool
-from tenure.model.quantity import readable_amounts, total
+from tenure.model.quantity import UNIT, readable_amounts, total
 from tenure.model.snapshot import Snapshot
-
-#: The pseudo-resource that counts nodes, in ``status.resources`` and in limits.
-NODES_RESOURCE = "nodes"
-
-#: One node, in nano-units like every resource.
-ONE_NODE = 1_000_000_000
+from tenure.packing.problem import NODES
 
 
 def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:
-    ref = pool.spec.template.spec.node_class_ref
+    ref = pool.node_class_ref
     return (ref.group, ref.kind) in snapshot.ours
 
 
@@ -27,27 +25,42 @@ def node_class_key(ref: NodeClassRef) -> str:
 
 
 def node_class_of(pool: NodePool, snapshot: Snapshot) -> ApiObject | None:
-    ref = pool.spec.template.spec.node_class_ref
+    ref = pool.node_class_ref
     return snapshot.node_class(ref.group, ref.kind, ref.name)
 
 
 def node_class_problem(ref: NodeClassRef, node_class: ApiObject | None) -> tuple[str, str] | None:
     """Why nothing can be launched from the class, as reason and sentence; None if it can."""
+    what = f"{ref.kind} {ref.name}"
     if node_class is None:
-        return "NodeClassNotFound", f"{ref.kind} {ref.name} does not exist"
+        return "NodeClassNotFound", f"{what} does not exist"
     if node_class.deleting:
-        return "NodeClassTerminating", f"{ref.kind} {ref.name} is being deleted"
-    conditions = getattr(node_class, "status").conditions  # noqa: B009  # every node class has one
-    if condition_status(conditions, "Ready") != "True":
-        return "NodeClassReadinessUnknown", f"{ref.kind} {ref.name} does not say that it is Ready"
+        return "NodeClassTerminating", f"{what} is being deleted"
+    conditions: tuple[Condition, ...] = getattr(node_class, "status").conditions  # noqa: B009  # every node class has one
+    ready = find_condition(conditions, "Ready")
+    if ready is None or ready.status == "Unknown":
+        return "NodeClassReadinessUnknown", f"{what} does not say whether it is Ready"
+    if ready.status != "True":
+        return ready.reason or "NodeClassNotReady", f"{what} is not Ready: {ready.message}"
     return None
 
 
+#: One node, in nano-units like every resource.
+_ONE_NODE: Final = {NODES: UNIT}
+
+
 def capacity_of(claim: NodeClaim, node: Node | None) -> dict[str, int]:
-    """What a claim adds to its pool: the Node's capacity, else what the claim knows of it."""
-    if node is not None and node.capacity:
-        return {**node.capacity, NODES_RESOURCE: ONE_NODE}
-    return {**readable_amounts(claim.status.capacity), NODES_RESOURCE: ONE_NODE}
+    """What a claim adds to its pool: one node, and what that node has."""
+    if node is not None and node.capacity and claim.initialized:
+        return {**node.capacity, **_ONE_NODE}
+    promised = readable_amounts(claim.status.capacity)
+    return {**to_come(node.capacity if node else {}, promised), **_ONE_NODE}
+
+
+def to_come(there: Mapping[str, int], promised: Mapping[str, int]) -> dict[str, int]:
+    """What a Node that is not initialized yet will have: what it shows, and for the rest what
+    its claim says of it. A device that its driver has not announced yet counts already."""
+    return {**promised, **{name: amount for name, amount in there.items() if amount > 0}}
 
 
 def usage_of(pool: str, snapshot: Snapshot) -> dict[str, int]:

@@ -14,25 +14,31 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.conditions import Wanted, awaiting, merge, status_patch
+from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.hash import HASH_VERSION, template_hash
 from tenure.core.pools import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.reasons import Reason
+from tenure.core.writes import patch, subject_of
 from tenure.errors import SpecError
 from tenure.model import names
-from tenure.model.meta import ApiObject
+from tenure.model.meta import ApiObject, Condition
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
-from tenure.model.quantity import format_resources
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.quantity import UNIT, format_resources
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.packing.problem import NODES
 from tenure.schema.runtime import disruption_errors, repair_errors, template_errors
 
 #: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
-_BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, "nodes": 0}
+_BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
+
+#: The pool's Ready is True when both of these are.
+DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
 
 
 class PoolView(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,13 +60,14 @@ class PoolDecider:
         if change.resource == NODE_POOLS:
             yield change.key
         elif change.resource == NODE_CLAIMS:
-            for claim in change.versions():
-                assert isinstance(claim, NodeClaim)
-                yield claim.pool_name
-        elif change.resource == NODES:
+            for version in change.versions():
+                assert isinstance(version, NodeClaim)
+                yield version.pool_name
+        elif change.resource == NODE_OBJECTS:
             for node in change.versions():
                 assert isinstance(node, Node)
-                yield node.labels.get(names.NODEPOOL, "")
+                for claim in snapshot.claims_with_provider(node.spec.provider_id).values():
+                    yield claim.pool_name
         elif (change.resource.group, change.resource.kind) in snapshot.ours:
             yield from snapshot.pools
 
@@ -87,26 +94,38 @@ class PoolDecider:
 def _decide(view: PoolView) -> Verdict:
     pool = view.pool
     if not view.ours:
-        ref = pool.spec.template.spec.node_class_ref
+        ref = pool.node_class_ref
         return _verdict(pool, Reason.NOT_OURS, f"{ref.kind}.{ref.group} is not served here")
     stamp = _hash_patch(pool)
     if stamp is not None:
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, "writing the template's hash", stamp)
-    wanted = _conditions(view)
-    ready = next(want for want in wanted if want.type == "Ready")
-    patch = _status_patch(view, wanted)
+    conditions = merge(pool.status.conditions, _wanted(view), pool.metadata.generation)
+    ready = root(conditions, DEPENDENTS)
+    conditions = merge(conditions, (ready,), pool.metadata.generation)
+    status = _status_patch(view, conditions)
     if ready.status != "True":
-        return _verdict(pool, Reason.POOL_NOT_READY, ready.message, patch)
-    nodes = view.usage.get("nodes", 0) // 1_000_000_000
-    if patch is not None:
-        return _verdict(pool, Reason.POOL_STATUS_CHANGED, f"{nodes} nodes", patch)
-    return _verdict(pool, Reason.POOL_CURRENT, f"{nodes} nodes")
+        return _verdict(pool, Reason.POOL_NOT_READY, f"launches nothing: {ready.message}", status)
+    reason = Reason.POOL_STATUS_CHANGED if status else Reason.POOL_CURRENT
+    return _verdict(pool, reason, _size(view), status)
+
+
+def _size(view: PoolView) -> str:
+    """``3 nodes; cpu 12 of 100``: what there is, and of what is limited how much there may be."""
+    nodes = _nodes(view)
+    said = f"{nodes} {'node' if nodes == 1 else 'nodes'}"
+    used = format_resources({**_BASE, **view.usage})
+    limits = sorted(view.pool.spec.limits.items())
+    return "; ".join([said, *(f"{name} {used.get(name, '0')} of {most}" for name, most in limits)])
+
+
+def _nodes(view: PoolView) -> int:
+    return view.usage.get(NODES, 0) // UNIT
 
 
 def _verdict(pool: NodePool, reason: Reason, message: str, action: Patch | None = None) -> Verdict:
     return Verdict(
         concern=Concern.POOL,
-        subject=Subject.of(NODE_POOLS.kind, pool),
+        subject=subject_of(pool),
         reason=reason,
         message=message,
         action=action,
@@ -123,65 +142,46 @@ def _hash_patch(pool: NodePool) -> Patch | None:
         return None  # An unreadable duration: the condition says so.
     if all(pool.annotations.get(key) == value for key, value in wanted.items()):
         return None
-    version = pool.metadata.resource_version
-    return Patch(
-        resource=NODE_POOLS,
-        name=pool.name,
-        uid=pool.uid,
-        resource_version=version,
-        body={"metadata": {"annotations": wanted, "resourceVersion": version, "uid": pool.uid}},
-    )
+    return patch(pool, {"annotations": wanted})
 
 
-def _conditions(view: PoolView) -> tuple[Wanted, ...]:
+def _wanted(view: PoolView) -> tuple[Wanted, ...]:
     pool = view.pool
-    valid = _judged("ValidationSucceeded", "NodePoolValidationFailed", template_errors(pool))
-    problem = node_class_problem(pool.spec.template.spec.node_class_ref, view.node_class)
-    class_ready = (
+    problem = node_class_problem(pool.node_class_ref, view.node_class)
+    return (
+        _judged("ValidationSucceeded", "NodePoolValidationFailed", template_errors(pool)),
         Wanted("NodeClassReady", "False", *problem)
         if problem
-        else Wanted("NodeClassReady", "True", "NodeClassReady")
-    )
-    bad = next((want for want in (valid, class_ready) if want.status != "True"), None)
-    root = (
-        Wanted("Ready", "False", bad.reason, bad.message)
-        if bad
-        else Wanted("Ready", "True", "Ready")
-    )
-    health = (
-        Wanted("NodeRegistrationHealthy", "True", "NodeRegistrationHealthy")
-        if view.registered_any
-        else None
-    )
-    if health is None and pool.condition("NodeRegistrationHealthy") is None:
-        health = awaiting("NodeRegistrationHealthy")
-    return (
-        valid,
-        class_ready,
-        *((health,) if health else ()),
+        else Wanted("NodeClassReady", "True", "NodeClassReady"),
+        *_registration_health(view),
         _judged("DisruptionValid", "DisruptionInvalid", disruption_errors(pool)),
         _judged("RepairValid", "RepairInvalid", repair_errors(pool)),
-        root,
     )
+
+
+def _registration_health(view: PoolView) -> Iterable[Wanted]:
+    """True from the first node that registered; nothing takes it back here."""
+    if view.registered_any:
+        yield Wanted("NodeRegistrationHealthy", "True", "NodeRegistrationHealthy")
+    elif view.pool.condition("NodeRegistrationHealthy") is None:
+        yield awaiting("NodeRegistrationHealthy")
 
 
 def _judged(type_: str, reason: str, errors: list[str]) -> Wanted:
     if errors:
-        return Wanted(type_, "False", reason, "; ".join(errors)[:1024])
+        return Wanted(type_, "False", reason, "; ".join(errors))
     return Wanted(type_, "True", type_)
 
 
-def _status_patch(view: PoolView, wanted: tuple[Wanted, ...]) -> Patch | None:
+def _status_patch(view: PoolView, conditions: tuple[Condition, ...]) -> Patch | None:
     pool = view.pool
-    conditions = merge(pool.status.conditions, wanted, pool.metadata.generation)
-    resources = format_resources({**_BASE, **view.usage})
     status: dict[str, Any] = {}
+    resources = format_resources({**_BASE, **view.usage})
     if dict(pool.status.resources) != resources:
         gone = {key: None for key in pool.status.resources if key not in resources}
         status["resources"] = {**resources, **gone}
-    nodes = view.usage.get("nodes", 0) // 1_000_000_000
-    if pool.status.nodes != nodes:
-        status["nodes"] = nodes
+    if pool.status.nodes != _nodes(view):
+        status["nodes"] = _nodes(view)
     generation = view.node_class.metadata.generation if view.node_class else None
     if generation is not None and pool.status.node_class_observed_generation != generation:
         status["nodeClassObservedGeneration"] = generation

@@ -2,14 +2,15 @@
 
 Every pod that needs a place gets one verdict, and so does every claim to be created:
 
-1. it fits a node that exists or is on its way: nominated there;
-2. it needs a new node, but pods are still arriving: the batch waits for a quiet
+1. its node is leaving, but it is protected for a while: it stays for now;
+2. it fits a node that exists or is on its way: nominated there;
+3. nothing can take it: why not, pool by pool;
+4. it needs a new node, but pods are still arriving: the batch waits for a quiet
    second, ten at most, so that pods that come together share nodes;
-3. it needs a new node: the claim is created, the pod nominated to it;
-4. nothing can take it: why not, pool by pool.
+5. it needs a new node: the claim is created, the pod nominated to it.
 
-Packing is one pure function of the snapshot; the only clocks in here are the batch and
-the offerings that count as sold out for a while.
+Packing is one pure function of the snapshot; the only clocks in here are the batch, the
+ends of protections, and offerings and node classes that are left out for a while.
 """
 
 from __future__ import annotations
@@ -20,20 +21,14 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Concern, Create, Subject, Verdict
+from tenure.core.demand import Demand, pods_to_place
 from tenure.core.newclaim import claim_manifest, claim_name
 from tenure.core.reasons import Reason
-from tenure.core.supply import daemons, nodes_with_room, pods_to_place, pool_templates
+from tenure.core.supply import daemons, nodes_with_room, open_pools
 from tenure.model.meta import format_time
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
-from tenure.model.pod import Pod
-from tenure.model.resource import (
-    DAEMON_SETS,
-    NODE_CLAIMS,
-    NODE_POOLS,
-    NODES,
-    PODS,
-)
+from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
@@ -45,10 +40,11 @@ CLUSTER = "cluster"
 
 
 class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
-    #: With the instant from which each has waited.
-    pods: tuple[tuple[Pod, datetime], ...]
+    demands: tuple[Demand, ...]
     nodes: tuple[ExistingNode, ...]
     templates: tuple[PoolTemplate, ...]
+    #: Pools that launch nothing, and why.
+    closed: Mapping[str, str]
     daemons: tuple[Daemon, ...]
     dry: Mapping[OfferingKey, datetime]
     pools: Mapping[str, NodePool]
@@ -71,13 +67,15 @@ class ProvisionDecider:
         return (CLUSTER,)
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
-        pods = pods_to_place(snapshot)
-        if not pods:
+        demands = pods_to_place(snapshot)
+        if not demands:
             return None  # The usual case, and it must stay cheap.
+        templates, closed = open_pools(snapshot)
         return ProvisionView(
-            pods=tuple(pods),
+            demands=tuple(demands),
             nodes=tuple(nodes_with_room(snapshot)),
-            templates=tuple(pool_templates(snapshot)),
+            templates=tuple(templates),
+            closed=closed,
             daemons=tuple(daemons(snapshot)),
             dry=dict(snapshot.observations.dry_offerings),
             pools=dict(snapshot.pools),
@@ -85,60 +83,102 @@ class ProvisionDecider:
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        dry = {key: until for key, until in view.dry.items() if until > now}
+        demands = [demand for demand in view.demands if demand.needs_place(now)]
+        dry = {key for key, until in view.dry.items() if until > now}
         packing = pack(
             Problem(
-                pods=tuple(pod for pod, _ in view.pods),
+                pods=tuple(demand.pod for demand in demands),
                 nodes=view.nodes,
                 templates=view.templates,
                 daemons=view.daemons,
                 dry=frozenset(dry),
             )
         )
-        return _verdicts(view, packing, settings, now, min(dry.values(), default=None))
+        return _Answer(view, packing, settings, now).verdicts()
 
 
-def _verdicts(
-    view: ProvisionView,
-    packing: Packing,
-    settings: Settings,
-    now: datetime,
-    dry_until: datetime | None,
-) -> list[Verdict]:
-    opens_at = _batch_opens_at(view, packing, settings)
-    batching = opens_at is not None and now < opens_at
-    target: dict[str, str] = {}
-    verdicts: list[Verdict] = []
-    taken = set(view.claim_names)
-    for planned in packing.claims:
-        if batching:
-            continue
-        name = claim_name(planned, taken)
-        taken.add(name)
-        target |= dict.fromkeys(planned.pods, f"{name} ({_described(planned)})")
-        verdicts.append(_new_claim(planned, view.pools[planned.pool], name, dry_until))
-    for pod, _ in view.pods:
-        if pod.uid in packing.placed:
-            message = f"fits {packing.placed[pod.uid]}"
-            verdicts.append(_of_pod(pod, Reason.NOMINATED, message, dry_until))
-        elif pod.uid in packing.unplaced:
-            message = packing.unplaced[pod.uid].message
-            verdicts.append(_of_pod(pod, Reason.FAILED_SCHEDULING, message, dry_until))
-        elif batching:
-            assert opens_at is not None
-            message = f"placed together with others at {format_time(opens_at)}"
-            recheck_at = min(opens_at, dry_until) if dry_until else opens_at
-            verdicts.append(_of_pod(pod, Reason.BATCHING, message, recheck_at))
-        else:
-            message = f"needs the new claim {target[pod.uid]}"
-            verdicts.append(_of_pod(pod, Reason.NOMINATED, message, dry_until))
-    return verdicts
+class _Answer:
+    """One packing, told."""
+
+    def __init__(
+        self, view: ProvisionView, packing: Packing, settings: Settings, now: datetime
+    ) -> None:
+        self._view, self._packing, self._now = view, packing, now
+        opens_at = _batch_opens_at(view, packing, settings)
+        #: When the batch that is still being gathered is acted upon.
+        self._gathers_until = opens_at if opens_at is not None and now < opens_at else None
+        #: By pod UID: the new claim, for a sentence.
+        self._target: dict[str, str] = {}
+        instants = [
+            *view.dry.values(),
+            *(demand.since for demand in view.demands if demand.leaves),
+            *((opens_at,) if opens_at is not None else ()),
+        ]
+        self._changes_at = min((at for at in instants if at > now), default=None)
+
+    def verdicts(self) -> list[Verdict]:
+        claims = [] if self._gathers_until else self._claims()
+        return [*claims, *map(self._about, self._view.demands)]
+
+    def _claims(self) -> list[Verdict]:
+        verdicts, taken = [], set(self._view.claim_names)
+        for planned in self._packing.claims:
+            name = claim_name(planned, taken)
+            taken.add(name)
+            described = f"{name} ({_described(planned)})"
+            self._target |= dict.fromkeys(planned.pods, described)
+            verdicts.append(self._new_claim(planned, name))
+        return verdicts
+
+    def _new_claim(self, planned: PlannedClaim, name: str) -> Verdict:
+        pool = self._view.pools[planned.pool]
+        (template,) = (t for t in self._view.templates if t.pool == planned.pool)
+        body = claim_manifest(planned, pool, name, template.instance_types)
+        who = "1 pod needs it" if len(planned.pods) == 1 else f"{len(planned.pods)} pods need it"
+        return Verdict(
+            concern=Concern.PROVISIONING,
+            subject=Subject(NODE_CLAIMS.kind, name),
+            reason=Reason.NEEDED_FOR_PODS,
+            message=f"{who}; cheapest fit: {_described(planned)}",
+            action=Create(resource=NODE_CLAIMS, name=name, body=body),
+            recheck_at=self._changes_at,
+        )
+
+    def _about(self, demand: Demand) -> Verdict:
+        reason, message = self._place_of(demand)
+        if demand.leaves:
+            message = f"its node {demand.leaves} is leaving; {message}"
+        return Verdict(
+            concern=Concern.PROVISIONING,
+            subject=Subject.of(PODS.kind, demand.pod),
+            reason=reason,
+            message=message,
+            recheck_at=self._changes_at,
+        )
+
+    def _place_of(self, demand: Demand) -> tuple[Reason, str]:
+        uid, packing = demand.pod.uid, self._packing
+        if not demand.needs_place(self._now):
+            until = format_time(demand.since)
+            return Reason.STAYS_FOR_NOW, f"protected until {until}, so no place is looked for yet"
+        if uid in packing.placed:
+            return Reason.NOMINATED, f"fits {packing.placed[uid]}"
+        if uid in packing.unplaced:
+            return Reason.FAILED_SCHEDULING, self._with_closed(packing.unplaced[uid].message)
+        if self._gathers_until is not None:
+            at = format_time(self._gathers_until)
+            return Reason.BATCHING, f"placed together with others at {at}"
+        return Reason.NOMINATED, f"needs the new claim {self._target[uid]}"
+
+    def _with_closed(self, message: str) -> str:
+        closed = self._view.closed.items()
+        return "; ".join([message, *(f"{pool} launches nothing: {why}" for pool, why in closed)])
 
 
 def _batch_opens_at(view: ProvisionView, packing: Packing, settings: Settings) -> datetime | None:
     """When the pods that need new nodes are acted upon; None when there are none."""
     needing = {uid for planned in packing.claims for uid in planned.pods}
-    since = [waited for pod, waited in view.pods if pod.uid in needing]
+    since = [demand.since for demand in view.demands if demand.pod.uid in needing]
     if not since:
         return None
     return min(max(since) + settings.batch_idle, min(since) + settings.batch_max)
@@ -148,28 +188,4 @@ def _described(planned: PlannedClaim) -> str:
     return (
         f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
         f"{format_price(planned.price)}"
-    )
-
-
-def _new_claim(
-    planned: PlannedClaim, pool: NodePool, name: str, recheck_at: datetime | None
-) -> Verdict:
-    pods = len(planned.pods)
-    return Verdict(
-        concern=Concern.PROVISIONING,
-        subject=Subject(NODE_CLAIMS.kind, name),
-        reason=Reason.NEEDED_FOR_PODS,
-        message=f"{pods} {'pod needs' if pods == 1 else 'pods need'} it; cheapest fit: {_described(planned)}",
-        action=Create(resource=NODE_CLAIMS, name=name, body=claim_manifest(planned, pool, name)),
-        recheck_at=recheck_at,
-    )
-
-
-def _of_pod(pod: Pod, reason: Reason, message: str, recheck_at: datetime | None) -> Verdict:
-    return Verdict(
-        concern=Concern.PROVISIONING,
-        subject=Subject.of(PODS.kind, pod),
-        reason=reason,
-        message=message,
-        recheck_at=recheck_at,
     )

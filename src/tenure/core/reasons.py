@@ -48,6 +48,7 @@ class Reason(StrEnum):
     EVICTION_REFUSED = "FailedDraining"
     TIER_WAITS = "LaterTier"
     PROTECTED = "DoNotDisrupt"
+    PROTECTION_UNREADABLE = "InvalidDoNotDisruptAnnotation"
     POD_TERMINATING = "PodTerminating"
     LEFT_ALONE = "LeftAlone"
 
@@ -62,6 +63,7 @@ class Reason(StrEnum):
     NOMINATED = "Nominated"
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
+    STAYS_FOR_NOW = "StaysForNow"
 
     # Pools and windows.
     POOL_CURRENT = "PoolCurrent"
@@ -92,7 +94,10 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.NOT_OURS: ReasonInfo(
         "The object's node class belongs to another provider; it is never written to."
     ),
-    Reason.ADOPTING: ReasonInfo("A new claim gets its finalizer before anything is launched."),
+    Reason.ADOPTING: ReasonInfo(
+        "A claim that somebody else wrote gets our finalizer and its node class's label before "
+        "anything is launched."
+    ),
     Reason.LAUNCHING: ReasonInfo("The cloud is asked for an instance."),
     Reason.LAUNCH_FAILED: ReasonInfo(
         "The cloud refused; the launch is tried again with growing pauses.",
@@ -169,8 +174,10 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The pod is asked to leave a node that is going away.", event=_NORMAL
     ),
     Reason.EVICTION_REFUSED: ReasonInfo(
-        "The API refused the eviction, usually for a disruption budget; it is asked again.",
-        "Look at the budget that is named: does it ever allow a disruption?",
+        "On a pod: the API refused the eviction, usually for a disruption budget; it is asked "
+        "again. On a Node: pods that are held this way, or protected, hold its drain.",
+        "Look at the budget that is named: does it ever allow a disruption? Look at the "
+        "annotation of pods that are protected.",
         _WARNING,
     ),
     Reason.TIER_WAITS: ReasonInfo("The pod leaves after all pods of an earlier tier have gone."),
@@ -179,9 +186,15 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Wait for its end, or remove the annotation.",
         _NORMAL,
     ),
+    Reason.PROTECTION_UNREADABLE: ReasonInfo(
+        "The value of karpenter.sh/do-not-disrupt means nothing, so the pod is protected for ever.",
+        'Write "true", "false" or a duration such as 4h.',
+        _WARNING,
+    ),
     Reason.POD_TERMINATING: ReasonInfo("The pod is shutting down within its grace period."),
     Reason.LEFT_ALONE: ReasonInfo(
-        "A finished, mirror or tolerating pod: it does not hold the node back."
+        "A finished, mirror or tolerating pod, or one that should have stopped a minute ago: it "
+        "does not hold the node back."
     ),
     Reason.INSTANCE_KNOWN: ReasonInfo("The instance belongs to a claim."),
     Reason.ORPHAN_SUSPECTED: ReasonInfo(
@@ -206,6 +219,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "No node and no pool can take the pod.",
         "The message says for each pool why not.",
         _WARNING,
+    ),
+    Reason.STAYS_FOR_NOW: ReasonInfo(
+        "The pod's node is leaving, but the pod is protected; a place is looked for when that ends."
     ),
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
     Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),

@@ -43,7 +43,7 @@ class WindowDecider:
         errors = window_errors(view)
         if errors:
             message = "; ".join(errors)
-            want = Wanted("Valid", "False", "Unreadable", message[:1024])
+            want = Wanted("Valid", "False", "Unreadable", message)
             return (_verdict(view, Reason.WINDOW_INVALID, message, _patch(view, want)),)
         patch = _patch(view, Wanted("Valid", "Unknown", "NotEnforced", NOT_ENFORCED))
         reason = Reason.WINDOW_STATUS_CHANGED if patch else Reason.WINDOW_CURRENT

@@ -37,12 +37,13 @@ _SAID_ELSEWHERE: Final = frozenset({Reason.NOMINATED})
 
 TOLD: Final = _ALSO_TOLD | {r for r, info in REASONS.items() if info.event} - _SAID_ELSEWHERE
 
-#: Whose verdict is told where a Node and its claim have the same reason.
+#: Whose verdict is told where a Node and its claim, or its pods, have the same reason.
 _SPEAKER: Final = {
     Reason.DRAINING: "Node",
     Reason.SETTLING: "Node",
     Reason.INSTANCE_TERMINATING: "Node",
     Reason.RELEASING: "NodeClaim",
+    Reason.EVICTION_REFUSED: "Pod",
 }
 
 

@@ -38,6 +38,7 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.NODE_DELETED: "leaving",
     Reason.TAINTING: "leaving",
     Reason.DRAINING: "draining",
+    Reason.EVICTION_REFUSED: "draining",
     Reason.SETTLING: "empty",
     Reason.DRAINED: "empty",
     Reason.INSTANCE_TERMINATING: "ending",
@@ -56,6 +57,7 @@ AWAITED: Final[dict[Reason, str]] = {
     Reason.STARTUP_TAINTS_EXIST: "startup taints to go",
     Reason.EPHEMERAL_TAINTS_EXIST: "start-up taints to go",
     Reason.DRAINING: "its pods to leave",
+    Reason.EVICTION_REFUSED: "its pods to leave",
     Reason.INSTANCE_TERMINATING: "the instance to end",
 }
 

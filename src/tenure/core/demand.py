@@ -1,0 +1,87 @@
+"""Which pods need a place: those the scheduler found no node for, and those of leaving nodes.
+
+A pod of a leaving node counts before it is evicted, so that its new node is on the way
+while the old one drains. It counts only if somebody will create it again, and not as
+long as it is protected: until then it stays where it is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.claims import is_our_node
+from tenure.core.drain import is_held
+from tenure.core.protection import FOR_EVER, protection_of
+from tenure.model.meta import BEGINNING, controller_of, find_condition
+from tenure.model.node import Node
+from tenure.model.pod import Pod
+from tenure.model.snapshot import Snapshot
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """A pod that needs a place, or will."""
+
+    pod: Pod
+    #: From when on it has needed one.
+    since: datetime
+    #: The leaving node that it is on; empty for a pod that is on none.
+    leaves: str = ""
+
+    def needs_place(self, now: datetime) -> bool:
+        """The end of a protection may lie in the future."""
+        return not self.leaves or self.since <= now
+
+
+def pods_to_place(snapshot: Snapshot) -> list[Demand]:
+    """In the order of their UIDs."""
+    demands = [
+        Demand(pod, _unschedulable_since(pod))
+        for pod in snapshot.unschedulable_pods().values()
+        if is_provisionable(pod)
+    ]
+    for node in snapshot.leaving_nodes().values():
+        if is_held(node) and is_our_node(node, snapshot):
+            demands += _leaving(node, snapshot)
+    demands.sort(key=lambda demand: demand.pod.uid)
+    return demands
+
+
+def is_provisionable(pod: Pod) -> bool:
+    """Whether a new node would help a pod that the scheduler found none for.
+
+    A nominated pod waits for others to be preempted; a daemon pod belongs to a node that
+    exists; a gated one is not to be scheduled yet.
+    """
+    return not (
+        pod.spec.scheduling_gates or pod.status.nominated_node_name or pod.daemon or pod.mirror
+    )
+
+
+def is_reschedulable(pod: Pod) -> bool:
+    """Whether the drain will make it go, and somebody will create it again elsewhere.
+
+    A StatefulSet creates its pod again only when the old one has gone, so one that is
+    terminating still needs its place; others have a successor already.
+    """
+    awaited = pod.active or (pod.owner_kind == "StatefulSet" and not pod.finished)
+    stays = pod.daemon or pod.mirror or pod.tolerates_disruption
+    return awaited and not stays and controller_of(pod.metadata) is not None
+
+
+def _leaving(node: Node, snapshot: Snapshot) -> list[Demand]:
+    deleted_at = node.metadata.deletion_timestamp or BEGINNING
+    demands = []
+    for pod in snapshot.pods_on(node.name).values():
+        protection = protection_of(pod)
+        until = protection.until if protection else deleted_at
+        if is_reschedulable(pod) and until != FOR_EVER:
+            demands.append(Demand(pod, max(deleted_at, until), node.name))
+    return demands
+
+
+def _unschedulable_since(pod: Pod) -> datetime:
+    condition = find_condition(pod.status.conditions, "PodScheduled")
+    since = condition.last_transition_time if condition else None
+    return since or pod.created_at

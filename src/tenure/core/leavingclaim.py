@@ -1,0 +1,113 @@
+"""Decide the next step of a claim that is being deleted, or whose Node is:
+
+1. take along   a Node that is being deleted takes its claim along;
+2. its Nodes    delete those that are registered, and repeat in the claim's conditions what
+                their drain has reached (``Drained``, ``InstanceTerminating``);
+3. instance     once no Node is held any more, end it; a launch that may be unanswered
+                counts as an instance until the cloud has said that none carries the UID;
+4. leftovers    a Node that never registered goes after its instance: there was nobody
+                to drain, and a living kubelet would only bring it back;
+5. release      take the finalizer off.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tenure.core.claims import claim_status
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Verdict
+from tenure.core.drain import holds_node, is_held, judge_pods
+from tenure.core.leaving import TerminationView, end_instance, lost_instance, say, settled_at
+from tenure.core.reasons import Reason
+from tenure.core.writes import delete_claim, delete_node
+from tenure.model import names
+from tenure.model.meta import format_time
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+
+
+def decide_claim(
+    view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
+) -> Verdict:
+    if not claim.deleting:
+        deleted = ", ".join(node.name for node in view.nodes if node.deleting)
+        message = f"Node {deleted} is being deleted, and its claim goes with it"
+        return say(claim, Reason.NODE_DELETED, message, action=delete_claim(claim))
+    for node in view.nodes:
+        if not node.deleting and _is_registered(claim, node):
+            message = f"it is being deleted, and Node {node.name} goes with it"
+            return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+    held = [node for node in view.nodes if is_held(node)]
+    if held:
+        return _follow(view, claim, held, settings, now)
+    if not _is_gone(view):
+        return _end(view, claim, settings, now)
+    for node in view.nodes:
+        if not node.deleting:
+            message = f"its instance is gone, and Node {node.name}, which never registered, too"
+            return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+    return end_instance(view, claim, claim, settings, now)
+
+
+def _is_registered(claim: NodeClaim, node: Node) -> bool:
+    """Either side may know it first: the Node is written before the claim."""
+    return claim.registered or names.FINALIZER in node.metadata.finalizers
+
+
+def _is_gone(view: TerminationView) -> bool:
+    return view.answer is not None and view.answer.gone
+
+
+def _end(view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime) -> Verdict:
+    if view.answer is not None and not claim.instance_terminating:
+        said = claim_status(claim, _ENDING)
+        message = "its instance is being ended"
+        return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+    return end_instance(view, claim, claim, settings, now)
+
+
+def _follow(
+    view: TerminationView,
+    claim: NodeClaim,
+    held: list[Node],
+    settings: Settings,
+    now: datetime,
+) -> Verdict:
+    """Write down how far the drain is; the Node's own verdict moves it on."""
+    listed = ", ".join(node.name for node in held)
+    if claim.condition("Drained") is None:
+        said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "pods are leaving"))
+        return say(claim, Reason.DRAINING, f"Node {listed} is being drained", action=said)
+    lost = lost_instance(view, claim, settings) and not any(node.ready for node in held)
+    if not lost and not claim.is_true("Drained"):
+        return _drained(view, claim, listed, settings, now)
+    said = claim_status(claim, _ENDING)
+    message = f"the instance of Node {listed} is being ended"
+    return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+
+
+def _drained(
+    view: TerminationView, claim: NodeClaim, listed: str, settings: Settings, now: datetime
+) -> Verdict:
+    judged = [
+        verdict
+        for node, pods in zip(view.nodes, view.pods, strict=True)
+        for item, verdict in zip(pods, judge_pods(node, pods, now), strict=True)
+        if holds_node(item.pod, now)
+    ]
+    if judged:
+        rechecks = [verdict.recheck_at for verdict in judged if verdict.recheck_at is not None]
+        pods = "1 pod remains" if len(judged) == 1 else f"{len(judged)} pods remain"
+        message = f"Node {listed} is being drained: {pods}"
+        return say(claim, Reason.DRAINING, message, recheck_at=min(rechecks, default=None))
+    settled = settled_at(claim, settings)
+    if settled is not None and now < settled:
+        message = f"Node {listed} is empty; the instance goes at {format_time(settled)}"
+        return say(claim, Reason.SETTLING, message, recheck_at=settled)
+    said = claim_status(claim, Wanted("Drained", "True", "Drained"))
+    return say(claim, Reason.DRAINED, f"Node {listed} is empty", action=said)
+
+
+_ENDING = Wanted("InstanceTerminating", "True", "InstanceTerminating")

@@ -1,0 +1,126 @@
+"""Decide the next step of a Node that is being deleted, the first of these that applies:
+
+1. close      taint it and take it out of load balancers, before any pod leaves;
+2. lost       not Ready, and the cloud no longer lists its instance: nothing can be drained,
+              so the cloud is asked at once whether the instance is gone;
+3. drain      wait for the pods (see ``drain``), naming those that hold it and why;
+4. settle     a few seconds from the start of the drain, so that everybody saw the taint;
+5. terminate  ask the cloud to end the instance, until it says that it is gone;
+6. release    take the finalizer off.
+
+A Node without a claim is drained and released: its instance went with its claim.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Blocker, Patch, Subject, Verdict
+from tenure.core.drain import PodView, holds_node, judge_pods
+from tenure.core.leaving import TerminationView, end_instance, lost_instance, say, settled_at
+from tenure.core.reasons import Reason
+from tenure.core.writes import patch, release
+from tenure.model import names
+from tenure.model.meta import format_time
+from tenure.model.node import Node, Taint
+from tenure.model.settings import Settings
+
+#: Verdicts on pods that do not pass by themselves within a grace period.
+HELD: Final = frozenset({Reason.EVICTION_REFUSED, Reason.PROTECTED, Reason.PROTECTION_UNREADABLE})
+
+#: How many pods a sentence names; the blockers name them all.
+_NAMED_MAX: Final = 3
+
+
+def decide_node(
+    view: TerminationView, node: Node, pods: Sequence[PodView], settings: Settings, now: datetime
+) -> Verdict:
+    closing = _close(node)
+    if closing is not None:
+        return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)
+    claim = view.claim
+    if claim is not None and not node.ready and lost_instance(view, claim, settings):
+        return end_instance(view, claim, node, settings, now)
+    if any(holds_node(item.pod, now) for item in pods):
+        return _draining(node, pods, now)
+    if claim is None:
+        message = "it is empty and no claim stands for it"
+        return say(node, Reason.RELEASING, message, action=release(node))
+    if claim.is_true("Drained"):
+        return end_instance(view, claim, node, settings, now)
+    settled = settled_at(claim, settings)
+    if settled is None:
+        return say(node, Reason.SETTLING, "it is empty; its claim notes that the drain began")
+    if now < settled:
+        message = f"it is empty; the instance goes at {format_time(settled)}"
+        return say(node, Reason.SETTLING, message, recheck_at=settled)
+    return say(node, Reason.DRAINED, "it is empty; its claim notes that")
+
+
+def _close(node: Node) -> Patch | None:
+    """The patch that keeps new pods and load balancers away; None when it is in place."""
+    ours = (names.DISRUPTED_TAINT, "NoSchedule")
+    tainted = any((taint.key, taint.effect) == ours for taint in node.spec.taints)
+    if tainted and names.EXCLUDE_BALANCERS in node.labels:
+        return None
+    # Another effect of the same key is replaced, as the peer does.
+    taints = [t for t in node.spec.taints if t.key != ours[0] or t.effect == ours[1]]
+    if not tainted:
+        taints.append(Taint(key=ours[0], effect=ours[1]))
+    return patch(
+        node,
+        {"labels": {names.EXCLUDE_BALANCERS: "karpenter"}},
+        {"taints": [msgspec.to_builtins(taint) for taint in taints]},
+    )
+
+
+def _draining(node: Node, pods: Sequence[PodView], now: datetime) -> Verdict:
+    judged = zip(pods, judge_pods(node, pods, now), strict=True)
+    waiting = [(item, verdict) for item, verdict in judged if holds_node(item.pod, now)]
+    held = [verdict for _, verdict in waiting if verdict.reason in HELD]
+    count = f"{len(waiting)} {'pod' if len(waiting) == 1 else 'pods'}"
+    if held:
+        reason = Reason.EVICTION_REFUSED
+        message = f"waiting for {count}, {len(held)} held: {_some(map(_held_by, held))}"
+    else:
+        reason = Reason.DRAINING
+        message = f"waiting for {count}: {_some(item.pod.key for item, _ in waiting)}"
+    budgets = (blocker for verdict in held for blocker in verdict.blockers)
+    rechecks = [verdict.recheck_at for _, verdict in waiting if verdict.recheck_at is not None]
+    return say(
+        node,
+        reason,
+        message,
+        blockers=(*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets)),
+        recheck_at=min(rechecks, default=None),
+    )
+
+
+def _held_by(verdict: Verdict) -> str:
+    """The pod, and the budgets in its way where there are any, else what its verdict says."""
+    named = [f"budget {_key(b.subject)} {b.message}" for b in verdict.blockers]
+    return f"{_key(verdict.subject)} ({'; '.join(named) or verdict.message})"
+
+
+def _key(subject: Subject) -> str:
+    return f"{subject.namespace}/{subject.name}"
+
+
+def _blocks(item: PodView, verdict: Verdict) -> Blocker:
+    return Blocker(
+        subject=verdict.subject,
+        message=verdict.message,
+        until=item.pod.metadata.deletion_timestamp
+        or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
+    )
+
+
+def _some(sentences: Iterable[str]) -> str:
+    every = list(sentences)
+    more = f" and {len(every) - _NAMED_MAX} more" if len(every) > _NAMED_MAX else ""
+    return ", ".join(every[:_NAMED_MAX]) + more

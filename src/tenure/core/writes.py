@@ -1,0 +1,73 @@
+"""How we write to an object: on the version that was judged, and on no other.
+
+A patch carries UID and resourceVersion, so that a late arrival meets a conflict and the
+object is judged again. Lists that others write too (finalizers, taints, owners) are
+written whole, which is safe for that very reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tenure.core.decision import Delete, Patch, Subject
+from tenure.model import names
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
+
+Written = Node | NodeClaim | NodePool
+
+_RESOURCES: Final[Mapping[type, Resource]] = {
+    Node: NODES,
+    NodeClaim: NODE_CLAIMS,
+    NodePool: NODE_POOLS,
+}
+
+
+def subject_of(thing: Written) -> Subject:
+    return Subject.of(_RESOURCES[type(thing)].kind, thing)
+
+
+def patch(
+    thing: Written, metadata: Mapping[str, Any], spec: Mapping[str, Any] | None = None
+) -> Patch:
+    """A merge patch of metadata, and of the spec where it is given."""
+    version = thing.metadata.resource_version
+    body: dict[str, Any] = {"metadata": {**metadata, "resourceVersion": version, "uid": thing.uid}}
+    if spec is not None:
+        body["spec"] = spec
+    return Patch(
+        resource=_RESOURCES[type(thing)],
+        name=thing.name,
+        uid=thing.uid,
+        resource_version=version,
+        body=body,
+    )
+
+
+def hold(thing: Written) -> list[str]:
+    """The finalizers of the thing with ours among them."""
+    others = [name for name in thing.metadata.finalizers if name != names.FINALIZER]
+    return [*others, names.FINALIZER]
+
+
+def release(thing: Node | NodeClaim) -> Patch:
+    """Takes our finalizer off and leaves everybody else's."""
+    kept = [name for name in thing.metadata.finalizers if name != names.FINALIZER]
+    return patch(thing, {"finalizers": kept})
+
+
+def delete_claim(claim: NodeClaim) -> Delete:
+    return Delete(
+        resource=NODE_CLAIMS,
+        name=claim.name,
+        uid=claim.uid,
+        resource_version=claim.metadata.resource_version,
+    )
+
+
+def delete_node(node: Node) -> Delete:
+    """On any version: heartbeats write to a Node all the time, and its UID is enough."""
+    return Delete(resource=NODES, name=node.name, uid=node.uid)
