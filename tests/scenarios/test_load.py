@@ -48,7 +48,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a duration without a unit": (
         a_story(until=30),
-        "until: got 30, expected a Go duration such as 1h30m. Add a unit: 30s, 30m or 30h.",
+        "until: got '30', expected a Go duration such as 1h30m. Add a unit: 30s, 30m or 30h.",
     ),
     "a list where fields belong": (
         a_story(cloud=[1]),
@@ -98,6 +98,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "an amount that is none": (
         objects(bad_amount),
         "containers[0].resources.requests.cpu: got 'lots', expected a quantity",
+    ),
+    "an affinity that cannot be read": (
+        objects(a_pod(affinity={"nodeAffinity": 3})),
+        "objects[1].spec.affinity.nodeAffinity: got 3, expected `object | null`",
+    ),
+    "a spread that cannot be read, in a template": (
+        objects(a_deployment(topologySpreadConstraints=[{"maxSkew": "two"}])),
+        "objects[1].spec.template.spec.topologySpreadConstraints[0].maxSkew: got 'two', expected `int`",
     ),
     "a kind nobody knows": (
         objects({"apiVersion": "apps/v1", "kind": "Deploymnet", "metadata": {"name": "a"}}),

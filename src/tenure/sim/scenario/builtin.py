@@ -43,7 +43,7 @@ def _anything(*names: str) -> dict[str, Schema]:
 _EXPRESSION: Final = _object(("key", "operator"), key=_TEXT, operator=_TEXT, values=_list(_TEXT))
 _SELECTOR: Final = _object(matchLabels=_LABELS, matchExpressions=_list(_EXPRESSION))
 
-_METADATA: Final[Schema] = {
+METADATA: Final[Schema] = {
     "type": "object",
     "properties": {
         **_anything(*METADATA_FIELDS),
@@ -101,7 +101,7 @@ _POD_SPEC: Final = _object(
     priority=_WHOLE,
 )
 
-_TEMPLATE: Final = _object(("spec",), metadata=_METADATA, spec=_POD_SPEC)
+_TEMPLATE: Final = _object(("spec",), metadata=METADATA, spec=_POD_SPEC)
 
 _SPECS: Final[dict[Resource, Schema]] = {
     r.PODS: _POD_SPEC,
@@ -150,7 +150,7 @@ _SPECS: Final[dict[Resource, Schema]] = {
     ),
 }
 
-_TOP: Final[dict[str, Schema]] = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
+_TOP: Final[dict[str, Schema]] = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": METADATA}
 
 
 def schema_of(resource: Resource) -> Schema:

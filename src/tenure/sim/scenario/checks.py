@@ -70,12 +70,12 @@ class CountCheck(msgspec.Struct, frozen=True):
         return all(bound.holds(found[state]) for state, bound in self.bounds), numbers
 
     def depends_on(self, stage: Stage) -> object:
-        kinds = _COUNTED_BY if self.filter.pool or self.filter.app else (self.what,)
-        changes = tuple(stage.changes[_COUNTED_BY[kind]] for kind in kinds if kind in _COUNTED_BY)
-        return (stage.cloud_version, *changes)
-
-
-_COUNTED_BY = {"pods": r.PODS, "nodes": r.NODES, "claims": r.NODE_CLAIMS}
+        kinds = [{"pods": r.PODS, "nodes": r.NODES}.get(self.what, r.NODE_CLAIMS)]
+        if self.what == "pods" and self.filter.pool:
+            kinds.append(r.NODES)
+        elif self.filter.app:
+            kinds.append(r.PODS)
+        return (stage.cloud_version, *(stage.changes[kind] for kind in kinds))
 
 
 def _named(state: str) -> str:

@@ -120,15 +120,14 @@ class Reader:
 
     def span(self, value: Any, at: str) -> timedelta:
         """A Go duration of at least nothing."""
-        if value == 0 and not isinstance(value, bool):
-            return timedelta(0)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)  # ``0`` is fine, and for the others there is a good hint.
         try:
-            span = parse_duration(str(value) if isinstance(value, int) else value, at).timedelta
+            if not isinstance(value, str):
+                raise SpecError(at, value, "a Go duration such as 1h30m", "For example 90s or 5m.")
+            span = parse_duration(value, at).timedelta
         except SpecError as error:
             self.problem(at, value, error.expected, error.hint)
-            return timedelta(0)
-        except TypeError:
-            self.problem(at, value, "a Go duration such as 1h30m", "For example 90s or 5m.")
             return timedelta(0)
         if span < timedelta(0):
             self.problem(at, value, "a duration that is not negative", "Leave the sign out.")

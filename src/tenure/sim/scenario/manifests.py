@@ -14,8 +14,11 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
 from tenure.errors import ApiError
 from tenure.model import resource as r
+from tenure.model.kinds import Unreadable, decode
 from tenure.model.resource import BY_KIND, Resource
 from tenure.schema.fielderror import FieldError
 from tenure.schema.manifest import check_manifest
@@ -23,13 +26,15 @@ from tenure.schema.shape import unknown_fields
 from tenure.schema.structure import structural_errors
 from tenure.sim.applying import apply_manifest
 from tenure.sim.kinds import KINDS
-from tenure.sim.scenario.builtin import schema_of
+from tenure.sim.scenario.builtin import METADATA, schema_of
 from tenure.sim.scenario.fields import NOTHING, Reader, Shown, join, nearest
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj, dig
 
 #: Kinds that the store keeps and that nobody in the embedded cluster brings to life.
 _LIFELESS: Final = frozenset({r.STATEFUL_SETS, r.JOBS})
+#: How the decoder says what it wanted and where.
+_TYPED: Final = re.compile(r"Expected (?P<expected>.+), got .+ - at `\$\.(?P<path>[^`]+)`")
 _STEP: Final = re.compile(r"[^.\[\]]+")
 
 
@@ -58,7 +63,9 @@ class ManifestJudge:
         resource = _resource(reader, value, at)
         if resource is None:
             return
-        _check_fields(reader, resource, value, at)
+        _check_metadata(reader, value, at)
+        if len(reader.problems) == known:
+            _check_fields(reader, resource, value, at)
         if len(reader.problems) == known:
             self._admit(reader, value, at)
         if len(reader.problems) == known:
@@ -110,6 +117,18 @@ def _unknown_kind(reader: Reader, value: Obj, at: str) -> None:
     reader.problem(join(at, "kind"), value["kind"], expected, nearest(value["kind"], kinds))
 
 
+def _check_metadata(reader: Reader, value: Obj, at: str) -> None:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        hint = "For example metadata: {name: web}."
+        reader.problem(join(at, "metadata"), metadata, "fields and values", hint)
+    elif not (metadata.get("name") or metadata.get("generateName")):
+        reader.problem(join(at, "metadata.name"), None, "a name", "For example name: web.")
+    else:
+        for error in structural_errors(metadata, METADATA, "metadata"):
+            reader.problem(join(at, error.field), *_words(error))
+
+
 def _check_fields(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
     if KINDS[resource].custom:
         for problem in check_manifest(value):
@@ -120,11 +139,24 @@ def _check_fields(reader: Reader, resource: Resource, value: Obj, at: str) -> No
         name = unknown.field.rpartition(".")[2]
         place = join(at, unknown.field)
         reader.problem(place, unknown.value, "a field that exists", nearest(name, unknown.known))
-    for error in structural_errors(value, schema):
+    errors = list(structural_errors(value, schema))
+    for error in errors:
         reader.problem(join(at, error.field), *_words(error))
-    metadata = value.get("metadata") or {}
-    if isinstance(metadata, dict) and not (metadata.get("name") or metadata.get("generateName")):
-        reader.problem(join(at, "metadata.name"), None, "a name", "For example name: web.")
+    if not errors:
+        _check_readable(reader, resource, value, at)
+
+
+def _check_readable(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
+    """What the schema leaves open must still be readable: affinities, spreads, ports."""
+    field, pod = "", value
+    if resource in (r.DEPLOYMENTS, r.REPLICA_SETS, r.DAEMON_SETS):
+        field, pod = "spec.template", value["spec"]["template"]
+    elif resource != r.PODS:
+        return
+    found = decode(r.PODS, msgspec.json.encode(pod))
+    if isinstance(found, Unreadable) and (match := _TYPED.search(found.problem)) is not None:
+        path = ".".join(part for part in (field, match["path"]) if part)
+        reader.problem(join(at, path), _value_at(value, path), match["expected"])
 
 
 def _words(error: FieldError) -> tuple[Any, str, str]:

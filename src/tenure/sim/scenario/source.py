@@ -126,7 +126,12 @@ class _Builder:
 
     def _mapping(self, node: Any, at: str, depth: int) -> dict[str, Any]:
         self._check_keys(node, at)
-        self._loader.flatten_mapping(node)  # Merge keys: what they bring comes first.
+        try:
+            self._loader.flatten_mapping(node)  # Merge keys: what they bring comes first.
+        except yaml.YAMLError:
+            place = f"{self._file}:{node.start_mark.line + 1}: {_join(at, '<<')}"
+            hint = "For example <<: *defaults."
+            raise SpecError(place, "something else", "an alias of fields", hint) from None
         value: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
