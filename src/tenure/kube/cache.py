@@ -1,78 +1,157 @@
 """The informers' objects and our own writes, merged by version, with a list of changes.
 
-A write's answer is put in at once, so that the next turn sees what we did. An older
-version that the watch delivers afterwards is dropped: reads may be stale, never go back.
+A write's answer is put in at once, so that the next turn sees what we did. Reads may be
+stale but never go back; in order:
+
+* an older version than the one that is here is dropped, whoever brings it;
+* an object that is gone stays gone: by the watch's word (its UID is remembered), or
+  because a list of a later version lacked it;
+* a list is the whole truth up to its version: what is newer than it stays.
+
+Changes of one object between two looks are one change. A change that nobody can see (a
+heartbeat, a field that we do not read) wakes nobody; it waits here until somebody acts on
+that object, because then its version counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
 
 from tenure.model.meta import ApiObject
 from tenure.model.resource import Resource
 from tenure.model.snapshot import Change, Tables
 
 #: How many deletions are remembered; an answer that comes later than that many is lost anyway.
-GONE_MAX = 10_000
+GONE_MAX: Final = 10_000
+
+#: Where an object is kept.
+Place = tuple[Resource, str]
 
 
 class Cache:
     def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
         self.tables = Tables()
-        self._changes: list[Change] = []
         #: Called whenever there is something new to judge.
         self.wake = wake
+        # By place and UID: an object that went and its namesake that came are two changes.
+        self._changes: dict[tuple[Place, str], Change] = {}
+        self._quiet: dict[Place, Change] = {}
         # UIDs that the watch said are gone: a late answer to a write must not bring them back.
-        self._gone: dict[tuple[Resource, str], str] = {}
+        self._gone: dict[Place, str] = {}
+        # The version of each kind's newest list.
+        self._listed: dict[Resource, int] = {}
 
-    def replace(self, resource: Resource, items: list[ApiObject]) -> None:
-        """A list is the whole truth: what it lacks was deleted."""
+    def replace(self, resource: Resource, items: list[ApiObject], version: str) -> None:
+        """A list is the whole truth about its version: what it lacks was deleted by then."""
+        at = _number(version)
+        if at < self._listed.get(resource, 0):
+            at = 0  # The server was set back to an older state: what we have is from no future.
         listed = {item.key for item in items}
-        known = [*self.tables.table(resource)]
-        known += [key for kind, key in self.tables.unreadable if kind == resource]
-        for key in known:
-            if key not in listed:
-                self._note(self.tables.remove(resource, key))
+        for key in self._keys(resource):
+            known = self._current(resource, key)
+            if key not in listed and known is not None and (not at or version_of(known) <= at):
+                self._drop(resource, known)
         for item in items:
-            self.upsert(resource, item)
+            current = self._current(resource, item.key)
+            if current is None or not at or newer(item, current):
+                self._put(resource, item, current)
+        self._listed[resource] = _number(version)
 
     def upsert(self, resource: Resource, item: ApiObject) -> None:
-        key = item.key
-        current: ApiObject | None = self.tables.table(resource).get(key)
-        if current is not None and current.uid == item.uid and not newer(item, current):
-            return
-        if self._gone.get((resource, key)) == item.uid:
-            return
-        self._note(self.tables.put(resource, item))
+        """Take a version in, from the watch or from the answer to a write."""
+        current = self._current(resource, item.key)
+        if current is None:
+            if not self._was_deleted(resource, item):
+                self._put(resource, item, None)
+        elif newer(item, current):
+            self._put(resource, item, current)
 
     def remove(self, resource: Resource, item: ApiObject) -> None:
-        key = item.key
-        self._remember_gone(resource, key, item.uid)
+        current = self._current(resource, item.key)
+        if current is not None and item.uid in ("", current.uid):
+            self._drop(resource, current)
+        else:  # A new object of the same name is already here, or none.
+            self._remember_gone(resource, item)
+
+    def take_changes(self, acted_upon: Iterable[Place] = ()) -> list[Change]:
+        """What happened since the last call; what nobody can see only of these places."""
+        changes = [*self._changes.values()]
+        self._changes.clear()
+        waited = (self._quiet.pop(place, None) for place in acted_upon)
+        return changes + [change for change in waited if change is not None]
+
+    def _keys(self, resource: Resource) -> list[str]:
+        known = [*self.tables.table(resource)]
+        return known + [key for kind, key in self.tables.unreadable if kind == resource]
+
+    def _current(self, resource: Resource, key: str) -> ApiObject | None:
         current: ApiObject | None = self.tables.table(resource).get(key)
-        if current is not None and current.uid != item.uid:
-            return  # A new object of the same name is already here.
-        self._note(self.tables.remove(resource, key))
+        if current is None and self.tables.unreadable:
+            return self.tables.unreadable.get((resource, key))
+        return current
 
-    def take_changes(self) -> list[Change]:
-        """What happened since the last call."""
-        changes, self._changes = self._changes, []
-        return changes
+    def _was_deleted(self, resource: Resource, item: ApiObject) -> bool:
+        if item.uid and self._gone.get((resource, item.key)) == item.uid:
+            return True
+        return 0 < version_of(item) <= self._listed.get(resource, 0)
 
-    @property
-    def changed(self) -> bool:
-        return bool(self._changes)
+    def _put(self, resource: Resource, item: ApiObject, current: ApiObject | None) -> None:
+        if current is not None and item.uid and current.uid not in ("", item.uid):
+            self._drop(resource, current)  # Its namesake: the old one went, a new one came.
+        change = self.tables.put(resource, item)
+        self._note(change, quiet=_looks_the_same(change.old, change.new))
 
-    def _remember_gone(self, resource: Resource, key: str, uid: str) -> None:
-        self._gone[resource, key] = uid
+    def _drop(self, resource: Resource, current: ApiObject) -> None:
+        self._remember_gone(resource, current)
+        self._note(self.tables.remove(resource, current.key))
+
+    def _remember_gone(self, resource: Resource, item: ApiObject) -> None:
+        if item.uid:
+            self._gone[resource, item.key] = item.uid
         if len(self._gone) > GONE_MAX:
             del self._gone[next(iter(self._gone))]
 
-    def _note(self, change: Change) -> None:
-        if change.old is not None or change.new is not None:
-            self._changes.append(change)
+    def _note(self, change: Change, *, quiet: bool = False) -> None:
+        side = change.new or change.old
+        if side is None:
+            return
+        place = (change.resource, change.key)
+        name = place, side.uid
+        earlier = self._changes.pop(name, None)
+        quiet = quiet and earlier is None
+        earlier = earlier or self._quiet.pop(place, None)
+        if earlier is not None:
+            change = Change(change.resource, change.key, earlier.old, change.new)
+        if quiet:
+            self._quiet[place] = change
+        elif change.old is not None or change.new is not None:  # Else it came and went unseen.
+            self._changes[name] = change
             self.wake()
 
 
 def newer(item: ApiObject, than: ApiObject) -> bool:
-    """Versions of one API server are numbers that grow."""
-    return int(item.metadata.resource_version or 0) > int(than.metadata.resource_version or 0)
+    """Versions of one API server are numbers that grow; one that has none is taken as new."""
+    version = version_of(item)
+    return not version or version > version_of(than)
+
+
+def version_of(item: ApiObject) -> int:
+    return _number(item.metadata.resource_version)
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdigit() else 0
+
+
+def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
+    """Whether no judgement can tell the two apart: of what we read, only the version differs."""
+    if old is None or new is None:
+        return False
+    version = old.metadata.resource_version
+    if msgspec.structs.replace(new.metadata, resource_version=version) != old.metadata:
+        return False
+    others = (field for field in new.__struct_fields__ if field != "metadata")
+    return all(getattr(old, field) == getattr(new, field) for field in others)

@@ -1,15 +1,17 @@
 """The Kubernetes API as a few verbs, over any transport.
 
 Answers come back as bytes: whoever asked knows the type to decode them to. Errors come
-back as our own tree. Nothing is retried here: a caller that gets ``Unavailable`` or
-``Conflict`` looks again before it repeats anything.
+back as our own tree, and silence does too: no call waits longer than ``ANSWER_MAX``.
+Nothing is retried here: a caller that gets ``Unavailable`` or ``Conflict`` looks again
+before it repeats anything.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -29,7 +31,11 @@ from tenure.model.resource import PODS, Resource
 from tenure.ports.transport import JSON, MERGE_PATCH, Request, Response, Stream, Transport
 
 #: Objects per page of a list: the size client-go settled on.
-PAGE = 500
+PAGE: Final = 500
+
+#: A write whose answer takes longer than this counts as unanswered: well below the time
+#: after which another replica may hold the lease.
+ANSWER_MAX: Final = timedelta(seconds=5)
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -82,7 +88,12 @@ class Client:
         query = {"limit": str(limit)}
         if continue_:
             query["continue"] = continue_
-        return _PAGE.decode(await self._call("GET", resource.path(namespace), query=query))
+        body = await self._call("GET", resource.path(namespace), query=query)
+        try:
+            return _PAGE.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # A proxy's page of apology comes with status 200, too.
+            raise Unavailable(f"a list of {resource} cannot be read: {error}") from error
 
     async def list_all(
         self, resource: Resource, namespace: str = ""
@@ -108,7 +119,11 @@ class Client:
                 "allowWatchBookmarks": "true",
             },
         )
-        answer = await self._transport.stream(request)
+        try:
+            async with asyncio.timeout(ANSWER_MAX.total_seconds()):
+                answer = await self._transport.stream(request)
+        except TimeoutError as error:
+            raise _unanswered(request) from error
         if isinstance(answer, Response):
             raise error_from(answer)
         return answer
@@ -184,7 +199,11 @@ class Client:
             body=_ENCODER.encode(body) if body is not None else b"",
             content_type=content_type,
         )
-        response = await self._transport.request(request)
+        try:
+            async with asyncio.timeout(ANSWER_MAX.total_seconds()):
+                response = await self._transport.request(request)
+        except TimeoutError as error:
+            raise _unanswered(request) from error
         if response.status >= 400:
             raise error_from(response)
         return response.body
@@ -195,10 +214,18 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     401: Forbidden,
     403: Forbidden,
     404: NotFound,
+    405: Invalid,
     410: Gone,
+    413: Invalid,
+    415: Invalid,
     422: Invalid,
     429: TooManyRequests,
 }
+
+
+def _unanswered(request: Request) -> Unavailable:
+    seconds = ANSWER_MAX // timedelta(seconds=1)
+    return Unavailable(f"no answer to {request.method} {request.path} within {seconds} s")
 
 
 def error_from(response: Response) -> ApiError:
@@ -207,18 +234,26 @@ def error_from(response: Response) -> ApiError:
         status = _STATUS.decode(response.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Unknown groups and proxies on the way answer in plain text.
-        status = Status(message=response.body[:300].decode(errors="replace"))
-    return error_from_status(status, response.status)
+        status = Status(message=response.body[:300].decode(errors="replace").strip())
+    return error_from_status(status, response.status, _seconds(response.headers))
 
 
-def error_from_status(status: Status, code: int = 0) -> ApiError:
+def _seconds(headers: Mapping[str, str]) -> int:
+    """``Retry-After``, which a busy server sends with a body in plain text."""
+    for name, value in headers.items():
+        if name.lower() == "retry-after" and value.isdigit():
+            return int(value)
+    return 0
+
+
+def error_from_status(status: Status, code: int = 0, retry_after: int = 0) -> ApiError:
     """The error that a Status stands for; also sent inside a watch stream."""
     code = code or status.code
     kind = _BY_STATUS.get(code, Unavailable)
     if code == 409:
         kind = AlreadyExists if status.reason == "AlreadyExists" else Conflict
     details = status.details or _Details()
-    seconds = details.retry_after_seconds
+    seconds = details.retry_after_seconds or retry_after
     return kind(
         status.message,
         reason=status.reason,
