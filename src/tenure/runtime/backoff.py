@@ -14,8 +14,8 @@ from tenure.ports.clock import Clock
 class _Failure(msgspec.Struct, frozen=True):
     count: int
     retry_at: datetime
-    #: The version that the failed action was based on: a newer one may be tried at once.
-    version: str
+    #: Which try failed, e.g. the version it was based on: another one may go at once.
+    attempt: str
 
 
 class BackOff:
@@ -27,25 +27,33 @@ class BackOff:
         self._random = random
         self._failures: dict[str, _Failure] = {}
 
-    def failed(self, target: str, now: datetime, version: str = "") -> datetime:
-        """Note a failure; return when to try again."""
+    def failed(
+        self,
+        target: str,
+        now: datetime,
+        attempt: str = "",
+        *,
+        at_least: timedelta | None = None,
+    ) -> datetime:
+        """Note a failure; return when to try again, no sooner than we were asked to."""
         old = self._failures.get(target)
         count = old.count + 1 if old else 1
         pause = min(self._shortest * (1 << min(count - 1, 20)), self._longest)
         # Jitter of a quarter, so that targets that failed together do not retry together.
-        retry_at = now + pause * (0.75 + self._random.random() / 4)
-        self._failures[target] = _Failure(count, retry_at, version)
+        pause *= 0.75 + self._random.random() / 4
+        retry_at = now + (max(pause, at_least) if at_least is not None else pause)
+        self._failures[target] = _Failure(count, retry_at, attempt)
         return retry_at
 
     def succeeded(self, target: str) -> None:
         self._failures.pop(target, None)
 
-    def wait_until(self, target: str, now: datetime, version: str = "") -> datetime | None:
+    def wait_until(self, target: str, now: datetime, attempt: str = "") -> datetime | None:
         """When the target may be tried again; None when it may now."""
         failure = self._failures.get(target)
         if failure is None or failure.retry_at <= now:
             return None
-        if version and failure.version and version != failure.version:
+        if attempt and failure.attempt and attempt != failure.attempt:
             return None
         return failure.retry_at
 

@@ -28,6 +28,8 @@ from tenure.runtime.knowledge import Knowledge
 
 #: Prices and offerings move slowly.
 TYPES_PERIOD: Final = timedelta(minutes=5)
+#: … but without types nothing can be launched at all.
+TYPES_RETRY: Final = timedelta(seconds=10)
 
 
 class Census:
@@ -58,28 +60,29 @@ class Census:
     async def run_types(self) -> None:
         while True:
             self._classes_changed.clear()
-            await self._refresh_types()
+            complete = await self._refresh_types()
+            pause = TYPES_PERIOD if complete else TYPES_RETRY
             try:
-                async with asyncio.timeout(TYPES_PERIOD.total_seconds()):
+                async with asyncio.timeout(pause.total_seconds()):
                     await self._classes_changed.wait()
             except TimeoutError:
                 pass
 
-    async def _refresh_types(self) -> None:
-        snapshot = self._snapshot()
-        wanted: dict[str, NodeClassRef] = {}
-        for _, pool in sorted(snapshot.pools.items()):
-            ref = pool.spec.template.spec.node_class_ref
-            if (ref.group, ref.kind) in snapshot.ours:
-                wanted[node_class_key(ref)] = ref
+    async def _refresh_types(self) -> bool:
+        """Whether every node class in use was answered for."""
+        wanted = _classes_in_use(self._snapshot())
+        self._knowledge.forget_types(wanted)
+        complete = True
         for key, ref in wanted.items():
-            node_class = snapshot.node_class(ref.group, ref.kind, ref.name)
+            node_class = self._snapshot().node_class(ref.group, ref.kind, ref.name)
             if node_class is None:
                 continue
             try:
                 self._knowledge.types_known(key, await self._cloud.instance_types(node_class))
             except TenureError as error:
+                complete = False
                 self._report(error)
+        return complete
 
     async def run_garbage(self) -> None:
         while True:
@@ -104,6 +107,11 @@ class Census:
         self._knowledge.seen_orphans(orphans, now)
         self._knowledge.seen_vanished(_without_instance(claims, instances), now)
         self._knowledge.forget_dry(now)
+
+
+def _classes_in_use(snapshot: Snapshot) -> dict[str, NodeClassRef]:
+    refs = (pool.spec.template.spec.node_class_ref for _, pool in sorted(snapshot.pools.items()))
+    return {node_class_key(ref): ref for ref in refs if (ref.group, ref.kind) in snapshot.ours}
 
 
 def _without_instance(

@@ -2,8 +2,9 @@
 
 Only reasons that people should hear of are published (the table in ``core.reasons``),
 and only when the reason on a subject changes: a verdict that merely gets a new number
-in its sentence is no news. The event's name follows from whom and what it is about, so
-a restart meets its own event and raises its count instead of writing another.
+in its sentence is no news, and neither is one that comes and goes all the time: it is
+repeated after a while at the earliest. The event's name follows from whom and what it is
+about, so a restart meets its own event and raises its count instead of writing another.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.reasons import REASONS
+from tenure.core.reasons import REASONS, Reason
 from tenure.errors import AlreadyExists, TenureError
 from tenure.kube.client import Client
+from tenure.model.kinds import decode
 from tenure.model.meta import format_time
 from tenure.model.resource import BY_KIND, EVENTS, Resource
 from tenure.model.settings import Settings
@@ -31,8 +34,19 @@ DEFAULT_NAMESPACE: Final = "default"
 COMPONENT: Final = "tenure"
 #: Events waiting for their turn; above this the newest are dropped: news, not state.
 QUEUE_MAX: Final = 1000
+#: An eviction that is refused every ten seconds for a day is one piece of news, now and then.
+REPEAT_AFTER: Final = timedelta(minutes=5)
+#: The longest name that the API takes.
+NAME_MAX: Final = 253
 
 _RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
+
+
+class _Said(msgspec.Struct):
+    """What one subject's events have said."""
+
+    current: dict[Concern, Reason] = {}
+    last_at: dict[Reason, datetime] = {}
 
 
 class EventRecorder:
@@ -47,29 +61,41 @@ class EventRecorder:
         self._clock = clock
         self._report = report
         self._bucket = Bucket(settings.event_rate, settings.event_burst, clock)
-        self._last: dict[tuple[Concern, Subject], str] = {}
+        self._said: dict[Subject, _Said] = {}
         self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(QUEUE_MAX)
         self.dropped = 0
 
     def judged(self, verdict: Verdict) -> None:
         """Note a new or changed verdict; publish it if it is news."""
-        key = (verdict.concern, verdict.subject)
-        known = self._last.get(key)
-        self._last[key] = verdict.reason
-        info = REASONS[verdict.reason]
-        resource = _RESOURCES.get(verdict.subject.kind)
-        if known == verdict.reason or not info.event or resource is None:
+        subject, reason = verdict.subject, verdict.reason
+        resource = _RESOURCES.get(subject.kind)
+        if resource is None or not subject.uid:
+            return  # No object, or none yet: its own verdicts will speak.
+        said = self._said.setdefault(subject, _Said())
+        known, said.current[verdict.concern] = said.current.get(verdict.concern), reason
+        kind = REASONS[reason].event
+        if known == reason or not kind:
             return
-        if not verdict.subject.uid:
-            return  # A claim that does not exist yet; its own verdicts will speak.
-        try:
-            self._queue.put_nowait(self._manifest(verdict, resource, info.event))
-        except asyncio.QueueFull:
-            self.dropped += 1
+        now, last = self._clock.now(), said.last_at.get(reason)
+        if last is not None and now < last + REPEAT_AFTER:
+            return
+        said.last_at[reason] = now
+        self._publish(self._manifest(verdict, resource, kind))
+
+    def ended(self, verdict: Verdict) -> None:
+        """It holds no more: if it comes back, that is a change."""
+        if (said := self._said.get(verdict.subject)) is not None:
+            said.current.pop(verdict.concern, None)
 
     def forget(self, subject: Subject) -> None:
-        for concern in Concern:
-            self._last.pop((concern, subject), None)
+        """The object is gone."""
+        self._said.pop(subject, None)
+
+    def _publish(self, manifest: dict[str, Any]) -> None:
+        try:
+            self._queue.put_nowait(manifest)
+        except asyncio.QueueFull:
+            self.dropped += 1
 
     async def run(self) -> None:
         """Write what is queued, at a bounded rate, until cancelled."""
@@ -87,9 +113,9 @@ class EventRecorder:
             await self._client.create(EVENTS, manifest, meta["namespace"])
         except AlreadyExists:
             raw = await self._client.get(EVENTS, meta["name"], meta["namespace"])
-            count = msgspec.json.decode(raw, type=Event).count + 1
+            known = decode(EVENTS, raw)
             news = {
-                "count": count,
+                "count": known.count + 1 if isinstance(known, Event) else 1,
                 "lastTimestamp": manifest["lastTimestamp"],
                 "message": manifest["message"],
             }
@@ -103,7 +129,7 @@ class EventRecorder:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{subject.name}.{digest}", "namespace": namespace},
+            "metadata": {"name": _name(subject, digest), "namespace": namespace},
             "involvedObject": {
                 "apiVersion": resource.api_version,
                 "kind": subject.kind,
@@ -120,3 +146,7 @@ class EventRecorder:
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
         }
+
+
+def _name(subject: Subject, digest: str) -> str:
+    return f"{subject.name[: NAME_MAX - 1 - len(digest)]}.{digest}"

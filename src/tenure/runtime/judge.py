@@ -3,7 +3,8 @@
 For each decider and key the last view and its verdicts are kept. A change in the
 cluster touches keys; a touched key whose view is still the same is left alone, unless
 its ``recheck_at`` has come. A decider that fails on one key is a fault of ours: that
-key gets a verdict that says so, is tried again later, and the others go on.
+key gets a verdict that says so, is tried again when its view changes or after a while,
+and the others go on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,15 @@ from tenure.model.snapshot import Change, Snapshot
 #: How long a key whose judgement failed is left alone.
 FAILURE_PAUSE: Final = timedelta(minutes=1)
 
+#: A recheck that is not in the future would make the loop spin: it is put off by this much.
+SPIN_PAUSE: Final = timedelta(seconds=1)
+
+#: The heap of rechecks is swept when it is this much longer than what it stands for.
+STALE_MAX: Final = 1000
+
+#: The view of a key whose view could not even be made.
+_BROKEN: Final = object()
+
 
 class _Entry(msgspec.Struct):
     view: Any
@@ -41,6 +51,7 @@ class Judge:
         self._sequence = itertools.count()
         self._in_force: dict[tuple[Concern, str], Verdict] = {}
         self._actionable: dict[tuple[Concern, str], Verdict] = {}
+        self._ended: list[Verdict] = []
         self._started = False
 
     def turn(
@@ -59,6 +70,11 @@ class Judge:
             for key in keys:
                 changed += self._judge(position, key, snapshot, now)
         return changed
+
+    def take_ended(self) -> list[Verdict]:
+        """Verdicts that ceased to hold since the last call, with no other in their place."""
+        ended, self._ended = self._ended, []
+        return ended
 
     def in_force(self) -> Iterator[Verdict]:
         """Every verdict that holds now."""
@@ -110,24 +126,39 @@ class Judge:
     def _judge(self, position: int, key: str, snapshot: Snapshot, now: datetime) -> list[Verdict]:
         decider, entries = self._deciders[position], self._entries[position]
         old = entries.get(key)
+        view: Any = _BROKEN
         try:
             view = decider.view(snapshot, key)
             if old is not None and view == old.view and not _due(old, now):
                 return []
             verdicts = tuple(decider.decide(view, self._settings, now)) if view is not None else ()
         except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
-            view, verdicts = None, (_failed(decider.concern, key, error, now),)
-        if view is None and not verdicts:
+            verdicts = (_failed(decider.concern, key, error, now),)
+            if old is not None and view is _BROKEN is old.view and not _due(old, now):
+                return []
+        if view is None:
             entries.pop(key, None)
         else:
-            self._remember(position, key, _Entry(view, verdicts, _earliest(verdicts)))
+            self._remember(position, key, _Entry(view, verdicts, _earliest(verdicts, now)), old)
         return self._replace(old.verdicts if old else (), verdicts)
 
-    def _remember(self, position: int, key: str, entry: _Entry) -> None:
+    def _remember(self, position: int, key: str, entry: _Entry, old: _Entry | None) -> None:
         self._entries[position][key] = entry
-        if entry.recheck_at is not None:
-            item = (entry.recheck_at, next(self._sequence), position, key)
-            heapq.heappush(self._due, item)
+        if entry.recheck_at is None or (old is not None and old.recheck_at == entry.recheck_at):
+            return  # What is in the heap stands for the new entry as well.
+        heapq.heappush(self._due, (entry.recheck_at, next(self._sequence), position, key))
+        if len(self._due) > STALE_MAX + 2 * sum(map(len, self._entries)):
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Most of the heap is about entries that have changed since: begin it anew."""
+        self._due = [
+            (entry.recheck_at, next(self._sequence), position, key)
+            for position, entries in enumerate(self._entries)
+            for key, entry in entries.items()
+            if entry.recheck_at is not None
+        ]
+        heapq.heapify(self._due)
 
     def _replace(self, old: tuple[Verdict, ...], new: tuple[Verdict, ...]) -> list[Verdict]:
         kept = {_verdict_id(verdict) for verdict in new}
@@ -135,7 +166,7 @@ class Judge:
             gone = _verdict_id(verdict)
             # Another key may have taken the subject over in the meantime: a Node whose claim went.
             if gone not in kept and self._in_force.get(gone) is verdict:
-                self._in_force.pop(gone, None)
+                self._ended.append(self._in_force.pop(gone))
                 self._actionable.pop(gone, None)
         changed = []
         for verdict in new:
@@ -154,8 +185,9 @@ def _due(entry: _Entry, now: datetime) -> bool:
     return entry.recheck_at is not None and entry.recheck_at <= now
 
 
-def _earliest(verdicts: Iterable[Verdict]) -> datetime | None:
-    return min((v.recheck_at for v in verdicts if v.recheck_at is not None), default=None)
+def _earliest(verdicts: Iterable[Verdict], now: datetime) -> datetime | None:
+    earliest = min((v.recheck_at for v in verdicts if v.recheck_at is not None), default=None)
+    return earliest if earliest is None or earliest > now else now + SPIN_PAUSE
 
 
 def _id(kind: str, namespace: str, name: str) -> str:

@@ -6,8 +6,8 @@ are forgotten, so that this cannot grow with the age of the process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
@@ -36,6 +36,7 @@ class Knowledge:
         self.vanished: dict[str, datetime] = {}
         self.instance_types: dict[str, tuple[InstanceType, ...]] = {}
         self._observed: dict[Subject, None] = {}
+        self._vanished_claims: dict[str, Subject] = {}
 
     def observations(self) -> Observations:
         """A view of the live maps, for the length of a turn."""
@@ -73,12 +74,20 @@ class Knowledge:
             del self.dry_offerings[key]
 
     def termination(self, subject: Subject, claim_uid: str, answer: TerminationAnswer) -> None:
+        if subject.kind == INSTANCE and subject.name not in self.orphans:
+            return  # The next comparison found it gone while we asked.
         self.terminations[claim_uid] = answer
         self._note(subject)
 
     def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
         self.evictions[pod.uid] = answer
         self._note(pod)
+
+    def forget_types(self, node_classes: Collection[str]) -> None:
+        """Only these node classes are still of interest."""
+        for known in [known for known in self.instance_types if known not in node_classes]:
+            del self.instance_types[known]
+            self._note(Subject("NodeClass", known))
 
     def types_known(self, node_class: str, types: tuple[InstanceType, ...]) -> None:
         if self.instance_types.get(node_class) != types:
@@ -99,11 +108,13 @@ class Knowledge:
             self._note(Subject(INSTANCE, provider_id))
 
     def seen_vanished(self, claims: dict[str, Subject], now: datetime) -> None:
-        """Claims whose instance the newest list lacks, by claim UID."""
+        """Claims whose instance the newest list lacks, by claim UID; others are back."""
         for uid in [known for known in self.vanished if known not in claims]:
             del self.vanished[uid]
+            self._note(self._vanished_claims.pop(uid))
         for uid, subject in claims.items():
             self.vanished[uid] = now
+            self._vanished_claims[uid] = subject
             self._note(subject)
 
     def forget(self, changes: Iterable[Change]) -> None:
@@ -118,19 +129,11 @@ class Knowledge:
                     self.launch_failures,
                     self.terminations,
                     self.vanished,
+                    self._vanished_claims,
                 ):
                     known.pop(uid, None)
             elif change.resource == PODS:
                 self.evictions.pop(uid, None)
-
-    def eviction_pause(
-        self, pod_uid: str, now: datetime, shortest: timedelta, longest: timedelta
-    ) -> timedelta:
-        """The next pause for a pod: twice the last one, within bounds."""
-        last = self.evictions.get(pod_uid)
-        if last is None:
-            return shortest
-        return min(max((last.retry_at - last.at) * 2, shortest), longest)
 
     def _note(self, subject: Subject) -> None:
         self._observed[subject] = None

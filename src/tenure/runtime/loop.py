@@ -8,31 +8,36 @@ verdict said that it may change, and sleeps otherwise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
 from tenure.core.decider import AnyDecider
-from tenure.core.decision import Subject, Verdict
+from tenure.core.decision import Delete, Patch, Subject, Verdict
 from tenure.core.plan import deciders
 from tenure.errors import TenureError
-from tenure.kube.cache import Cache
+from tenure.kube.cache import Cache, Place
 from tenure.kube.client import Client
 from tenure.kube.informer import Informer
 from tenure.model import resource as r
+from tenure.model.meta import ApiObject
+from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.journal import Journal
 from tenure.ports.transport import Transport
+from tenure.runtime.backoff import BackOff
 from tenure.runtime.census import Census
 from tenure.runtime.events import EventRecorder
-from tenure.runtime.executor import Executor
+from tenure.runtime.executor import Executor, place_of
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.metrics import Metrics
+from tenure.runtime.verbs import Outcome, Verbs
 from tenure.runtime.wakeup import Waker
 
 #: What deciders read. The provider's node classes come on top.
@@ -87,14 +92,21 @@ class Controller:
             report=report,
         )
         self.executor = Executor(
-            client=client,
-            cloud=cloud,
+            verbs=Verbs(
+                client=client,
+                cloud=cloud,
+                cache=self.cache,
+                knowledge=self.knowledge,
+                clock=clock,
+                settings=settings,
+                random=random,
+            ),
             cache=self.cache,
-            knowledge=self.knowledge,
             clock=clock,
             settings=settings,
-            random=random,
+            back_off=BackOff(settings.retry_min, settings.retry_max, random),
             snapshot=self.snapshot,
+            outdated=self._outdated,
             finished=self._finished,
         )
         self.informers = [
@@ -142,11 +154,13 @@ class Controller:
     def turn(self) -> datetime | None:
         """Run once; return when to run again if nothing happens before."""
         now = self._clock.now()
-        changes = self.cache.take_changes()
+        changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
             self._learn(change)
         changed = self.judge.turn(self.snapshot(), changes, self.knowledge.take_observed(), now)
         self.knowledge.forget(changes)
+        for verdict in self.judge.take_ended():
+            self.events.ended(verdict)
         for verdict in changed:
             self._record(now, verdict)
         wake_ups = [self.executor.submit(verdict) for verdict in self.judge.actionable()]
@@ -156,29 +170,50 @@ class Controller:
         wake_ups.append(self.judge.next_recheck())
         return min((at for at in wake_ups if at is not None), default=None)
 
+    def _acted_upon(self) -> Iterator[Place]:
+        """Objects whose very version counts, because a write to them is due or under way."""
+        for verdict in self.judge.actionable():
+            if isinstance(verdict.action, Patch | Delete):
+                yield place_of(verdict.action)
+
+    def _outdated(self) -> str:
+        now = self._clock.now()
+        old = [str(one.resource) for one in self.informers if not one.is_fresh(now)]
+        return f"nothing is heard of {', '.join(old)}" if old else ""
+
     def _learn(self, change: Change) -> None:
         self.metrics.changed(change)
-        resource = change.resource
-        if (
-            resource == r.NODE_POOLS
-            or (resource.group, resource.kind) in self._cloud.node_class_kinds
-        ):
+        if _concerns_types(change, self._cloud.node_class_kinds):
             self.census.node_classes_changed()
         if change.new is None and change.old is not None:
-            self.events.forget(Subject.of(resource.kind, change.old))
+            self.events.forget(Subject.of(change.resource.kind, change.old))
 
     def _record(self, now: datetime, verdict: Verdict) -> None:
         self._journal.judged(now, verdict)
         self.metrics.judged(verdict)
         self.events.judged(verdict)
 
-    def _finished(self, verdict: Verdict, outcome: str) -> None:
+    def _finished(self, verdict: Verdict, outcome: Outcome) -> None:
         claim = self.cache.tables.table(r.NODE_CLAIMS).get(verdict.subject.name)
         self.metrics.acted(verdict, outcome, claim)
-        self._journal.acted(self._clock.now(), verdict, outcome)
+        self._journal.acted(self._clock.now(), verdict, str(outcome))
         self._waker.wake()
 
     def _tidy(self, now: datetime) -> None:
         if self._tidy_at is None or now >= self._tidy_at:
             self._tidy_at = now + TIDY_PERIOD
             self.executor.tidy(now)
+
+
+def _concerns_types(change: Change, node_classes: frozenset[tuple[str, str]]) -> bool:
+    """Whether other instance types may be wanted now: another class in use, or another spec."""
+    old, new = change.old, change.new
+    if change.resource == r.NODE_POOLS:
+        return _class_of(old) != _class_of(new)
+    if (change.resource.group, change.resource.kind) in node_classes:
+        return old is None or new is None or old.metadata.generation != new.metadata.generation
+    return False
+
+
+def _class_of(pool: ApiObject | None) -> NodeClassRef | None:
+    return pool.spec.template.spec.node_class_ref if isinstance(pool, NodePool) else None

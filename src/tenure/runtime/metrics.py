@@ -17,6 +17,7 @@ from tenure.model.names import NODEPOOL
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.snapshot import Change
+from tenure.runtime.verbs import Outcome
 
 #: Verdicts that delete a claim, and the peer's word for each.
 _DISRUPTED: Final = {
@@ -24,6 +25,9 @@ _DISRUPTED: Final = {
     Reason.NODE_CLASS_NOT_READY: "nodeclass_not_ready",
     Reason.INSTANCE_VANISHED: "garbage_collected",
 }
+
+#: Outcomes of actions that never left.
+_UNSENT: Final = ("vetoed", "held")
 
 
 class Metrics:
@@ -79,13 +83,12 @@ class Metrics:
     def judged(self, verdict: Verdict) -> None:
         self.verdicts.labels(verdict.concern.value, verdict.reason.value).inc()
 
-    def acted(self, verdict: Verdict, outcome: str, claim: NodeClaim | None) -> None:
+    def acted(self, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None) -> None:
         action = verdict.action
-        word = outcome.partition(":")[0]
-        self.actions.labels(type(action).__name__, word).inc()
-        if isinstance(action, Evict):
-            self.evictions.labels("200" if word == "ok" else word).inc()
-        if word != "ok":
+        self.actions.labels(type(action).__name__, outcome.word).inc()
+        if isinstance(action, Evict) and outcome.word not in _UNSENT:
+            self.evictions.labels(str(outcome.status)).inc()
+        if outcome.word != "ok":
             return
         if isinstance(action, Create) and action.resource == NODE_CLAIMS:
             pool = action.body["metadata"]["labels"].get(NODEPOOL, "")
