@@ -21,7 +21,7 @@ setup: $(READY) ## Prepare .venv (every other verb does it by itself)
 
 $(READY): pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-		{ echo "make: Python 3.11 or newer is needed, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1 || true); try: make PYTHON=python3.12" >&2; exit 1; }
+		{ echo "make: Python 3.11 or newer is needed, but '$(PYTHON)' is $$($(PYTHON) -V 2>/dev/null || echo missing); try: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 		{ echo "make: '$(PYTHON)' cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
 	@if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
