@@ -128,7 +128,7 @@ def test_rows_and_totals_are_the_clusters_own(busy: Telling) -> None:
 def test_a_draining_node_says_when_its_next_pod_is_asked(busy: Telling) -> None:
     (row,) = (row for row in look(busy.world).rows if row.phase == "draining")
     at, _, rest = row.next_.partition(" ")
-    assert at > f"{busy.world.now:%H:%M:%S}"
+    assert at >= f"{busy.world.now:%H:%M:%S}"
     assert rest.endswith((": asked again", ": protection ends"))
 
 
