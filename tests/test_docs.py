@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 
 from docs.generate import stale
-from tenure.cli.main import COMMANDS
+from tenure.cli.main import COMMANDS, run
 from tenure.core.reasons import Reason
+from tenure.sim.faults import Faults
+from tenure.sim.scenario.expectations import CHECKS
+from tenure.sim.scenario.load import FIELDS
+from tenure.sim.scenario.steps import VERBS
+from tenure.sim.scenario.tallies import TALLIES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -46,15 +51,15 @@ def commands() -> list[str]:
 def test_every_command_in_the_documents_runs(command: str) -> None:
     program, *arguments = shlex.split(command)
     assert program.startswith(".venv/bin/"), f"say how to test {command!r}"
-    run = subprocess.run(  # noqa: S603  # our own documents
+    ended = subprocess.run(  # noqa: S603  # our own documents
         [BIN / Path(program).name, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout
 
 
 def test_the_two_commands_of_the_readme_are_there() -> None:
@@ -97,6 +102,18 @@ def test_generated_files_are_current() -> None:
 def test_every_reason_is_explained_to_operators() -> None:
     text = (ROOT / "docs" / "reasons.md").read_text()
     assert [reason for reason in Reason if f"| `{reason}` |" not in text] == []
+
+
+def test_the_page_on_scenarios_names_every_word_and_its_example_holds(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "scenarios.md").read_text()
+    faults = [field.replace("_", "-") for field in Faults.__struct_fields__]
+    states = [state for _, names in TALLIES.values() for state in names]
+    words = (*FIELDS, *VERBS, *CHECKS, *faults, *states)
+    assert [word for word in words if f"`{word}`" not in page] == []
+    example = re.search(r"^```yaml\n(.*?)^```", page, re.M | re.S)
+    assert example is not None
+    (tmp_path / "example.yaml").write_text(example[1])
+    assert run(["simulate", str(tmp_path / "example.yaml")]) == 0
 
 
 def test_every_decision_is_in_the_index() -> None:

@@ -68,16 +68,17 @@ class Tail:
     def __init__(self, keep: int = 200) -> None:
         self.recent: deque[Line] = deque(maxlen=keep)
         self._told: set[tuple[str, str]] = set()
-        self._waiting: dict[str, Line] = {}
+        self._waiting: dict[tuple[str, str], Line] = {}
 
     def hear(self, entry: Entry) -> None:
         if entry.source == "tenure" and not self._news(entry):
             return
-        same = self._waiting.get(entry.reason)
+        key = (entry.subject.partition("/")[0], entry.reason)
+        same = self._waiting.get(key)
         if entry.source == "tenure" and same is not None:
-            self._waiting[entry.reason] = msgspec.structs.replace(same, others=same.others + 1)
+            self._waiting[key] = msgspec.structs.replace(same, others=same.others + 1)
             return
-        self._waiting[entry.reason] = Line(
+        self._waiting[key] = Line(
             at=entry.at,
             source=entry.source,
             subject=entry.subject,
