@@ -17,6 +17,8 @@ import msgspec
 
 from tenure.errors import TenureError
 from tenure.model.settings import Settings
+from tenure.ports.cloud import Cloud
+from tenure.ports.transport import Transport
 from tenure.runtime.loop import Controller
 from tenure.sim.actors.daemonset import DaemonSets
 from tenure.sim.actors.deployment import Deployments
@@ -68,9 +70,11 @@ class World:
             env, self.store, self.cloud, self.options.settings, self._note_violation
         )
         self.api = WitnessedApi(self.store, self.checkers)
-        self.transport = FaultyTransport(
+        #: What Tenure is given at its next start; a story may put something of its own in between.
+        self.transport: Transport = FaultyTransport(
             InProcessTransport(self.api), self.infrastructure.faults, env.random_for("transport")
         )
+        self.cloud_api: Cloud = self.cloud
         self.errors: list[TenureError] = []
         self.controller = self._new_controller()
         self._running: asyncio.Task[None] | None = None
@@ -95,7 +99,7 @@ class World:
     def _new_controller(self) -> Controller:
         return Controller(
             transport=self.transport,
-            cloud=self.cloud,
+            cloud=self.cloud_api,
             clock=self.environment.clock,
             journal=self.history,
             settings=self.options.settings,
