@@ -104,9 +104,9 @@ def _spec(planned: PlannedClaim, pool: NodePool) -> dict[str, Any]:
         "nodeClassRef": msgspec.to_builtins(written.node_class_ref),
     }
     if written.taints:
-        spec["taints"] = msgspec.to_builtins(written.taints)
+        spec["taints"] = [msgspec.to_builtins(taint) for taint in written.taints]
     if written.startup_taints:
-        spec["startupTaints"] = msgspec.to_builtins(written.startup_taints)
+        spec["startupTaints"] = [msgspec.to_builtins(taint) for taint in written.startup_taints]
     frozen = {
         "terminationGracePeriod": written.termination_grace_period,
         "expireAfter": written.expire_after,

@@ -41,7 +41,8 @@ def node_class_problem(ref: NodeClassRef, node_class: ApiObject | None) -> tuple
     if ready is None or ready.status == "Unknown":
         return "NodeClassReadinessUnknown", f"{what} does not say whether it is Ready"
     if ready.status != "True":
-        return ready.reason or "NodeClassNotReady", f"{what} is not Ready: {ready.message}"
+        why = ready.message or "it does not say why"
+        return ready.reason or "NodeClassNotReady", f"{what} is not Ready: {why}"
     return None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from tenure import safety
-from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate
+from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -29,9 +29,8 @@ def veto(action: Action, snapshot: Snapshot) -> str | None:
             return _evict(action, snapshot)
         case Launch():
             return safety.late_launch(_claim(action.request.claim_uid, snapshot))
-        case Terminate():
-            tagged = safety.untagged_termination(action.provider_id, action.claim_uid)
-            return tagged or safety.live_termination(_claim(action.claim_uid, snapshot))
+    untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
+    return untagged or safety.live_termination(_claim(action.claim_uid, snapshot))
 
 
 def _create(action: Create, snapshot: Snapshot) -> str | None:

@@ -1,0 +1,242 @@
+"""The guard's last look: what it lets through, and the sentence with which it says no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.conditions import status_patch
+from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate
+from tenure.core.launching import launch_request
+from tenure.core.writes import delete_claim, delete_node, patch, release
+from tenure.model.observations import Observations, TerminationAnswer
+from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, PODS
+from tenure.model.snapshot import Snapshot
+from tenure.runtime.guard import veto
+from tests.core.build import (
+    FOREIGN,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    a_pool,
+    ago,
+)
+
+GONE = Observations(terminations={"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)})
+RUNNING = Observations(terminations={"uid-a": TerminationAnswer(asked_at=ago(1))})
+UNLISTED = Observations(vanished={"uid-a": ago(1)})
+
+LABELS: dict[str, Any] = {"labels": {"a": "b"}}
+EVICT = Evict(name="web", namespace="default", uid="uid-web")
+LAUNCH = Launch(request=launch_request(a_claim(stage=0), "embedded"))
+END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
+
+
+def a_creation(ref: Any) -> Create:
+    spec = {"nodeClassRef": {"group": ref.group, "kind": ref.kind, "name": ref.name}}
+    return Create(resource=NODE_CLAIMS, name="x", body={"spec": spec})
+
+
+def a_window_patch(subresource: str) -> Patch:
+    return Patch(
+        resource=MAINTENANCE_WINDOWS,
+        name="w",
+        uid="u",
+        resource_version="7",
+        body={},
+        subresource=subresource,
+    )
+
+
+ALLOWED: list[Any] = [
+    pytest.param(patch(a_claim(), LABELS), [a_claim()], id="write to a claim of ours"),
+    pytest.param(patch(a_node(), LABELS), [a_claim(), a_node()], id="write to its Node"),
+    pytest.param(patch(a_node(), LABELS), [a_node()], id="write to a Node with our label"),
+    pytest.param(patch(a_pool(), LABELS), [a_pool()], id="write to a pool of ours"),
+    pytest.param(a_window_patch("status"), [], id="say what a window comes to"),
+    pytest.param(delete_claim(a_claim()), [a_claim()], id="delete a claim"),
+    pytest.param(delete_node(a_node()), [a_leaving_claim(), a_node()], id="delete its Node"),
+    pytest.param(a_creation(a_claim().spec.node_class_ref), [], id="create a claim"),
+    pytest.param(
+        EVICT, [a_leaving_claim(), a_leaving_node(), a_pod()], id="evict from a leaving Node"
+    ),
+    pytest.param(LAUNCH, [a_claim(stage=0)], id="launch"),
+    pytest.param(END, [a_leaving_claim()], id="end the instance of a leaving claim"),
+    pytest.param(END, [], id="end the instance that no claim stands for"),
+]
+
+
+@pytest.mark.parametrize(("action", "objects"), ALLOWED)
+def test_the_guard_lets_us(action: Action, objects: list[Any]) -> None:
+    assert veto(action, Snapshot.of(*objects)) is None
+
+
+REFUSED: list[Any] = [
+    pytest.param(patch(a_claim(), {}), [], "claim a is gone or another one", id="no such claim"),
+    pytest.param(
+        Patch(resource=NODE_CLAIMS, name="a", uid="old", resource_version="7", body={}),
+        [a_claim()],
+        "claim a is gone or another one",
+        id="another claim of that name",
+    ),
+    pytest.param(
+        patch(a_claim(), {}),
+        [a_claim(ref=FOREIGN)],
+        "its node class OtherClass.example.com is not served here",
+        id="another provider's claim",
+    ),
+    pytest.param(
+        delete_claim(a_claim()),
+        [a_claim(ref=FOREIGN)],
+        "its node class OtherClass.example.com is not served here",
+        id="deleting another provider's claim",
+    ),
+    pytest.param(patch(a_node(), {}), [], "Node node-a is gone or another one", id="no such Node"),
+    pytest.param(
+        patch(a_node(), {}),
+        [a_claim(ref=FOREIGN), a_node()],
+        "its node class OtherClass.example.com is not served here",
+        id="another provider's Node",
+    ),
+    pytest.param(
+        patch(a_node(), {}),
+        [a_node(registered=False)],
+        "Node node-a belongs to no claim of ours",
+        id="nobody's Node",
+    ),
+    pytest.param(
+        delete_node(a_node()),
+        [a_claim(), a_node()],
+        "Node node-a would be deleted while its claim a lives",
+        id="deleting the Node of a living claim",
+    ),
+    pytest.param(patch(a_pool(), {}), [], "pool general is gone or another one", id="no such pool"),
+    pytest.param(
+        patch(a_pool(), {}),
+        [a_pool(ref=FOREIGN)],
+        "its node class OtherClass.example.com is not served here",
+        id="another provider's pool",
+    ),
+    pytest.param(
+        Delete(resource=NODE_POOLS, name="general", uid="uid-general"),
+        [a_pool()],
+        "NodePool general is not ours to delete",
+        id="deleting a pool",
+    ),
+    pytest.param(
+        Delete(resource=MAINTENANCE_WINDOWS, name="w", uid="u"),
+        [],
+        "MaintenanceWindow w is not ours to delete",
+        id="deleting a window",
+    ),
+    pytest.param(
+        a_window_patch(""),
+        [],
+        "a window's spec is a person's to write",
+        id="writing a window",
+    ),
+    pytest.param(
+        Patch(resource=PODS, name="web", uid="uid-web", resource_version="7", body={}),
+        [a_pod()],
+        "Pod web is not ours to patch",
+        id="writing to a pod",
+    ),
+    pytest.param(
+        a_creation(FOREIGN),
+        [],
+        "its node class OtherClass.example.com is not served here",
+        id="creating another provider's claim",
+    ),
+    pytest.param(
+        Create(resource=PODS, name="web", body={}),
+        [],
+        "Pod web: nothing but claims is created here",
+        id="creating a pod",
+    ),
+    pytest.param(EVICT, [], "pod default/web is gone or another one", id="no such pod"),
+    pytest.param(
+        Evict(name="web", namespace="default", uid="old"),
+        [a_leaving_claim(), a_leaving_node(), a_pod()],
+        "pod default/web is gone or another one",
+        id="another pod of that name",
+    ),
+    pytest.param(
+        EVICT,
+        [a_pod()],
+        "pod default/web is not on a node that is being deleted",
+        id="its Node is gone",
+    ),
+    pytest.param(
+        EVICT,
+        [a_claim(), a_node(), a_pod()],
+        "pod default/web is not on a node that is being deleted",
+        id="its Node stays",
+    ),
+    pytest.param(
+        EVICT,
+        [a_leaving_claim(ref=FOREIGN), a_leaving_node(), a_pod()],
+        "its node class OtherClass.example.com is not served here",
+        id="its Node is another provider's",
+    ),
+    pytest.param(LAUNCH, [], "there is no such claim to launch for", id="launch for nobody"),
+    pytest.param(
+        END, [a_claim()], "the instance of a would be ended while the claim lives", id="alive"
+    ),
+    pytest.param(
+        Terminate(provider_id="cloud://x", claim_uid=""),
+        [],
+        "instance cloud://x carries no claim's UID: it is not ours to end",
+        id="an untagged instance",
+    ),
+]
+
+
+@pytest.mark.parametrize(("action", "objects", "sentence"), REFUSED)
+def test_the_guard_says_no(action: Action, objects: list[Any], sentence: str) -> None:
+    refusal = veto(action, Snapshot.of(*objects))
+    assert refusal is not None
+    assert refusal.startswith(sentence)
+
+
+@pytest.mark.parametrize("thing", [a_leaving_claim(), a_leaving_node()], ids=["claim", "Node"])
+@pytest.mark.parametrize(
+    ("known", "allowed"),
+    [
+        pytest.param(GONE, True, id="the cloud said that it is gone"),
+        pytest.param(RUNNING, False, id="the cloud is ending it"),
+        pytest.param(UNLISTED, False, id="a list lacks it, which proves nothing"),
+        pytest.param(Observations(), False, id="nobody asked"),
+    ],
+)
+def test_a_finalizer_goes_only_after_the_instance(
+    thing: Any, known: Observations, allowed: bool
+) -> None:
+    snapshot = Snapshot.of(a_leaving_claim(), a_leaving_node(), observations=known)
+    refusal = veto(release(thing), snapshot)
+    assert (refusal is None) is allowed
+    assert allowed or refusal == (
+        f"the finalizer of {thing.name} would go while its instance may still run"
+    )
+
+
+def test_a_node_that_no_claim_stands_for_may_be_released() -> None:
+    assert veto(release(a_leaving_node()), Snapshot.of(a_leaving_node())) is None
+
+
+def test_finalizers_of_others_may_be_written_around_ours() -> None:
+    held = a_leaving_claim(finalizers=("karpenter.sh/termination", "x"))
+    keeps = patch(held, {"finalizers": ["karpenter.sh/termination"]})
+    assert veto(keeps, Snapshot.of(held)) is None
+    released = a_leaving_claim(finalizers=("x",))
+    assert veto(patch(released, {"finalizers": []}), Snapshot.of(released)) is None
+
+
+def test_a_status_is_no_release() -> None:
+    claim = a_leaving_claim()
+    said = status_patch(
+        NODE_CLAIMS, "a", uid="uid-a", resource_version="7", status={}, conditions=()
+    )
+    assert veto(said, Snapshot.of(claim)) is None

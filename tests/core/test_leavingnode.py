@@ -1,0 +1,248 @@
+"""A Node that is being deleted: closed, drained, settled, its instance ended, released."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Blocker, Patch, Subject, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.termination import TerminationDecider
+from tenure.model import names
+from tenure.model.node import Taint
+from tenure.model.observations import EvictionAnswer, TerminationAnswer
+from tenure.model.resource import NODES
+from tests.core.build import (
+    CLASS_LABEL,
+    DISRUPTED,
+    a_budget,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_pod,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    judged,
+)
+
+END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
+
+
+def drained(status: str, at: Any) -> Any:
+    return a_leaving_claim(conditions=[condition("Drained", status, at=at)])
+
+
+def verdict_on(*objects: Any, **known: Any) -> Verdict:
+    return about(judged(TerminationDecider(), *objects, **known), "Node/node-a")
+
+
+def test_the_door_is_closed_before_any_pod_leaves() -> None:
+    kept = Taint(key="batch", effect="NoSchedule", time_added="2026-03-02T10:00:00Z")
+    replaced = Taint(key=names.DISRUPTED_TAINT, value="x", effect="NoExecute")
+    node = a_leaving_node(closed=False, taints=(kept, replaced))
+    verdict = verdict_on(a_leaving_claim(), node, a_pod())
+    assert verdict.reason is Reason.TAINTING
+    assert verdict.action == Patch(
+        resource=NODES,
+        name="node-a",
+        uid="uid-node-a",
+        resource_version="7",
+        body={
+            "metadata": {
+                "labels": {names.EXCLUDE_BALANCERS: "karpenter"},
+                "resourceVersion": "7",
+                "uid": "uid-node-a",
+            },
+            "spec": {
+                "taints": [
+                    {
+                        "key": "batch",
+                        "effect": "NoSchedule",
+                        "timeAdded": "2026-03-02T10:00:00Z",
+                    },
+                    {"key": names.DISRUPTED_TAINT, "effect": "NoSchedule"},
+                ]
+            },
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"taints": (DISRUPTED,)}, id="tainted, but in load balancers"),
+        pytest.param({"labels": {names.EXCLUDE_BALANCERS: "x"}}, id="excluded, but not tainted"),
+    ],
+)
+def test_half_a_door_is_open(fields: Any) -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(closed=False, **fields))
+    assert verdict.reason is Reason.TAINTING
+    assert body_of(verdict)["spec"]["taints"] == [
+        {"key": names.DISRUPTED_TAINT, "effect": "NoSchedule"}
+    ]
+
+
+def test_a_draining_node_names_the_pods_it_waits_for() -> None:
+    pods = [a_pod(f"web-{i}") for i in range(4)] + [a_pod("done", phase="Succeeded")]
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(), *pods)
+    assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
+    assert verdict.message == (
+        "waiting for 4 pods: default/web-0, default/web-1, default/web-2 and 1 more"
+    )
+    assert [str(blocker.subject) for blocker in verdict.blockers] == [
+        f"Pod/default/web-{i}" for i in range(4)
+    ]
+
+
+def test_a_stopping_pod_blocks_until_its_grace_is_over() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(), a_pod(deletion_timestamp=ahead(20)))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.DRAINING, ahead(80))
+    assert verdict.message == "waiting for 1 pod: default/web"
+    assert verdict.blockers == (
+        Blocker(
+            subject=Subject("Pod", "web", "default", "uid-web"),
+            message="stops by 2026-03-02T12:00:20Z at the latest",
+            until=ahead(20),
+        ),
+    )
+
+
+def test_a_held_drain_says_who_holds_it_with_pods_budgets_and_numbers() -> None:
+    no = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")
+    verdict = verdict_on(
+        a_leaving_claim(),
+        a_leaving_node(),
+        a_pod("report", protected="2h", labels={}),
+        a_pod("web-0"),
+        a_pod("web-1"),
+        a_budget(current_healthy=2, desired_healthy=2, expected_pods=2),
+        evictions={"uid-web-0": no, "uid-web-1": no},
+    )
+    budget = "budget default/web allows 0 disruptions: 2 of 2 pods are healthy, 2 must be"
+    assert verdict.reason is Reason.EVICTION_REFUSED
+    assert verdict.message == (
+        "waiting for 3 pods, 3 held: "
+        'default/report (karpenter.sh/do-not-disrupt: "2h" protects it until '
+        f"2026-03-02T13:00:00Z), default/web-0 ({budget}), default/web-1 ({budget})"
+    )
+    assert verdict.recheck_at == ahead(9)
+    assert [(str(b.subject), b.until) for b in verdict.blockers] == [
+        ("Pod/default/report", ahead(3600)),
+        ("Pod/default/web-0", None),
+        ("Pod/default/web-1", None),
+        ("PodDisruptionBudget/default/web", None),
+    ]
+
+
+def test_an_empty_node_waits_until_its_claim_has_noted_the_beginning_of_the_drain() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
+    assert verdict.message == "it is empty; its claim notes that the drain began"
+
+
+def test_an_empty_node_settles_for_five_seconds() -> None:
+    verdict = verdict_on(drained("Unknown", ago(3)), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
+    assert verdict.message == "it is empty; the instance goes at 2026-03-02T12:00:02Z"
+    assert verdict.recheck_at == ahead(2)
+
+
+def test_then_its_claim_notes_that_it_is_drained() -> None:
+    verdict = verdict_on(drained("Unknown", ago(5)), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.DRAINED, None)
+
+
+def test_then_the_cloud_is_asked_to_end_the_instance() -> None:
+    verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+    assert verdict.message == "asking the cloud to end instance cloud://a"
+
+
+def test_it_is_asked_again_every_five_seconds() -> None:
+    answer = TerminationAnswer(asked_at=ago(2))
+    verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), terminations={"uid-a": answer})
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, None)
+    assert (
+        verdict.message == "instance cloud://a is being ended; asked again at 2026-03-02T12:00:03Z"
+    )
+    assert verdict.recheck_at == ahead(3)
+
+
+def test_only_when_it_is_gone_the_finalizer_goes_and_others_stay() -> None:
+    node = a_leaving_node(finalizers=("example.com/audit", names.FINALIZER))
+    answer = TerminationAnswer(asked_at=ago(2), gone=True)
+    verdict = verdict_on(drained("True", ago(9)), node, terminations={"uid-a": answer})
+    assert verdict.reason is Reason.RELEASING
+    assert (
+        verdict.message == "the cloud said at 2026-03-02T11:59:58Z that instance cloud://a is gone"
+    )
+    assert body_of(verdict)["metadata"]["finalizers"] == ["example.com/audit"]
+
+
+def test_a_pod_that_came_late_is_drained_although_the_claim_says_drained() -> None:
+    verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), a_pod())
+    assert verdict.reason is Reason.DRAINING
+
+
+def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
+    """Its kubelet stops nobody any more, so there is nothing to wait for."""
+    lost = {"vanished": {"uid-a": ago(10)}}
+    claim, node = a_leaving_claim(), a_leaving_node(ready=False)
+    verdict = verdict_on(claim, node, a_pod(protected="true"), **lost)
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+
+    gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
+    verdict = verdict_on(claim, node, a_pod(protected="true"), **lost, **gone)
+    assert verdict.reason is Reason.RELEASING
+
+
+@pytest.mark.parametrize(
+    ("claim", "node", "listed_at"),
+    [
+        pytest.param({}, {"ready": True}, ago(10), id="its kubelet still speaks"),
+        pytest.param({}, {"ready": False}, None, id="the cloud lists it"),
+        pytest.param(
+            {"conditions": [condition("Launched", at=ago(100))]},
+            {"ready": False},
+            ago(10),
+            id="the list is about as old as the instance",
+        ),
+        pytest.param(
+            {"deletion_timestamp": None}, {"ready": False}, ago(10), id="its claim still lives"
+        ),
+    ],
+)
+def test_a_node_is_drained_like_any_other_while(claim: Any, node: Any, listed_at: Any) -> None:
+    known = {"vanished": {"uid-a": listed_at}} if listed_at else {}
+    leaving = {"deletion_timestamp": ago(30)} | claim
+    verdict = verdict_on(a_claim(**leaving), a_leaving_node(**node), a_pod(), **known)
+    assert verdict.reason is Reason.DRAINING
+
+
+def test_a_node_that_no_claim_stands_for_is_drained_and_released() -> None:
+    node = a_leaving_node(claim="gone")
+    assert verdict_on(node, a_pod()).reason is Reason.DRAINING
+    verdict = verdict_on(node)
+    assert verdict.reason is Reason.RELEASING
+    assert verdict.message == "it is empty and no claim stands for it"
+    assert body_of(verdict)["metadata"]["finalizers"] == []
+
+
+def test_a_node_that_two_claims_stand_for_is_judged_once_and_by_itself() -> None:
+    twin = a_leaving_claim("b", status={"provider_id": "cloud://a"})
+    verdicts = judged(TerminationDecider(), a_leaving_claim(), twin, a_leaving_node())
+    assert [(str(v.subject), v.reason) for v in verdicts] == [
+        ("NodeClaim/a", Reason.DRAINING),
+        ("NodeClaim/b", Reason.DRAINING),
+        ("Node/node-a", Reason.RELEASING),
+    ]
+
+
+def test_a_foreign_node_without_a_claim_is_left_alone() -> None:
+    foreign = a_leaving_node(registered=False, finalizers=(names.FINALIZER,))
+    assert not set(CLASS_LABEL) & set(foreign.labels)
+    assert judged(TerminationDecider(), foreign) == []

@@ -1,0 +1,140 @@
+"""What must never happen: each promise, kept and broken, with the sentence that says so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenure import safety
+from tenure.model import names
+from tenure.model.instance import InstanceState
+from tenure.model.node import Taint
+from tests.core.build import (
+    CLASS_LABEL,
+    FOREIGN,
+    NOW,
+    OURS,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    ago,
+    an_instance,
+)
+
+SERVED = frozenset({(OURS.group, OURS.kind)})
+
+
+def test_only_our_own_classes_objects_are_written_to() -> None:
+    assert safety.foreign_class(OURS, SERVED) is None
+    assert safety.foreign_class(FOREIGN, SERVED) == (
+        "its node class OtherClass.example.com is not served here: nothing foreign is written to"
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "claim", "foreign"),
+    [
+        pytest.param(a_node(registered=False), a_claim(), False, id="our claim's"),
+        pytest.param(a_node(), a_claim(ref=FOREIGN), True, id="another provider's claim's"),
+        pytest.param(a_node(labels=CLASS_LABEL), None, False, id="nobody's, with our label"),
+        pytest.param(a_node(registered=False), None, True, id="nobody's, without it"),
+    ],
+)
+def test_a_node_is_foreign_or_not(node: Any, claim: Any, foreign: bool) -> None:
+    assert (safety.foreign_node(node, claim, SERVED) is not None) is foreign
+
+
+def test_a_node_is_deleted_only_because_its_claim_is() -> None:
+    assert safety.early_node_deletion(a_node(), a_leaving_claim()) is None
+    assert safety.early_node_deletion(a_node(), a_claim()) == (
+        "Node node-a would be deleted while its claim a lives"
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "sentence"),
+    [
+        pytest.param(None, "pod default/web is not on a node that is being deleted", id="none"),
+        pytest.param(
+            a_node(), "pod default/web is not on a node that is being deleted", id="staying"
+        ),
+        pytest.param(
+            a_leaving_node(closed=False), "node node-a is not closed for new pods yet", id="open"
+        ),
+        pytest.param(
+            a_leaving_node(
+                closed=False, taints=(Taint(key=names.DISRUPTED_TAINT, effect="NoExecute"),)
+            ),
+            "node node-a is not closed for new pods yet",
+            id="tainted otherwise",
+        ),
+        pytest.param(a_leaving_node(), None, id="leaving and closed"),
+    ],
+)
+def test_pods_are_evicted_only_from_a_closed_leaving_node(node: Any, sentence: Any) -> None:
+    assert safety.early_eviction(a_pod(), node) == sentence
+
+
+def test_a_finalizer_goes_after_the_instance() -> None:
+    assert safety.early_release("a", instance_running=False) is None
+    assert safety.early_release("a", instance_running=True) == (
+        "the finalizer of a would go while its instance may still run"
+    )
+
+
+def test_the_instance_of_a_living_claim_is_never_ended() -> None:
+    assert safety.live_termination(None) is None
+    assert safety.live_termination(a_leaving_claim()) is None
+    assert safety.live_termination(a_claim()) == (
+        "the instance of a would be ended while the claim lives"
+    )
+
+
+def test_an_instance_without_a_claims_uid_is_somebody_elses() -> None:
+    assert safety.untagged_termination("cloud://a", "uid-a") is None
+    assert safety.untagged_termination("cloud://a", "") == (
+        "instance cloud://a carries no claim's UID: it is not ours to end"
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        pytest.param(None, "there is no such claim to launch for", id="gone"),
+        pytest.param(
+            a_leaving_claim(stage=0),
+            "claim a is being deleted: nothing is launched for it",
+            id="leaving",
+        ),
+        pytest.param(
+            a_claim(stage=0, finalizers=()),
+            "claim a lacks our finalizer: its instance could outlive it unseen",
+            id="not held by us",
+        ),
+        pytest.param(a_claim(), "claim a has an instance already", id="launched"),
+        pytest.param(a_claim(stage=0), None, id="waiting for one"),
+    ],
+)
+def test_nothing_is_launched_for_a_claim_that_is(claim: Any, sentence: Any) -> None:
+    assert safety.late_launch(claim) == sentence
+
+
+def test_a_claim_has_at_most_one_live_instance() -> None:
+    first, second = an_instance(), an_instance(provider_id="cloud://b")
+    ending = an_instance(provider_id="cloud://c", state=InstanceState.TERMINATING)
+    untagged = [an_instance(name, claim_uid="") for name in "xy"]
+    assert safety.doubled_instances([first, ending, *untagged]) == []
+    assert safety.doubled_instances([second, first, ending]) == [
+        "claim a has two instances: cloud://a, cloud://b"
+    ]
+
+
+def test_no_instance_stays_without_a_claim_longer_than_allowed() -> None:
+    since = {"cloud://b": ago(601), "cloud://a": ago(600)}
+    assert safety.leaked_instances(since, NOW, timedelta(minutes=10)) == [
+        "instance cloud://b has had no claim since 2026-03-02T11:49:59Z"
+    ]

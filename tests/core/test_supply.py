@@ -1,0 +1,257 @@
+"""Where pods could go: nodes as they are or will be, and pools with what their limits leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.supply import daemons, nodes_with_room, open_pools, template_requirements
+from tenure.model import names
+from tenure.model.node import Taint
+from tenure.model.nodeclaim import Requirement, ResourceRequests
+from tenure.model.observations import Observations
+from tenure.model.requirements import Requirement as Allowed
+from tenure.model.requirements import Requirements
+from tenure.model.snapshot import Snapshot
+from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate
+from tests.core.build import (
+    CLASS_LABEL,
+    FOREIGN,
+    LAUNCHED,
+    REGISTERED,
+    SIZE,
+    UNREGISTERED,
+    a_claim,
+    a_class,
+    a_daemon_set,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    a_pool,
+    a_type,
+    ago,
+    types,
+    units,
+)
+
+ROOM = units(cpu=4, memory=8 * 2**30, pods=20)
+BATCH = Taint(key="batch", effect="NoSchedule")
+AGENT = Taint(key="example.com/agent", effect="NoExecute")
+STARTING = Taint(key=names.NOT_READY_TAINT, effect="NoSchedule")
+
+
+def only_node(*objects: Any) -> ExistingNode:
+    (node,) = nodes_with_room(Snapshot.of(*objects))
+    return node
+
+
+# -- nodes ---------------------------------------------------------------------------
+
+
+def test_a_node_at_work_is_taken_as_it_is() -> None:
+    pod, done = a_pod(), a_pod("done", phase="Succeeded")
+    node = a_node(taints=(BATCH, STARTING))
+    assert only_node(a_claim(), node, pod, done) == ExistingNode.holding(
+        [pod], name="node-a", allocatable=ROOM, labels=node.labels, taints=(BATCH, STARTING)
+    )
+
+
+def test_a_node_that_nobody_claims_takes_pods_too() -> None:
+    node = a_node(registered=False)
+    assert only_node(node) == ExistingNode(name="node-a", labels={}, available=ROOM)
+
+
+def test_a_node_that_is_starting_is_taken_as_it_will_be() -> None:
+    claim = a_claim(
+        stage=REGISTERED,
+        spec={"startup_taints": (AGENT,)},
+        status={"allocatable": {**SIZE, "cpu": "9", "nvidia.com/gpu": "1"}},
+    )
+    node = a_node(taints=(BATCH, AGENT, STARTING))
+    assert only_node(claim, node) == ExistingNode(
+        name="node-a",
+        labels=node.labels,
+        taints=(BATCH,),
+        available={**ROOM, "nvidia.com/gpu": 10**9},
+        initialized=False,
+    )
+
+
+def test_a_node_that_has_not_registered_is_taken_with_its_claims_labels_and_taints() -> None:
+    claim = a_claim(stage=LAUNCHED, spec={"taints": (BATCH,), "startup_taints": (AGENT,)})
+    node = a_node(registered=False, taints=(UNREGISTERED,), labels={names.NODEPOOL: "wrong"})
+    found = only_node(claim, node)
+    assert found.taints == (BATCH,)
+    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL}
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([a_leaving_claim(), a_leaving_node()], id="a leaving node"),
+        pytest.param([a_leaving_claim(), a_node()], id="a node whose claim is leaving"),
+        pytest.param([a_claim(), a_node(unschedulable=True)], id="a cordoned node"),
+        pytest.param([a_leaving_claim(stage=LAUNCHED)], id="a claim that was given up"),
+        pytest.param([a_claim(stage=0, ref=FOREIGN)], id="another provider's claim"),
+        pytest.param([a_claim()], id="a claim whose Node has gone and will not come again"),
+    ],
+)
+def test_no_pod_is_put_onto(objects: Any) -> None:
+    assert nodes_with_room(Snapshot.of(*objects)) == []
+
+
+def test_before_the_launch_is_answered_a_claim_holds_what_it_was_made_for() -> None:
+    claim = a_claim(
+        stage=0,
+        spec={
+            "taints": (BATCH,),
+            "startup_taints": (AGENT,),
+            "requirements": (
+                Requirement(key=names.ZONE, operator="In", values=("zone-b", "zone-a")),
+                Requirement(key="team", operator="Exists"),
+            ),
+        },
+    )
+    assert only_node(claim) == ExistingNode(
+        name="a",
+        labels={names.ZONE: "zone-a", names.NODEPOOL: "general", **CLASS_LABEL},
+        taints=(BATCH,),
+        available=units(cpu=1, memory=2**30, pods=2),
+        initialized=False,
+    )
+
+
+def test_after_the_launch_it_holds_what_the_instance_has() -> None:
+    assert only_node(a_claim(stage=LAUNCHED)).available == ROOM
+
+
+def test_a_claim_that_cannot_be_read_has_only_its_labels() -> None:
+    unreadable = (Requirement(key=names.ZONE, operator="Is", values=("zone-b",)),)
+    found = only_node(a_claim(stage=0, spec={"requirements": unreadable}))
+    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL}
+
+
+# -- pools ---------------------------------------------------------------------------
+
+
+def pools(*objects: Any, **known: Any) -> tuple[list[PoolTemplate], dict[str, str]]:
+    known = {"instance_types": types()} | known
+    return open_pools(Snapshot.of(*objects, observations=Observations(**known)))
+
+
+def remaining(*objects: Any, **known: Any) -> Any:
+    (template,), _ = pools(a_class(), *objects, **known)
+    return template.remaining
+
+
+def test_an_open_pool_offers_what_its_template_says() -> None:
+    pool = a_pool(
+        weight=10,
+        requirements=[{"key": names.ARCH, "operator": "In", "values": ["amd64"]}],
+        template={
+            "taints": [{"key": "batch", "effect": "NoSchedule"}],
+            "startupTaints": [{"key": "example.com/agent", "effect": "NoExecute"}],
+        },
+        template_meta={"labels": {"team": "platform"}},
+    )
+    templates, closed = pools(a_class(), pool)
+    assert closed == {}
+    assert templates == [
+        PoolTemplate(
+            pool="general",
+            weight=10,
+            requirements=Requirements.of(
+                [
+                    Allowed.of(names.ARCH, "In", ["amd64"]),
+                    Allowed.label("team", "platform"),
+                    Allowed.label(names.NODEPOOL, "general"),
+                    Allowed.label("karpenter.kwok.sh/kwoknodeclass", "default"),
+                ]
+            ),
+            taints=(BATCH,),
+            startup_taints=(AGENT,),
+            instance_types=(a_type(),),
+        )
+    ]
+    assert templates[0].requirements == template_requirements(pool)
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        pytest.param(
+            [a_class(), a_pool(deletion_timestamp=ago(1))], "it is being deleted", id="leaving"
+        ),
+        pytest.param(
+            [a_class(), a_pool(replicas=3)], "it keeps 3 nodes, whatever pods need", id="static"
+        ),
+        pytest.param([a_pool()], "KWOKNodeClass default does not exist", id="without a class"),
+        pytest.param(
+            [a_class(), a_pool(template={"expireAfter": "1d"})],
+            "spec.template.spec.expireAfter: got '1d', expected",
+            id="with a template that cannot be read",
+        ),
+    ],
+)
+def test_a_pool_that_may_not_launch_says_why(objects: Any, why: str) -> None:
+    templates, closed = pools(*objects)
+    assert templates == []
+    assert closed["general"].startswith(why)
+
+
+def test_another_providers_pool_is_not_spoken_of() -> None:
+    assert pools(a_pool(ref=FOREIGN)) == ([], {})
+
+
+def test_a_pool_whose_types_are_not_known_yet_offers_none() -> None:
+    (template,), _ = pools(a_class(), a_pool(), instance_types={})
+    assert template.instance_types == ()
+
+
+def test_a_pool_without_limits_has_no_end() -> None:
+    assert remaining(a_pool()) is None
+
+
+def test_limits_are_lessened_by_what_is_there() -> None:
+    limits = {"cpu": "10", "nodes": 3, "nvidia.com/gpu": "1"}
+    assert remaining(a_pool(limits=limits), a_claim(), a_node(), a_leaving_claim("b")) == {
+        "cpu": 6 * 10**9,
+        "nodes": 2 * 10**9,
+        "nvidia.com/gpu": 10**9,
+    }
+
+
+def test_an_unanswered_launch_counts_as_the_largest_it_may_turn_out_to_be() -> None:
+    kinds = types(a_type("small", cpu="4"), a_type("large", cpu="16"), a_type("huge", cpu="64"))
+    wanted = (Requirement(key=names.INSTANCE_TYPE, operator="NotIn", values=("huge",)),)
+    claim = a_claim(stage=0, spec={"requirements": wanted})
+    pool = a_pool(limits={"cpu": "20", "nodes": "2"})
+    assert remaining(pool, claim, instance_types=kinds) == units(cpu=4, nodes=1)
+
+
+def test_of_types_that_nobody_knows_it_counts_at_least_what_it_asks_for() -> None:
+    pool = a_pool(limits={"cpu": "20"})
+    assert remaining(pool, a_claim(stage=0), instance_types={}) == units(cpu=19)
+
+
+def test_a_claim_that_was_given_up_before_its_launch_counts_nothing() -> None:
+    pool = a_pool(limits={"cpu": "20"})
+    assert remaining(pool, a_leaving_claim(stage=0)) == units(cpu=20)
+
+
+def test_a_limit_that_cannot_be_read_lets_nothing_through() -> None:
+    assert remaining(a_pool(limits={"cpu": "plenty"})) == {"nodes": 0}
+
+
+def test_a_person_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() -> None:
+    odd = ResourceRequests(requests={"cpu": "1", "nodes": "1"})
+    claim = a_claim(stage=0, spec={"resources": odd})
+    assert remaining(a_pool(limits={"nodes": "2"}), claim) == units(nodes=1)
+
+
+def test_daemons_that_are_being_deleted_take_no_room() -> None:
+    agent, old = a_daemon_set(), a_daemon_set("old", deletion_timestamp=ago(1))
+    found = daemons(Snapshot.of(agent, old))
+    assert found == [Daemon(name="default/agent", spec=agent.spec.template.spec)]
