@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenure.model.kinds import Unreadable, decode_list
+from tenure.model.kinds import Unreadable, decode, decode_list
 from tenure.model.pod import Pod
 from tenure.model.resource import PODS
 
@@ -33,3 +33,33 @@ def test_the_collector_works_again_afterwards_also_after_a_failure() -> None:
     with pytest.raises(OSError, match="broke"):
         decode_list(PODS, failing())
     assert gc.isenabled()
+
+
+def test_the_collector_stays_at_rest_where_it_was() -> None:
+    gc.disable()
+    try:
+        decode_list(PODS, [GOOD])
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        pytest.param(b'{"metadata": {"name": "x"}, "spec": 7}', "x", id="a broken spec"),
+        pytest.param(
+            b'{"metadata": {"name": "x", "namespace": "n", "labels": []}}',
+            "n/x",
+            id="broken labels: the name is still read",
+        ),
+        pytest.param(b'{"metadata": {"name": 7}}', "", id="a broken name"),
+        pytest.param(b'{"metadata"', "", id="no JSON at all"),
+        pytest.param(b'{"metadata": {"name": "\xff"}}', "", id="no text at all"),
+    ],
+)
+def test_an_unreadable_object_is_named_as_far_as_it_can_be(data: bytes, name: str) -> None:
+    broken = decode(PODS, data)
+    assert isinstance(broken, Unreadable)
+    assert (broken.key, broken.kind) == (name, "Pod")
+    assert broken.problem
