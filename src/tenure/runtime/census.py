@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
+import msgspec
+
 from tenure.core.decision import Subject
 from tenure.core.pools import node_class_key
 from tenure.errors import TenureError
 from tenure.kube.client import Client
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.kinds import decode
-from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
@@ -30,6 +31,35 @@ from tenure.runtime.knowledge import Knowledge
 TYPES_PERIOD: Final = timedelta(minutes=5)
 #: … but without types nothing can be launched at all.
 TYPES_RETRY: Final = timedelta(seconds=10)
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    uid: str = ""
+
+
+class _Stage(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _Progress(msgspec.Struct, frozen=True):
+    provider_id: str = msgspec.field(default="", name="providerID")
+    conditions: tuple[_Stage, ...] = ()
+
+
+class _Sighting(msgspec.Struct, frozen=True):
+    """As much of a claim as the comparison needs: it lists all of them every two minutes."""
+
+    metadata: _Named = _Named()
+    status: _Progress = _Progress()
+
+    @property
+    def launched(self) -> bool:
+        return any(s.type == "Launched" and s.status == "True" for s in self.status.conditions)
+
+
+_SIGHTING: Final = msgspec.json.Decoder(_Sighting)
 
 
 class Census:
@@ -77,6 +107,9 @@ class Census:
             node_class = self._snapshot().node_class(ref.group, ref.kind, ref.name)
             if node_class is None:
                 continue
+            until = self._knowledge.unusable_until(key, node_class.metadata.generation)
+            if until is not None and self._clock.now() < until:
+                continue
             try:
                 self._knowledge.types_known(key, await self._cloud.instance_types(node_class))
             except TenureError as error:
@@ -96,8 +129,8 @@ class Census:
         """Instances first: a claim that is made in between is then no surprise."""
         instances = await self._cloud.list_instances(self._settings.cluster_name)
         raw, _ = await self._client.list_all(NODE_CLAIMS)
-        claims = [decode(NODE_CLAIMS, item) for item in raw]
-        known_uids = {claim.uid for claim in claims}
+        claims = [_sighted(item) for item in raw]
+        known_uids = {claim.metadata.uid for claim in claims}
         now = self._clock.now()
         orphans = {
             instance.provider_id: instance
@@ -109,18 +142,27 @@ class Census:
         self._knowledge.forget_dry(now)
 
 
+def _sighted(item: msgspec.Raw) -> _Sighting:
+    try:
+        return _SIGHTING.decode(item)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # A claim that cannot be read is a claim all the same: its instance is no garbage.
+        known = decode(NODE_CLAIMS, item)
+        return _Sighting(metadata=_Named(name=known.name, uid=known.uid))
+
+
 def _classes_in_use(snapshot: Snapshot) -> dict[str, NodeClassRef]:
     refs = (pool.spec.template.spec.node_class_ref for _, pool in sorted(snapshot.pools.items()))
     return {node_class_key(ref): ref for ref in refs if (ref.group, ref.kind) in snapshot.ours}
 
 
 def _without_instance(
-    claims: Sequence[ApiObject], instances: tuple[Instance, ...]
+    claims: Sequence[_Sighting], instances: tuple[Instance, ...]
 ) -> dict[str, Subject]:
     """Launched claims whose instance is missing; one that is terminating counts as missing."""
     running = {i.provider_id for i in instances if i.state is not InstanceState.TERMINATING}
     return {
-        claim.uid: Subject.of(NODE_CLAIMS.kind, claim)
+        claim.metadata.uid: Subject(NODE_CLAIMS.kind, claim.metadata.name, "", claim.metadata.uid)
         for claim in claims
-        if isinstance(claim, NodeClaim) and claim.launched and claim.provider_id not in running
+        if claim.launched and claim.status.provider_id not in running
     }

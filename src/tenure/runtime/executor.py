@@ -40,7 +40,8 @@ from tenure.model.snapshot import Snapshot
 from tenure.ports.clock import Clock
 from tenure.runtime.backoff import BackOff, Bucket
 from tenure.runtime.guard import veto
-from tenure.runtime.verbs import Outcome, Verbs
+from tenure.runtime.outcome import Outcome
+from tenure.runtime.verbs import Verbs
 
 #: Words for outcomes after which the target may be acted upon again at once.
 _ANSWERED = ("ok", "refused")
@@ -101,7 +102,6 @@ class Executor:
     def tidy(self, now: datetime) -> None:
         """Forget what nobody asks about any more, so that memory does not grow with age."""
         self._back_off.forget_before(now - 10 * self._settings.retry_max)
-        self._verbs.tidy(now)
         oldest = now - 6 * self._settings.expectation_max
         for target in [t for t, since in self._awaited.items() if since < oldest]:
             del self._awaited[target]

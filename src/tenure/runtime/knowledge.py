@@ -7,7 +7,10 @@ are forgotten, so that this cannot grow with the age of the process.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
@@ -23,6 +26,16 @@ from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.resource import NODE_CLAIMS, PODS
 from tenure.model.snapshot import Change
 
+#: How long a node class that the cloud cannot use is left alone if it does not change.
+UNUSABLE_MIN: Final = timedelta(minutes=1)
+UNUSABLE_MAX: Final = timedelta(minutes=30)
+
+
+class _Unusable(msgspec.Struct, frozen=True):
+    generation: int
+    pause: timedelta
+    until: datetime
+
 
 class Knowledge:
     def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
@@ -37,6 +50,7 @@ class Knowledge:
         self.instance_types: dict[str, tuple[InstanceType, ...]] = {}
         self._observed: dict[Subject, None] = {}
         self._vanished_claims: dict[str, Subject] = {}
+        self._unusable: dict[str, _Unusable] = {}
 
     def observations(self) -> Observations:
         """A view of the live maps, for the length of a turn."""
@@ -83,8 +97,27 @@ class Knowledge:
         self.evictions[pod.uid] = answer
         self._note(pod)
 
+    def misconfigured(self, node_class: str, generation: int, now: datetime) -> None:
+        """The cloud cannot use the class as it is: without its types nothing is planned on it."""
+        last = self._unusable.get(node_class)
+        pause = min(last.pause * 2, UNUSABLE_MAX) if last else UNUSABLE_MIN
+        if last is None or now >= last.until or generation != last.generation:
+            self._unusable[node_class] = _Unusable(generation, pause, now + pause)
+        if self.instance_types.pop(node_class, None) is not None:
+            self._note(Subject("NodeClass", node_class))
+
+    def usable(self, node_class: str) -> None:
+        self._unusable.pop(node_class, None)
+
+    def unusable_until(self, node_class: str, generation: int) -> datetime | None:
+        """None when nothing is known against the class as it is now."""
+        known = self._unusable.get(node_class)
+        return known.until if known and known.generation == generation else None
+
     def forget_types(self, node_classes: Collection[str]) -> None:
         """Only these node classes are still of interest."""
+        for known in [known for known in self._unusable if known not in node_classes]:
+            del self._unusable[known]
         for known in [known for known in self.instance_types if known not in node_classes]:
             del self.instance_types[known]
             self._note(Subject("NodeClass", known))

@@ -34,10 +34,12 @@ from tenure.runtime.backoff import BackOff
 from tenure.runtime.census import Census
 from tenure.runtime.events import EventRecorder
 from tenure.runtime.executor import Executor, place_of
+from tenure.runtime.instances import Instances
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.metrics import Metrics
-from tenure.runtime.verbs import Outcome, Verbs
+from tenure.runtime.outcome import Outcome
+from tenure.runtime.verbs import Verbs
 from tenure.runtime.wakeup import Waker
 
 #: What deciders read. The provider's node classes come on top.
@@ -91,10 +93,18 @@ class Controller:
             snapshot=self.snapshot,
             report=report,
         )
+        self.instances = Instances(
+            cloud=cloud,
+            cache=self.cache,
+            knowledge=self.knowledge,
+            clock=clock,
+            settings=settings,
+            random=random,
+        )
         self.executor = Executor(
             verbs=Verbs(
                 client=client,
-                cloud=cloud,
+                instances=self.instances,
                 cache=self.cache,
                 knowledge=self.knowledge,
                 clock=clock,
@@ -203,6 +213,7 @@ class Controller:
         if self._tidy_at is None or now >= self._tidy_at:
             self._tidy_at = now + TIDY_PERIOD
             self.executor.tidy(now)
+            self.instances.tidy(now)
 
 
 def _concerns_types(change: Change, node_classes: frozenset[tuple[str, str]]) -> bool:

@@ -17,7 +17,7 @@ from tenure.model.names import NODEPOOL
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.snapshot import Change
-from tenure.runtime.verbs import Outcome
+from tenure.runtime.outcome import Outcome
 
 #: Verdicts that delete a claim, and the peer's word for each.
 _DISRUPTED: Final = {

@@ -3,7 +3,7 @@
 Nothing here judges. What an answer *means* is put into the cache or the knowledge, for
 the next look to decide on; an error that is not an answer is left to the executor, which
 pauses the target. A budget that refuses an eviction and a cloud that refuses a launch are
-answers.
+answers. Instances have a module of their own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
-
-import msgspec
 
 from tenure.core.decision import (
     Action,
@@ -24,15 +22,10 @@ from tenure.core.decision import (
     Subject,
     Terminate,
 )
-from tenure.core.garbage import INSTANCE
 from tenure.errors import (
     AlreadyExists,
     ApiError,
-    InstanceGone,
-    Misconfigured,
     NotFound,
-    OutOfCapacity,
-    ProviderError,
 )
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
@@ -40,16 +33,13 @@ from tenure.model.kinds import decode
 from tenure.model.meta import ApiObject, format_time
 from tenure.model.observations import (
     EvictionAnswer,
-    LaunchFailure,
-    LaunchProblem,
-    TerminationAnswer,
 )
-from tenure.model.resource import NODE_CLAIMS, PODS, Resource
+from tenure.model.resource import PODS, Resource
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
-from tenure.ports.cloud import Cloud
-from tenure.runtime.backoff import BackOff
+from tenure.runtime.instances import Instances
 from tenure.runtime.knowledge import Knowledge
+from tenure.runtime.outcome import NO_EFFECT, OK, Outcome
 
 #: The API answers 500 with these words when several budgets cover one pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
@@ -57,27 +47,12 @@ _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 _BUDGET_CAUSE: Final = "DisruptionBudget"
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """How an action ended, in one word, with the rest of the sentence and the HTTP status."""
-
-    word: str
-    detail: str = ""
-    status: int = 200
-
-    def __str__(self) -> str:
-        return f"{self.word}: {self.detail}" if self.detail else self.word
-
-
-OK: Final = Outcome("ok")
-NO_EFFECT: Final = Outcome("no effect", "the server had nothing to change")
-
-
 class Verbs:
     def __init__(
         self,
         *,
         client: Client,
-        cloud: Cloud,
+        instances: Instances,
         cache: Cache,
         knowledge: Knowledge,
         clock: Clock,
@@ -85,13 +60,12 @@ class Verbs:
         random: Random,
     ) -> None:
         self._client = client
-        self._cloud = cloud
+        self._instances = instances
         self._cache = cache
         self._knowledge = knowledge
         self._clock = clock
         self._settings = settings
         self._random = random
-        self._launches = BackOff(settings.retry_min, settings.retry_max, random)
 
     async def carry_out(self, subject: Subject, action: Action) -> Outcome:
         match action:
@@ -104,9 +78,9 @@ class Verbs:
             case Evict():
                 return await self._evict(subject, action)
             case Launch():
-                return await self._launch(action)
+                return await self._instances.launch(action)
             case Terminate():
-                return await self._terminate(subject, action)
+                return await self._instances.terminate(subject, action)
 
     async def look(
         self, resource: Resource, name: str, namespace: str = "", *, uid: str = ""
@@ -118,9 +92,6 @@ class Verbs:
             current = self._known(resource, name, namespace)
             if current is not None and current.uid == uid:
                 self._cache.remove(resource, current)
-
-    def tidy(self, now: datetime) -> None:
-        self._launches.forget_before(now - 10 * self._settings.retry_max)
 
     # -- the API -----------------------------------------------------------------------
 
@@ -195,67 +166,6 @@ class Verbs:
             pause = min(max((last.retry_at - last.at) * 2, pause), settings.eviction_retry_max)
         return pause * (0.75 + self._random.random() / 4)
 
-    # -- the cloud ---------------------------------------------------------------------
-
-    async def _launch(self, action: Launch) -> Outcome:
-        request = action.request
-        claim = Subject(NODE_CLAIMS.kind, request.claim_name, "", request.claim_uid)
-        try:
-            instance = await self._cloud.launch(request)
-        except OutOfCapacity as error:
-            until = self._clock.now() + self._settings.offering_dry
-            self._knowledge.sold_out(error.offerings, until)
-            return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error)
-        except Misconfigured as error:
-            return self._not_launched(claim, LaunchProblem.MISCONFIGURED, error)
-        except ProviderError as error:
-            return self._not_launched(claim, LaunchProblem.FAILED, error)
-        self._launches.succeeded(claim.uid)
-        if self._is_known(claim):
-            self._knowledge.launched(claim, instance)
-        return OK
-
-    def _not_launched(
-        self, claim: Subject, problem: LaunchProblem, error: ProviderError
-    ) -> Outcome:
-        now = self._clock.now()
-        retry_at = None
-        if problem is LaunchProblem.FAILED:
-            retry_at = self._launches.failed(claim.uid, now)
-        if self._is_known(claim):
-            failure = LaunchFailure(problem=problem, message=str(error), at=now, retry_at=retry_at)
-            self._knowledge.launch_failed(claim, failure)
-        return Outcome("refused", str(error))
-
-    async def _terminate(self, subject: Subject, action: Terminate) -> Outcome:
-        gone = False
-        try:
-            provider_id = action.provider_id or await self._instance_of(action.claim_uid)
-            await self._cloud.terminate(provider_id)
-        except InstanceGone:
-            gone = True
-        told = self._claim(subject, action)
-        if told is not None:
-            answer = TerminationAnswer(asked_at=self._clock.now(), gone=gone)
-            self._knowledge.termination(told, action.claim_uid, answer)
-        return OK
-
-    async def _instance_of(self, claim_uid: str) -> str:
-        """A launch whose answer was lost is found by the claim's UID."""
-        for instance in await self._cloud.list_instances(self._settings.cluster_name):
-            if instance.claim_uid == claim_uid:
-                return instance.provider_id
-        raise InstanceGone(f"no instance carries claim UID {claim_uid}")
-
-    def _claim(self, subject: Subject, action: Terminate) -> Subject | None:
-        """Both the Node's and the claim's verdict end the instance; the claim is told."""
-        if subject.kind == INSTANCE:
-            return subject
-        for claim in self._cache.tables.table(NODE_CLAIMS).values():
-            if claim.uid == action.claim_uid:
-                return Subject.of(NODE_CLAIMS.kind, claim)
-        return None
-
     # -- what we know ------------------------------------------------------------------
 
     def _put(self, resource: Resource, answer: bytes) -> None:
@@ -266,11 +176,6 @@ class Verbs:
         key = f"{namespace}/{name}" if namespace else name
         known: ApiObject | None = self._cache.tables.table(resource).get(key)
         return known
-
-    def _is_known(self, claim: Subject) -> bool:
-        """Knowledge about what is gone would never be forgotten."""
-        known = self._known(NODE_CLAIMS, claim.name, "")
-        return known is not None and known.uid == claim.uid
 
 
 def _is_budgets_no(error: ApiError) -> bool:

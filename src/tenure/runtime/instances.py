@@ -1,0 +1,143 @@
+"""The two verbs of the cloud: start an instance for a claim, end one.
+
+A refusal is an answer that the next look decides on: sold-out offerings are left alone for
+a while, a node class that the cloud cannot use is left alone until it changes, anything
+else is asked again later. A launch or an end whose answer was lost is repeated: both are
+idempotent by the claim's UID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from random import Random
+
+from tenure.core.decision import Launch, Subject, Terminate
+from tenure.core.garbage import INSTANCE
+from tenure.core.pools import node_class_key
+from tenure.errors import InstanceGone, Misconfigured, OutOfCapacity, ProviderError
+from tenure.kube.cache import Cache
+from tenure.model.instance import LaunchRequest
+from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.observations import LaunchFailure, LaunchProblem, TerminationAnswer
+from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.resource import NODE_CLAIMS
+from tenure.model.settings import Settings
+from tenure.ports.clock import Clock
+from tenure.ports.cloud import Cloud
+from tenure.runtime.backoff import BackOff
+from tenure.runtime.knowledge import Knowledge
+from tenure.runtime.outcome import OK, Outcome
+
+
+class Instances:
+    def __init__(
+        self,
+        *,
+        cloud: Cloud,
+        cache: Cache,
+        knowledge: Knowledge,
+        clock: Clock,
+        settings: Settings,
+        random: Random,
+    ) -> None:
+        self._cloud = cloud
+        self._cache = cache
+        self._knowledge = knowledge
+        self._clock = clock
+        self._settings = settings
+        self._launches = BackOff(settings.retry_min, settings.retry_max, random)
+
+    def tidy(self, now: datetime) -> None:
+        self._launches.forget_before(now - 10 * self._settings.retry_max)
+
+    async def launch(self, action: Launch) -> Outcome:
+        request = action.request
+        claim = Subject(NODE_CLAIMS.kind, request.claim_name, "", request.claim_uid)
+        try:
+            instance = await self._cloud.launch(request)
+        except OutOfCapacity as error:
+            until = self._clock.now() + self._settings.offering_dry
+            dry = error.offerings or asked_for(request, self._types_of(request))
+            self._knowledge.sold_out(dry, until)
+            return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error)
+        except Misconfigured as error:
+            now, generation = self._clock.now(), self._generation_of(request.node_class)
+            self._knowledge.misconfigured(node_class_key(request.node_class), generation, now)
+            return self._not_launched(claim, LaunchProblem.MISCONFIGURED, error)
+        except ProviderError as error:
+            return self._not_launched(claim, LaunchProblem.FAILED, error)
+        self._launches.succeeded(claim.uid)
+        self._knowledge.usable(node_class_key(request.node_class))
+        if self._is_known(claim):
+            self._knowledge.launched(claim, instance)
+        return OK
+
+    def _not_launched(
+        self, claim: Subject, problem: LaunchProblem, error: ProviderError
+    ) -> Outcome:
+        now = self._clock.now()
+        retry_at = None
+        if problem is LaunchProblem.FAILED:
+            retry_at = self._launches.failed(claim.uid, now)
+        if self._is_known(claim):
+            failure = LaunchFailure(problem=problem, message=str(error), at=now, retry_at=retry_at)
+            self._knowledge.launch_failed(claim, failure)
+        return Outcome("refused", str(error))
+
+    def _types_of(self, request: LaunchRequest) -> Sequence[InstanceType]:
+        return self._knowledge.instance_types.get(node_class_key(request.node_class), ())
+
+    def _generation_of(self, ref: NodeClassRef) -> int:
+        for resource, table in self._cache.tables.objects.items():
+            if (resource.group, resource.kind) == (ref.group, ref.kind) and ref.name in table:
+                return int(table[ref.name].metadata.generation)
+        return 0
+
+    async def terminate(self, subject: Subject, action: Terminate) -> Outcome:
+        gone = False
+        try:
+            provider_id = action.provider_id or await self._instance_of(action.claim_uid)
+            await self._cloud.terminate(provider_id)
+        except InstanceGone:
+            gone = True
+        told = self._claim(subject, action)
+        if told is not None:
+            answer = TerminationAnswer(asked_at=self._clock.now(), gone=gone)
+            self._knowledge.termination(told, action.claim_uid, answer)
+        return OK
+
+    async def _instance_of(self, claim_uid: str) -> str:
+        """A launch whose answer was lost is found by the claim's UID."""
+        for instance in await self._cloud.list_instances(self._settings.cluster_name):
+            if instance.claim_uid == claim_uid:
+                return instance.provider_id
+        raise InstanceGone(f"no instance carries claim UID {claim_uid}")
+
+    def _claim(self, subject: Subject, action: Terminate) -> Subject | None:
+        """Both the Node's and the claim's verdict end the instance; the claim is told."""
+        if subject.kind == INSTANCE:
+            return subject
+        for claim in self._cache.tables.table(NODE_CLAIMS).values():
+            if claim.uid == action.claim_uid:
+                return Subject.of(NODE_CLAIMS.kind, claim)
+        return None
+
+    def _is_known(self, claim: Subject) -> bool:
+        """Knowledge about what is gone would never be forgotten."""
+        known = self._cache.tables.table(NODE_CLAIMS).get(claim.name)
+        return known is not None and known.uid == claim.uid
+
+
+def asked_for(request: LaunchRequest, types: Iterable[InstanceType]) -> list[OfferingKey]:
+    """Every offering that would have done: what a cloud means that has nothing and names none."""
+    wanted = request.requirements
+    return [
+        (kind.name, offering.zone, offering.capacity_type)
+        for kind in types
+        if wanted.allowed(INSTANCE_TYPE).has(kind.name)
+        for offering in kind.offerings
+        if wanted.allowed(ZONE).has(offering.zone)
+        and wanted.allowed(CAPACITY_TYPE).has(offering.capacity_type)
+    ]
