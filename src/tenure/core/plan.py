@@ -6,14 +6,20 @@ same order); their actions never touch the same field.
 
 from __future__ import annotations
 
+from typing import Final
+
 from tenure.core.decider import AnyDecider
+from tenure.core.decision import Concern
 from tenure.core.drain import DrainDecider
 from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
 from tenure.core.poolstatus import PoolDecider
-from tenure.core.provision import ProvisionDecider
+from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
+
+#: Changes that a concern may leave for a moment, so that a burst of them is judged once.
+PATIENCE: Final = {Concern.PROVISIONING: may_wait}
 
 
 def deciders() -> tuple[AnyDecider, ...]:

@@ -64,7 +64,8 @@ class ProvisionDecider:
             yield CLUSTER
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return (CLUSTER,)
+        # What is learned of a pod's eviction or an instance's end changes no placement.
+        return (CLUSTER,) if subject.kind in ("NodeClass", NODE_CLAIMS.kind) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
         demands = pods_to_place(snapshot)
@@ -95,6 +96,13 @@ class ProvisionDecider:
             )
         )
         return _Answer(view, packing, settings, now).verdicts()
+
+
+def may_wait(change: Change) -> bool:
+    """Pods and nodes come and go by the hundred; a claim that came or went is an answer to us."""
+    if change.resource == NODE_CLAIMS:
+        return change.old is not None and change.new is not None
+    return change.resource in (PODS, NODES)
 
 
 class _Answer:

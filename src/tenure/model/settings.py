@@ -38,6 +38,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     event_burst: int = 50
     #: A turn is at least this long after the last one: a burst of changes is judged once.
     turn_gap: timedelta = timedelta(milliseconds=50)
+    #: Placing pods anew is at least this long after the last time, unless the last answer
+    #: no longer holds (a claim came or went): two thousand pods are bound one by one.
+    placement_gap: timedelta = timedelta(milliseconds=500)
     #: How many actions may be under way at once.
     actions_max: int = 64
     #: Answers that nobody sees in the watch after this long are looked up by a read.

@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.pools import node_class_key
-from tenure.errors import TenureError
+from tenure.errors import ApiError, TenureError
 from tenure.kube.client import Client
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.kinds import decode

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -43,8 +43,18 @@ class _Entry(msgspec.Struct):
 
 
 class Judge:
-    def __init__(self, deciders: Sequence[AnyDecider], settings: Settings) -> None:
+    def __init__(
+        self,
+        deciders: Sequence[AnyDecider],
+        settings: Settings,
+        patience: Mapping[Concern, Callable[[Change], bool]] | None = None,
+    ) -> None:
+        """``patience``: which changes a concern may leave for ``settings.placement_gap``."""
         self._deciders = tuple(deciders)
+        self._patience = patience or {}
+        #: When a patient concern was last judged, and what it has put off until when.
+        self._judged_at: dict[tuple[int, str], datetime] = {}
+        self._put_off: dict[tuple[int, str], datetime] = {}
         self._settings = settings
         self._entries: list[dict[str, _Entry]] = [{} for _ in self._deciders]
         self._due: list[tuple[datetime, int, int, str]] = []
@@ -62,8 +72,8 @@ class Judge:
         now: datetime,
     ) -> list[Verdict]:
         """Judge; return the verdicts that are new or different."""
-        touched = self._touched(snapshot, changes, observed)
-        for position, key in self._take_due(now):
+        touched = self._touched(snapshot, changes, observed, now)
+        for position, key in [*self._take_put_off(now), *self._take_due(now)]:
             touched[position].setdefault(key)
         changed: list[Verdict] = []
         for position, keys in enumerate(touched):
@@ -94,6 +104,11 @@ class Judge:
         return list(self._actionable.values())
 
     def next_recheck(self) -> datetime | None:
+        """When to judge again if nothing happens before."""
+        instants = [*self._put_off.values(), self._next_due()]
+        return min((at for at in instants if at is not None), default=None)
+
+    def _next_due(self) -> datetime | None:
         while self._due:
             at, _, position, key = self._due[0]
             entry = self._entries[position].get(key)
@@ -103,7 +118,11 @@ class Judge:
         return None
 
     def _touched(
-        self, snapshot: Snapshot, changes: Iterable[Change], observed: Iterable[Subject]
+        self,
+        snapshot: Snapshot,
+        changes: Iterable[Change],
+        observed: Iterable[Subject],
+        now: datetime,
     ) -> list[dict[str, None]]:
         """Keys to look at, per decider; a dict keeps their order and has each once."""
         if not self._started:
@@ -111,21 +130,42 @@ class Judge:
             return [dict.fromkeys(sorted(set(d.keys(snapshot)))) for d in self._deciders]
         touched: list[dict[str, None]] = [{} for _ in self._deciders]
         for change in changes:
-            for keys, decider in zip(touched, self._deciders, strict=True):
-                keys |= dict.fromkeys(decider.touched(change, snapshot))  # noqa: PLW2901  # in place
+            for position, (keys, decider) in enumerate(zip(touched, self._deciders, strict=True)):
+                found = decider.touched(change, snapshot)
+                may_wait = self._patience.get(decider.concern)
+                if may_wait is not None and may_wait(change):
+                    found = [key for key in found if not self._waits(position, key, now)]
+                keys |= dict.fromkeys(found)  # noqa: PLW2901  # in place
         for subject in observed:
             for keys, decider in zip(touched, self._deciders, strict=True):
                 keys |= dict.fromkeys(decider.observed(subject, snapshot))  # noqa: PLW2901  # in place
         return touched
 
     def _take_due(self, now: datetime) -> Iterator[tuple[int, str]]:
-        while (at := self.next_recheck()) is not None and at <= now:
+        while (at := self._next_due()) is not None and at <= now:
             _, _, position, key = heapq.heappop(self._due)
             yield position, key
+
+    def _waits(self, position: int, key: str, now: datetime) -> bool:
+        """Whether a key was judged so lately that this change is left for a moment later."""
+        last = self._judged_at.get((position, key))
+        if last is None or now >= (until := last + self._settings.placement_gap):
+            return False
+        self._put_off[position, key] = until
+        return True
+
+    def _take_put_off(self, now: datetime) -> Iterator[tuple[int, str]]:
+        ready = [name for name, until in self._put_off.items() if until <= now]
+        for name in ready:
+            del self._put_off[name]
+        return iter(ready)
 
     def _judge(self, position: int, key: str, snapshot: Snapshot, now: datetime) -> list[Verdict]:
         decider, entries = self._deciders[position], self._entries[position]
         old = entries.get(key)
+        if decider.concern in self._patience:
+            self._judged_at[position, key] = now
+            self._put_off.pop((position, key), None)
         view: Any = _BROKEN
         try:
             view = decider.view(snapshot, key)

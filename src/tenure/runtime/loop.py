@@ -15,7 +15,7 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Delete, Patch, Subject, Verdict
-from tenure.core.plan import deciders
+from tenure.core.plan import PATIENCE, deciders
 from tenure.errors import TenureError
 from tenure.kube.cache import Cache, Place
 from tenure.kube.client import Client
@@ -81,7 +81,7 @@ class Controller:
         self._tidy_at: datetime | None = None
         self.cache = Cache(self._waker.wake)
         self.knowledge = Knowledge(self._waker.wake)
-        self.judge = Judge(choose(), settings)
+        self.judge = Judge(choose(), settings, PATIENCE)
         client = Client(transport)
         self.events = EventRecorder(client, clock, settings, report)
         self.census = Census(
