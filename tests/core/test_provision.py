@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Subject, Verdict
-from tenure.core.provision import ProvisionDecider
+from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.reasons import Reason
 from tenure.model.resource import (
     DAEMON_SETS,
@@ -231,4 +231,27 @@ def test_what_placing_pods_depends_on() -> None:
     assert concerned == {
         *("Pod", "Node", "NodeClaim", "NodePool", "DaemonSet", "KWOKNodeClass"),
     }
-    assert list(DECIDER.observed(Subject("NodeClass", "x"), snapshot)) == ["cluster"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [("NodeClass", ["cluster"]), ("NodeClaim", ["cluster"]), ("Pod", []), ("Instance", [])],
+)
+def test_answers_of_the_cloud_about_classes_and_claims_move_pods(kind: str, keys: Any) -> None:
+    assert list(DECIDER.observed(Subject(kind, "x"), Snapshot.of())) == keys
+
+
+@pytest.mark.parametrize(
+    ("change", "waits"),
+    [
+        (Change(PODS, "p", None, a_pod()), True),
+        (Change(NODES, "n", a_node(), a_node()), True),
+        (Change(NODE_CLAIMS, "a", a_claim(), a_claim()), True),
+        (Change(NODE_CLAIMS, "a", None, a_claim()), False),
+        (Change(NODE_CLAIMS, "a", a_claim(), None), False),
+        (Change(NODE_POOLS, "general", None, a_pool()), False),
+    ],
+    ids=["a pod", "a node", "a claim changed", "a claim came", "a claim went", "a pool"],
+)
+def test_a_burst_may_wait_but_an_answer_to_us_may_not(change: Change, waits: bool) -> None:
+    assert may_wait(change) is waits

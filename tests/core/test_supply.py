@@ -10,7 +10,7 @@ from tenure.core.supply import daemons, nodes_with_room, open_pools, template_re
 from tenure.model import names
 from tenure.model.node import Taint
 from tenure.model.nodeclaim import Requirement, ResourceRequests
-from tenure.model.observations import Observations
+from tenure.model.observations import ClassRefusal, Observations
 from tenure.model.requirements import Requirement as Allowed
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
@@ -32,6 +32,7 @@ from tests.core.build import (
     a_pool,
     a_type,
     ago,
+    ahead,
     types,
     units,
 )
@@ -199,6 +200,28 @@ def test_a_pool_that_may_not_launch_says_why(objects: Any, why: str) -> None:
     templates, closed = pools(*objects)
     assert templates == []
     assert closed["general"].startswith(why)
+
+
+REFUSAL = ClassRefusal(message="no such image", at=ago(10), until=ahead(50))
+
+
+def test_a_pool_whose_class_the_cloud_refused_says_what_it_said_and_when_it_is_asked_again() -> (
+    None
+):
+    refused = {"KWOKNodeClass/default": REFUSAL}
+    templates, closed = pools(a_class(), a_pool(), instance_types={}, refused_classes=refused)
+    assert templates == []
+    assert closed["general"] == (
+        "the cloud refused its node class at 2026-03-02T11:59:50Z (no such image); "
+        "asked again at 2026-03-02T12:00:50Z, or when the class changes"
+    )
+
+
+def test_a_class_whose_types_are_known_again_is_tried_again() -> None:
+    templates, closed = pools(
+        a_class(), a_pool(), refused_classes={"KWOKNodeClass/default": REFUSAL}
+    )
+    assert (len(templates), closed) == (1, {})
 
 
 def test_another_providers_pool_is_not_spoken_of() -> None:

@@ -24,9 +24,11 @@ from tenure.core.pools import (
 from tenure.core.registering import registered_taints
 from tenure.errors import SpecError
 from tenure.model import names
+from tenure.model.meta import format_time
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
+from tenure.model.observations import Observations
 from tenure.model.pod import Pod
 from tenure.model.quantity import maximum, parse_resources, readable_amounts, subtract
 from tenure.model.requirements import Requirements
@@ -115,7 +117,19 @@ def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
     problem = node_class_problem(pool.node_class_ref, node_class_of(pool, snapshot))
     if problem is not None:
         return problem[1]
-    return "; ".join(template_errors(pool))
+    return "; ".join(template_errors(pool)) or _refused(pool, snapshot.observations)
+
+
+def _refused(pool: NodePool, observations: Observations) -> str:
+    """What the cloud said of the pool's node class; what it can use has types again."""
+    key = node_class_key(pool.node_class_ref)
+    refusal = observations.refused_classes.get(key)
+    if refusal is None or key in observations.instance_types:
+        return ""
+    return (
+        f"the cloud refused its node class at {format_time(refusal.at)} ({refusal.message}); "
+        f"asked again at {format_time(refusal.until)}, or when the class changes"
+    )
 
 
 def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:

@@ -33,6 +33,14 @@ class LaunchFailure(msgspec.Struct, frozen=True, kw_only=True):
     retry_at: datetime | None = None
 
 
+class ClassRefusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The cloud cannot use a node class as it is; it is asked again at ``until`` at the latest."""
+
+    message: str
+    at: datetime
+    until: datetime
+
+
 class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """When we last asked the cloud to end a claim's instance, and whether it is gone."""
 
@@ -74,3 +82,5 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     vanished: Mapping[str, datetime] = {}
     #: By node class key ``Kind/name``.
     instance_types: Mapping[str, tuple[InstanceType, ...]] = {}
+    #: By node class key; types of such a class are not listed above until it is asked again.
+    refused_classes: Mapping[str, ClassRefusal] = {}

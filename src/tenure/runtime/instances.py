@@ -64,7 +64,8 @@ class Instances:
             return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error)
         except Misconfigured as error:
             now, generation = self._clock.now(), self._generation_of(request.node_class)
-            self._knowledge.misconfigured(node_class_key(request.node_class), generation, now)
+            key = node_class_key(request.node_class)
+            self._knowledge.misconfigured(key, generation, now, str(error))
             return self._not_launched(claim, LaunchProblem.MISCONFIGURED, error)
         except ProviderError as error:
             return self._not_launched(claim, LaunchProblem.FAILED, error)

@@ -16,6 +16,7 @@ from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
 from tenure.model.instance import Instance
 from tenure.model.observations import (
+    ClassRefusal,
     EvictionAnswer,
     LaunchFailure,
     Observations,
@@ -34,7 +35,11 @@ UNUSABLE_MAX: Final = timedelta(minutes=30)
 class _Unusable(msgspec.Struct, frozen=True):
     generation: int
     pause: timedelta
-    until: datetime
+    refusal: ClassRefusal
+
+    @property
+    def until(self) -> datetime:
+        return self.refusal.until
 
 
 class Knowledge:
@@ -63,6 +68,7 @@ class Knowledge:
             orphans=self.orphans,
             vanished=self.vanished,
             instance_types=self.instance_types,
+            refused_classes={key: known.refusal for key, known in self._unusable.items()},
         )
 
     def take_observed(self) -> list[Subject]:
@@ -97,12 +103,13 @@ class Knowledge:
         self.evictions[pod.uid] = answer
         self._note(pod)
 
-    def misconfigured(self, node_class: str, generation: int, now: datetime) -> None:
+    def misconfigured(self, node_class: str, generation: int, now: datetime, message: str) -> None:
         """The cloud cannot use the class as it is: without its types nothing is planned on it."""
         last = self._unusable.get(node_class)
         pause = min(last.pause * 2, UNUSABLE_MAX) if last else UNUSABLE_MIN
         if last is None or now >= last.until or generation != last.generation:
-            self._unusable[node_class] = _Unusable(generation, pause, now + pause)
+            refusal = ClassRefusal(message=message, at=now, until=now + pause)
+            self._unusable[node_class] = _Unusable(generation, pause, refusal)
         if self.instance_types.pop(node_class, None) is not None:
             self._note(Subject("NodeClass", node_class))
 
