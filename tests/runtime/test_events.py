@@ -1,0 +1,152 @@
+"""Events tell of changes, once; a restart raises a count instead of telling all again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Self
+
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.kube.client import Client
+from tenure.model.resource import EVENTS
+from tenure.runtime.events import QUEUE_MAX, REPEAT_AFTER, EventRecorder
+from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
+from tests.runtime.stage import Bench, Tapped
+
+
+def an_opinion(reason: Reason, message: str = "because", **subject: Any) -> Verdict:
+    about = {"kind": "Pod", "name": "web-1", "namespace": "default", "uid": "u1", **subject}
+    return Verdict(concern=Concern.DRAIN, subject=Subject(**about), reason=reason, message=message)
+
+
+class Newsroom:
+    """A recorder at work on the store of a bench."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        settings = bench.options.settings
+        client = Client(bench.transport)
+        self.recorder = EventRecorder(client, bench.environment.clock, settings)
+        self.task = bench.loop.create_task(self.recorder.run())
+
+    def say(self, *verdicts: Verdict, then: timedelta = SECOND) -> None:
+        for verdict in verdicts:
+            self.recorder.judged(verdict)
+        self.bench.run(then)
+
+    def published(self) -> list[tuple[str, int]]:
+        """In the order of their beginning."""
+        events = self.bench.store.list(EVENTS)
+        return [(event["reason"], event["count"]) for event in sorted(events, key=_begin)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.task.cancel()
+        self.bench.run(SECOND)
+
+
+def _begin(event: Any) -> tuple[str, str]:
+    return event["firstTimestamp"], event["reason"]
+
+
+def test_a_new_reason_is_news_and_a_new_number_in_its_sentence_is_not() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.PROTECTED, "until 12:00"))
+        room.say(an_opinion(Reason.PROTECTED, "until 13:00"))
+        room.say(an_opinion(Reason.EVICTING))
+        room.say(an_opinion(Reason.POD_TERMINATING))
+        assert room.published() == [(Reason.PROTECTED, 1), (Reason.EVICTING, 1)], (
+            "one of them is no event"
+        )
+
+
+def test_what_flaps_is_repeated_after_a_while_at_the_earliest() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        for _ in range(60):
+            room.say(an_opinion(Reason.EVICTING), then=0.1 * SECOND)
+            room.say(an_opinion(Reason.EVICTION_REFUSED), then=9.9 * SECOND)
+        assert 60 * 10 * SECOND == 2 * REPEAT_AFTER
+        assert room.published() == [(Reason.EVICTING, 2), (Reason.EVICTION_REFUSED, 2)]
+
+
+def test_what_ended_and_comes_back_is_news_again() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.PROTECTED))
+        room.recorder.ended(an_opinion(Reason.PROTECTED))
+        room.say(an_opinion(Reason.PROTECTED), then=REPEAT_AFTER)
+        room.recorder.ended(an_opinion(Reason.PROTECTED))
+        room.say(an_opinion(Reason.PROTECTED))
+        assert room.published() == [(Reason.PROTECTED, 2)]
+
+
+def test_an_event_names_its_object_as_describe_expects() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(
+            an_opinion(Reason.PROTECTED),
+            an_opinion(Reason.PROTECTED, kind="Node", name="n1", namespace="", uid="u2"),
+        )
+        by_kind = {e["involvedObject"]["kind"]: e for e in bench.store.list(EVENTS)}
+        assert by_kind["Pod"]["metadata"]["namespace"] == "default"
+        assert by_kind["Node"]["metadata"]["namespace"] == "default", "it has no namespace"
+        assert by_kind["Node"]["involvedObject"]["uid"] == "u2"
+        assert by_kind["Node"]["source"] == {"component": "tenure"}
+
+
+def test_a_restart_meets_its_own_event_and_raises_its_count() -> None:
+    with Bench() as bench:
+        for _ in range(3):
+            with Newsroom(bench) as room:
+                room.say(an_opinion(Reason.PROTECTED, "again"))
+        assert room.published() == [(Reason.PROTECTED, 3)]
+
+
+def test_a_namesake_has_events_of_its_own() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.PROTECTED), an_opinion(Reason.PROTECTED, uid="u2"))
+        assert room.published() == [(Reason.PROTECTED, 1), (Reason.PROTECTED, 1)]
+
+
+def test_the_longest_name_still_makes_an_event() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.PROTECTED, name="x" * 253))
+        assert room.published() == [(Reason.PROTECTED, 1)]
+
+
+def test_a_flood_keeps_to_the_rate_and_the_queue_has_an_end() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        flood = [an_opinion(Reason.PROTECTED, uid=f"u{n}", name=f"p{n}") for n in range(3000)]
+        room.say(*flood, then=10 * SECOND)
+        assert len(bench.api_tap.of("POST")) in range(295, 305), "50 at once and 25 a second"
+        assert room.recorder.dropped == 3000 - QUEUE_MAX
+
+
+def test_an_event_that_cannot_be_written_stops_nothing() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        bench.infrastructure.faults.set(api_error_rate=1.0)
+        room.say(an_opinion(Reason.PROTECTED))
+        bench.infrastructure.faults.clear()
+        room.say(an_opinion(Reason.EVICTING))
+        assert room.published() == [(Reason.EVICTING, 1)]
+
+
+def test_a_drain_that_a_budget_holds_for_hours_is_no_storm() -> None:
+    manifests = a_cluster(a_deployment(replicas=2), a_budget("web", minAvailable=2))
+    with Tapped(*manifests) as story:
+        story.run(3 * MINUTE)
+        story.delete_claim()
+        before = len(story.api_tap.of("PATCH", "events"))
+        story.run(60 * MINUTE)
+        assert len(story.api_tap.of("EVICT")) > 700, "each of two pods is asked every ten seconds"
+        assert len(story.api_tap.of("PATCH", "events")) - before <= 2 * 2 * 13
+
+
+def test_a_restart_of_a_busy_cluster_writes_each_event_at_most_once_more() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=20, cpu="1"))) as story:
+        story.run(3 * MINUTE)
+        known = {e["metadata"]["name"] for e in story.store.list(EVENTS)}
+        story.crash()
+        story.run(3 * MINUTE)
+        assert {e["metadata"]["name"] for e in story.store.list(EVENTS)} == known
+        assert max(e["count"] for e in story.store.list(EVENTS)) <= 2

@@ -1,0 +1,227 @@
+"""The loop sleeps when nothing happens, forgets what is gone, and ends when told to."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Subject
+from tenure.core.reasons import Reason
+from tenure.errors import Unavailable
+from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.sim.world import World
+from tests.builders import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_cluster,
+    a_deployment,
+)
+from tests.runtime.stage import Tapped, outcomes
+
+
+def turns(world: World) -> int:
+    return int(world.controller.metrics.turns._value.get())
+
+
+# -- sleeping -------------------------------------------------------------------------------
+
+
+def test_a_quiet_day_is_slept_through() -> None:
+    """Ten nodes beat 2,880 times; nothing of that is anything to judge."""
+    with Tapped(*a_cluster(a_deployment(replicas=10, cpu="1"))) as story:
+        story.run(10 * MINUTE)
+        before, entries = turns(story), len(story.history.entries)
+        story.run(DAY)
+        assert turns(story) - before <= 5
+        assert len(story.history.entries) == entries
+
+
+def test_the_loop_wakes_exactly_when_a_verdict_may_change() -> None:
+    protected = {DO_NOT_DISRUPT: "2h"}
+    with Tapped(*a_cluster(a_deployment(replicas=1, annotations=protected))) as story:
+        story.run(10 * MINUTE)
+        story.delete_claim()
+        story.run(30 * MINUTE)
+        (verdict,) = story.controller.judge.about("Pod", pod_name(story), "default")[:1]
+        assert verdict.reason is Reason.PROTECTED
+        assert verdict.recheck_at is not None
+        before = turns(story)
+        story.run_until(verdict.recheck_at - SECOND)
+        assert turns(story) - before <= 1
+        story.run(SECOND)
+        (asked,) = story.when(Reason.EVICTING)
+        assert asked == verdict.recheck_at
+
+
+def pod_name(story: Tapped) -> str:
+    return next(
+        str(pod["metadata"]["name"])
+        for pod in story.store.list(PODS)
+        if pod["spec"].get("nodeName")
+    )
+
+
+def test_a_heartbeat_between_look_and_write_costs_one_conflict_at_most() -> None:
+    """A version that nobody can see must still reach who writes to the object."""
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+
+        def beat(verb: str, what: str) -> None:
+            if verb == "PATCH" and "/nodes/" in what and not beaten:
+                beaten.append(what)
+                name = what.split("/")[4]
+                node = story.store.get(NODES, "", name)
+                conditions = [
+                    {**one, "lastHeartbeatTime": story.store.stamp()}
+                    for one in node["status"]["conditions"]
+                ]
+                news = {"status": {"conditions": conditions, "phase": "beaten"}}
+                story.store.patch(NODES, "", name, news, subresource="status")
+
+        beaten: list[str] = []
+        story.api_tap.spoil = beat
+        story.run(2 * MINUTE)
+        assert beaten
+        assert story.running("web") == 1
+        assert sum("409" in outcome for outcome in outcomes(story)) == 1
+
+
+# -- forgetting -----------------------------------------------------------------------------
+
+
+def sizes(world: World) -> dict[str, int]:
+    """How much everything that Tenure keeps in memory amounts to."""
+    controller = world.controller
+    judge, knowledge, executor = controller.judge, controller.knowledge, controller.executor
+    return {
+        "entries": sum(map(len, judge._entries)),
+        "due": len(judge._due),
+        "in force": len(judge._in_force),
+        "actionable": len(judge._actionable),
+        "ended": len(judge._ended),
+        "said": len(controller.events._said),
+        "instances": len(knowledge.instances),
+        "failures": len(knowledge.launch_failures),
+        "terminations": len(knowledge.terminations),
+        "evictions": len(knowledge.evictions),
+        "vanished": len(knowledge.vanished) + len(knowledge._vanished_claims),
+        "orphans": len(knowledge.orphans),
+        "back-off": len(executor._back_off) + len(controller.instances._launches),
+        "awaited": len(executor._awaited),
+        "in flight": executor.in_flight,
+        "quiet": len(controller.cache._quiet),
+    }
+
+
+def test_two_thousand_lives_later_nothing_has_grown() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=12, cpu="400m"))) as story:
+        story.run(10 * MINUTE)
+        story.infrastructure.faults.set(api_error_rate=0.02, cloud_throttle_rate=0.1)
+        begin = sizes(story)
+        lives = count_pods(story)
+        for round_ in range(60):
+            scale(story, 12 + 70 * (round_ % 2))
+            story.run(90 * SECOND)
+            if round_ % 4 == 0:
+                story.delete_claim()
+        scale(story, 12)
+        story.infrastructure.faults.clear()
+        story.run(HOUR)
+        assert lives["count"] > 2000
+        claims = story.count("claims")
+        assert claims < 40
+        for name, size in sizes(story).items():
+            assert size <= begin[name] + 12 * claims + 20, name
+        for name in ("evictions", "awaited", "back-off", "failures", "terminations", "in flight"):
+            assert sizes(story)[name] == 0, name
+
+
+def count_pods(story: Tapped) -> dict[str, int]:
+    lives = {"count": 0}
+
+    def note(type_: str, new: Any, old: Any) -> None:
+        lives["count"] += type_ == "ADDED"
+
+    story.store.subscribe(PODS, note)
+    return lives
+
+
+def scale(story: Tapped, replicas: int) -> None:
+    story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": replicas}})
+
+
+def test_an_instance_that_is_back_on_the_list_is_not_held_against_its_claim() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(3 * MINUTE)
+        claim = story.the(NODE_CLAIMS)
+        knowledge = story.controller.knowledge
+        subject = Subject("NodeClaim", claim["metadata"]["name"], "", claim["metadata"]["uid"])
+        knowledge.seen_vanished({subject.uid: subject}, story.now)
+        story.run(SECOND)
+        about = story.controller.judge.about("NodeClaim", subject.name)
+        assert Reason.INSTANCE_KNOWN in [v.reason for v in about]
+        knowledge.seen_vanished({}, story.now)
+        story.run(SECOND)
+        about = story.controller.judge.about("NodeClaim", subject.name)
+        assert Reason.INSTANCE_KNOWN not in [v.reason for v in about]
+
+
+# -- outages and ends -----------------------------------------------------------------------
+
+
+def test_an_api_that_is_away_for_an_hour_does_not_end_tenure() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=2))) as story:
+        away = Unavailable("connection refused")
+        story.api_tap.spoil = lambda verb, what: away
+        story.run(HOUR)
+        assert story.count("claims") == 0
+        story.api_tap.spoil = lambda verb, what: None
+        story.run(3 * MINUTE)
+        assert story.running("web") == 2
+
+
+def test_nothing_is_judged_before_everything_was_listed() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=2))) as story:
+        away = Unavailable("connection refused")
+        story.api_tap.spoil = lambda verb, what: away if "daemonsets" in what else None
+        story.run(10 * MINUTE)
+        assert turns(story) == 0
+        assert story.api_tap.calls == []
+
+
+def test_the_end_leaves_no_task_behind_and_claims_no_success() -> None:
+    with closing(Tapped(*a_cluster(a_deployment(replicas=3)))) as world:
+        world.run(0.9 * SECOND)
+        world.infrastructure.faults.set(cloud_latency=60 * SECOND)
+        world.run(5 * SECOND)
+        assert world.controller.executor.in_flight == 1
+        before = outcomes(world)
+        world.crash(stay_down=True)
+        assert asyncio.all_tasks(world.loop) == set()
+        assert outcomes(world) == before
+
+
+@pytest.mark.parametrize("part", ["informers", "census", "events"])
+def test_a_fault_in_a_part_of_the_loop_ends_the_run_with_its_error(part: str) -> None:
+    async def breaks() -> None:
+        await asyncio.sleep(5)
+        raise KeyError(part)
+
+    with closing(Tapped(*a_cluster(a_deployment(replicas=1)))) as world:
+        controller = world.controller
+        if part == "informers":
+            controller.informers[0].run = breaks  # type: ignore[method-assign]
+        elif part == "census":
+            controller.census.run_garbage = breaks  # type: ignore[method-assign]
+        else:
+            controller.events.run = breaks  # type: ignore[method-assign]
+        with pytest.raises(ExceptionGroup) as caught:
+            world.run(MINUTE)
+        assert caught.group_contains(KeyError, match=part)
+        world.crash(stay_down=True)
+        assert asyncio.all_tasks(world.loop) == set()
