@@ -130,6 +130,21 @@ def test_a_pod_that_nothing_can_take_is_told_why_pool_by_pool() -> None:
     assert verdict.message == "general: no instance type has 9 cpu free (largest 4)"
 
 
+def test_nothing_is_said_against_a_pod_before_the_cloud_has_said_what_it_offers() -> None:
+    found = verdicts(a_pool(), a_pending_pod(), instance_types={})
+    assert not created(found)
+    verdict = about(found, "Pod/default/web")
+    assert verdict.reason is Reason.AWAITING_TYPES
+    assert verdict.message == "the cloud is being asked what it offers for general"
+
+
+def test_a_pool_for_which_the_cloud_offers_nothing_says_so() -> None:
+    none = {"KWOKNodeClass/default": ()}
+    verdict = verdict_on("web", a_pool(), a_pending_pod(), instance_types=none)
+    assert verdict.reason is Reason.FAILED_SCHEDULING
+    assert verdict.message == "general: it has no instance types"
+
+
 def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     broken = a_pool("broken", replicas=2)
     verdict = verdict_on("web", broken, a_pending_pod())

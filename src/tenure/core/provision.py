@@ -4,10 +4,11 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
 
 1. its node is leaving, but it is protected for a while: it stays for now;
 2. it fits a node that exists or is on its way: nominated there;
-3. nothing can take it: why not, pool by pool;
-4. it needs a new node, but pods are still arriving: the batch waits for a quiet
+3. what the cloud offers for a pool is not known yet, right after a start: a moment;
+4. nothing can take it: why not, pool by pool;
+5. it needs a new node, but pods are still arriving: the batch waits for a quiet
    second, ten at most, so that pods that come together share nodes;
-5. it needs a new node: the claim is created, the pod nominated to it.
+6. it needs a new node: the claim is created, the pod nominated to it.
 
 Packing is one pure function of the snapshot; the only clocks in here are the batch, the
 ends of protections, and offerings and node classes that are left out for a while.
@@ -24,7 +25,7 @@ from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.newclaim import claim_manifest, claim_name
 from tenure.core.reasons import Reason
-from tenure.core.supply import daemons, nodes_with_room, open_pools
+from tenure.core.supply import daemons, nodes_with_room, open_pools, unlisted_pools
 from tenure.model.meta import format_time
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
@@ -45,6 +46,8 @@ class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
     templates: tuple[PoolTemplate, ...]
     #: Pools that launch nothing, and why.
     closed: Mapping[str, str]
+    #: Pools whose instance types are not known yet: nothing is decided without them.
+    unlisted: tuple[str, ...]
     daemons: tuple[Daemon, ...]
     dry: Mapping[OfferingKey, datetime]
     pools: Mapping[str, NodePool]
@@ -77,6 +80,7 @@ class ProvisionDecider:
             nodes=tuple(nodes_with_room(snapshot)),
             templates=tuple(templates),
             closed=closed,
+            unlisted=unlisted_pools(templates, snapshot),
             daemons=tuple(daemons(snapshot)),
             dry=dict(snapshot.observations.dry_offerings),
             pools=dict(snapshot.pools),
@@ -125,7 +129,7 @@ class _Answer:
         self._changes_at = min((at for at in instants if at > now), default=None)
 
     def verdicts(self) -> list[Verdict]:
-        claims = [] if self._gathers_until else self._claims()
+        claims = [] if self._gathers_until or self._view.unlisted else self._claims()
         return [*claims, *map(self._about, self._view.demands)]
 
     def _claims(self) -> list[Verdict]:
@@ -171,6 +175,9 @@ class _Answer:
             return Reason.STAYS_FOR_NOW, f"protected until {until}, so no place is looked for yet"
         if uid in packing.placed:
             return Reason.NOMINATED, f"fits {packing.placed[uid]}"
+        if self._view.unlisted:
+            pools = ", ".join(self._view.unlisted)
+            return Reason.AWAITING_TYPES, f"the cloud is being asked what it offers for {pools}"
         if uid in packing.unplaced:
             return Reason.FAILED_SCHEDULING, self._with_closed(packing.unplaced[uid].message)
         if self._gathers_until is not None:

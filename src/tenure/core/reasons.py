@@ -60,6 +60,7 @@ class Reason(StrEnum):
 
     # Pending pods.
     BATCHING = "Batching"
+    AWAITING_TYPES = "AwaitingInstanceTypes"
     NOMINATED = "Nominated"
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
@@ -209,6 +210,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.BATCHING: ReasonInfo("Pods are still arriving; they are placed together in a moment."),
+    Reason.AWAITING_TYPES: ReasonInfo(
+        "The cloud is being asked which instance types it has; until it answers nothing is planned."
+    ),
     Reason.NOMINATED: ReasonInfo(
         "The pod fits a node that exists or is on its way.", event=_NORMAL
     ),

@@ -146,6 +146,17 @@ def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
     return templates, closed
 
 
+def unlisted_pools(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> tuple[str, ...]:
+    """Those whose instance types the cloud has not been asked for yet: right after a start."""
+    known = snapshot.observations.instance_types
+    return tuple(
+        template.pool
+        for template in templates
+        if node_class_key(snapshot.pools[template.pool].spec.template.spec.node_class_ref)
+        not in known
+    )
+
+
 def _template(pool: NodePool, snapshot: Snapshot) -> PoolTemplate:
     spec = pool.spec.template.spec
     types = snapshot.observations.instance_types

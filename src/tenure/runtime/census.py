@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.pools import node_class_key
-from tenure.errors import ApiError, TenureError
+from tenure.errors import TenureError
 from tenure.kube.client import Client
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.kinds import decode
@@ -115,6 +115,8 @@ class Census:
             except TenureError as error:
                 complete = False
                 self._report(error)
+                # Asked and not answered: this pool has nothing to offer, the others go on.
+                self._knowledge.types_unknown(key)
         return complete
 
     async def run_garbage(self) -> None:

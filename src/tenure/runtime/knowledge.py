@@ -130,9 +130,14 @@ class Knowledge:
             self._note(Subject("NodeClass", known))
 
     def types_known(self, node_class: str, types: tuple[InstanceType, ...]) -> None:
-        if self.instance_types.get(node_class) != types:
+        if node_class not in self.instance_types or self.instance_types[node_class] != types:
             self.instance_types[node_class] = types
             self._note(Subject("NodeClass", node_class))
+
+    def types_unknown(self, node_class: str) -> None:
+        """The cloud did not say; what it said before still stands."""
+        if node_class not in self.instance_types:
+            self.types_known(node_class, ())
 
     def seen_orphans(self, orphans: dict[str, Instance], now: datetime) -> None:
         """What the newest comparison found; an instance that is no orphan any more is dropped."""
