@@ -16,6 +16,7 @@ from tenure.model.resource import NODES
 from tests.core.build import (
     CLASS_LABEL,
     DISRUPTED,
+    NOW,
     a_budget,
     a_claim,
     a_leaving_claim,
@@ -129,13 +130,34 @@ def test_a_held_drain_says_who_holds_it_with_pods_budgets_and_numbers() -> None:
         'default/report (karpenter.sh/do-not-disrupt: "2h" protects it until '
         f"2026-03-02T13:00:00Z), default/web-0 ({budget}), default/web-1 ({budget})"
     )
-    assert verdict.recheck_at == ahead(9)
+    assert verdict.recheck_at == ahead(3600), "that a pod is asked again changes nothing here"
     assert [(str(b.subject), b.until) for b in verdict.blockers] == [
         ("Pod/default/report", ahead(3600)),
         ("Pod/default/web-0", None),
         ("Pod/default/web-1", None),
         ("PodDisruptionBudget/default/web", None),
     ]
+
+
+def test_that_a_pod_is_asked_again_is_no_news_about_its_node() -> None:
+    no = {"uid-web": EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")}
+    objects = [a_leaving_claim(), a_leaving_node(), a_pod(), a_budget()]
+    before, after = (
+        about(judged(TerminationDecider(), *objects, now=now, evictions=no), "Node/node-a")
+        for now in (NOW, ahead(9))
+    )
+    assert before == after
+    assert before.blockers[0].message == "no"
+
+
+def test_an_old_refusal_of_a_pod_that_stops_now_is_forgotten() -> None:
+    verdict = verdict_on(
+        a_leaving_claim(),
+        a_leaving_node(),
+        a_pod(deletion_timestamp=ahead(20)),
+        evictions={"uid-web": EvictionAnswer(at=ago(9), retry_at=ago(1), message="no")},
+    )
+    assert verdict.blockers[0].message == "stops by 2026-03-02T12:00:20Z at the latest"
 
 
 def test_an_empty_node_waits_until_its_claim_has_noted_the_beginning_of_the_drain() -> None:

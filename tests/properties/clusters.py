@@ -104,6 +104,7 @@ STORIES = (
     "new",
     "launching",
     "launching",
+    "launching",
     "launched",
     "registering",
     "booting",
@@ -140,6 +141,15 @@ def slots(draw: st.DrawFn, index: int) -> Slot:
         draw(st.none() | FAILURES | FAILURES) if story == "launching" else None,
         draw(st.none() | ANSWERS) if story in ("leaving", "ending") else None,
     )
+
+
+def with_one_provider_id(slot: Slot) -> Slot:
+    """As if somebody had copied a claim, status and all."""
+    claim = slot.claim
+    if claim is None or not claim.provider_id:
+        return slot
+    status = msgspec.structs.replace(claim.status, provider_id="cloud://0")
+    return msgspec.structs.replace(slot, claim=msgspec.structs.replace(claim, status=status))
 
 
 @st.composite
@@ -361,6 +371,8 @@ def windows(draw: st.DrawFn) -> MaintenanceWindow:
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
     filled = tuple(draw(slots(index)) for index in range(draw(st.integers(1, 3))))
+    if draw(st.sampled_from([False] * 9 + [True])):
+        filled = (*map(with_one_provider_id, filled),)
     pod_count = draw(st.integers(1, 6))
     ready = KWOKNodeClassStatus(conditions=(condition("Ready", "True", NOW),))
     objects: list[ApiObject] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -52,6 +53,13 @@ def say(
         recheck_at=recheck_at,
         blockers=blockers,
     )
+
+
+def next_change(pods: Iterable[Verdict]) -> datetime | None:
+    """When the drain may look different because of these pods. That a refused one is asked
+    again does not count: until the answer comes, it is as refused as before."""
+    instants = (v.recheck_at for v in pods if v.reason is not Reason.EVICTION_REFUSED)
+    return min((at for at in instants if at is not None), default=None)
 
 
 def settled_at(claim: NodeClaim, settings: Settings) -> datetime | None:

@@ -5,8 +5,8 @@
                 their drain has reached (``Drained``, ``InstanceTerminating``);
 3. instance     once no Node is held any more, end it; a launch that may be unanswered
                 counts as an instance until the cloud has said that none carries the UID;
-4. leftovers    a Node that never registered goes after its instance: there was nobody
-                to drain, and a living kubelet would only bring it back;
+4. leftovers    a Node that never registered goes after its instance: nobody was to run
+                there, so nobody has to be drained;
 5. release      take the finalizer off.
 """
 
@@ -18,7 +18,14 @@ from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Verdict
 from tenure.core.drain import holds_node, is_held, judge_pods
-from tenure.core.leaving import TerminationView, end_instance, lost_instance, say, settled_at
+from tenure.core.leaving import (
+    TerminationView,
+    end_instance,
+    lost_instance,
+    next_change,
+    say,
+    settled_at,
+)
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, delete_node
 from tenure.model import names
@@ -98,10 +105,9 @@ def _drained(
         if holds_node(item.pod, now)
     ]
     if judged:
-        rechecks = [verdict.recheck_at for verdict in judged if verdict.recheck_at is not None]
         pods = "1 pod remains" if len(judged) == 1 else f"{len(judged)} pods remain"
         message = f"Node {listed} is being drained: {pods}"
-        return say(claim, Reason.DRAINING, message, recheck_at=min(rechecks, default=None))
+        return say(claim, Reason.DRAINING, message, recheck_at=next_change(judged))
     settled = settled_at(claim, settings)
     if settled is not None and now < settled:
         message = f"Node {listed} is empty; the instance goes at {format_time(settled)}"

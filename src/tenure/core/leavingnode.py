@@ -22,7 +22,14 @@ import msgspec
 
 from tenure.core.decision import Blocker, Patch, Subject, Verdict
 from tenure.core.drain import PodView, holds_node, judge_pods
-from tenure.core.leaving import TerminationView, end_instance, lost_instance, say, settled_at
+from tenure.core.leaving import (
+    TerminationView,
+    end_instance,
+    lost_instance,
+    next_change,
+    say,
+    settled_at,
+)
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, release
 from tenure.model import names
@@ -91,13 +98,12 @@ def _draining(node: Node, pods: Sequence[PodView], now: datetime) -> Verdict:
         reason = Reason.DRAINING
         message = f"waiting for {count}: {_some(item.pod.key for item, _ in waiting)}"
     budgets = (blocker for verdict in held for blocker in verdict.blockers)
-    rechecks = [verdict.recheck_at for _, verdict in waiting if verdict.recheck_at is not None]
     return say(
         node,
         reason,
         message,
         blockers=(*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets)),
-        recheck_at=min(rechecks, default=None),
+        recheck_at=next_change(verdict for _, verdict in waiting),
     )
 
 
@@ -112,9 +118,11 @@ def _key(subject: Subject) -> str:
 
 
 def _blocks(item: PodView, verdict: Verdict) -> Blocker:
+    # When a refused pod is asked again is its own news, every few seconds.
+    refusal = item.answer if verdict.reason is Reason.EVICTION_REFUSED else None
     return Blocker(
         subject=verdict.subject,
-        message=verdict.message,
+        message=refusal.message if refusal else verdict.message,
         until=item.pod.metadata.deletion_timestamp
         or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
     )
