@@ -17,6 +17,7 @@ import msgspec
 
 from benchmarks.figures import Figure, Figures
 from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, PODS
+from tenure.sim.collector import rest_collector
 from tenure.sim.history import Entry, History
 from tenure.sim.world import World
 
@@ -58,6 +59,7 @@ def a_day(nodes: int, *, seed: int = 1) -> Day:
         lives = _Lives(world)
         populate(world, deployments)
         script(world, lives, deployments, wanted=nodes * 80, random=Random(seed))
+        rest_collector()  # As the command line does.
         start = time.process_time()
         world.run(DAY)
         seconds = time.process_time() - start

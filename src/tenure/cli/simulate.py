@@ -41,12 +41,14 @@ def simulate(file: Path, seed: int | None, until: str | None, as_json: bool, ver
     virtual time, so that a day takes seconds.
     """
     from tenure.cli.timespans import parse_span  # loaded only when called
+    from tenure.sim.collector import rest_collector
     from tenure.sim.scenario.load import load_scenario
     from tenure.sim.scenario.run import Simulation
 
     end: timedelta | None = None if until is None else parse_span(until, "--until")
     scenario = load_scenario(file)
     simulation = Simulation(scenario, seed=seed, until=end)
+    rest_collector()
     try:
         result = _as_json(simulation) if as_json else _as_text(simulation, verbose)
     finally:
