@@ -54,8 +54,6 @@ class EvictionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     retry_at: datetime
     message: str
-    #: ``namespace/name`` of the budget in the way, where the answer or the cluster tells.
-    budgets: tuple[str, ...] = ()
 
 
 class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
