@@ -1,8 +1,10 @@
 """Lives through random days until the time is up, or through one to repeat it.
 
-python -m tests.fuzz.run                 two minutes of new seeds
-python -m tests.fuzz.run --seed 7        that one
-python -m tests.fuzz.run --minutes 30    longer
+python -m tests.fuzz.run                     two minutes of new seeds
+python -m tests.fuzz.run --seed 7            that one
+python -m tests.fuzz.run --seed 7 --short    that one, as the tests live through it
+python -m tests.fuzz.run --minutes 30        longer
+python -m tests.fuzz.run --first 1000        every seed from there on
 """
 
 from __future__ import annotations
@@ -10,37 +12,51 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from random import SystemRandom
 
-from tests.fuzz.day import Outcome, live
+from tests.fuzz.day import LONG, SHORT, Outcome, Pace, live
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, help="repeat this one")
+    parser.add_argument("--first", type=int, help="count seeds from here instead of drawing them")
     parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--short", action="store_true", help="short days, as in the tests")
     options = parser.parse_args(arguments)
+    pace = SHORT if options.short else LONG
     if options.seed is not None:
-        return _tell(live(options.seed))
+        return _tell(live(options.seed, pace), pace)
     end = time.monotonic() + options.minutes * 60
     failed = lived = 0
-    while time.monotonic() < end:
-        failed += _tell(live(SystemRandom().randrange(1_000_000)))
+    for seed in _seeds(options.first):
+        failed += _tell(live(seed, pace), pace)
         lived += 1
+        if time.monotonic() > end:
+            break
     print(f"fuzz: {lived} days, {failed} with problems")
     return 1 if failed else 0
 
 
-def _tell(outcome: Outcome) -> int:
+def _seeds(first: int | None) -> Iterator[int]:
+    if first is not None:
+        yield from count(first)
+    while True:
+        yield SystemRandom().randrange(1_000_000)
+
+
+def _tell(outcome: Outcome, pace: Pace) -> int:
     what = f"{outcome.launched} launches, {outcome.crashes} crashes, {outcome.events} events"
     if not outcome.problems:
         print(f"seed {outcome.seed}: fine ({what})", flush=True)
         return 0
     print(f"seed {outcome.seed}: {len(outcome.problems)} problems ({what})")
     for problem in outcome.problems[:10]:
-        print(f"  {problem}")
-    print(f"  repeat it with: make fuzz SEED={outcome.seed}", flush=True)
+        print(f"  {problem[:500]}")
+    short = " ARGS=--short" if pace is SHORT else ""
+    print(f"  repeat it with: make fuzz SEED={outcome.seed}{short}", flush=True)
     return 1
 
 

@@ -131,15 +131,16 @@ class _Late:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for line in self._inner:
-            for resource, seconds in self._tap.lag.items():
-                if self._path == resource.path():
-                    if seconds is None:
-                        await asyncio.Event().wait()
-                    else:
-                        await asyncio.sleep(seconds)
-            if self._tap.frozen:
+            seconds = self._lag()
+            if seconds is None or self._tap.frozen:
                 await asyncio.Event().wait()
+            elif seconds:
+                await asyncio.sleep(seconds)
             yield line
+
+    def _lag(self) -> float | None:
+        lags = (lag for kind, lag in self._tap.lag.items() if kind.path() == self._path)
+        return next(lags, 0.0)
 
     async def close(self) -> None:
         await self._inner.close()

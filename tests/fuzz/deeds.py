@@ -1,0 +1,170 @@
+"""What people, machines and the network do on a random day.
+
+A node that never comes up, or falls silent for good, is not healed yet (no time-outs, no
+repair): such faults stay off, and a kubelet that falls silent comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+from tenure.model.instance import InstanceState
+from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, FINALIZER
+from tenure.model.resource import (
+    DEPLOYMENTS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
+from tenure.sim.faults import Faults
+from tenure.sim.tree import dig
+from tests.builders import a_budget, a_deployment, a_node_class, a_pool
+from tests.runtime.stage import Tapped
+
+Deed = Callable[[Tapped, Random], None]
+
+SECOND: Final = timedelta(seconds=1)
+
+
+# -- at the beginning ------------------------------------------------------------------
+
+
+def populate(world: Tapped, random: Random) -> None:
+    world.apply(a_node_class())
+    for name in ("blue", "green")[: random.randint(1, 2)]:
+        pool = a_pool(name)
+        capacity = random.choice((["spot"], ["on-demand"], ["spot", "on-demand"]))
+        wanted = {"key": CAPACITY_TYPE, "operator": "In", "values": capacity}
+        pool["spec"]["template"]["spec"]["requirements"] = [wanted]
+        world.apply(pool)
+    for number in range(random.randint(1, 4)):
+        _deploy(world, random, f"app-{number}")
+
+
+def _deploy(world: Tapped, random: Random, app: str) -> None:
+    protection = random.choice(("", "", "", "5m", "30m"))
+    world.apply(
+        a_deployment(
+            app,
+            replicas=random.randint(1, 12),
+            cpu=f"{random.choice((100, 250, 500, 1500))}m",
+            annotations={DO_NOT_DISRUPT: protection} if protection else None,
+            terminationGracePeriodSeconds=random.choice((0, 5, 30)),
+        )
+    )
+    if random.random() < 0.5:
+        world.apply(a_budget(app, maxUnavailable=1))
+
+
+# -- what goes wrong -------------------------------------------------------------------
+
+
+def set_faults(world: Tapped, random: Random) -> None:
+    """Each kind of trouble with a strength of its own, often none."""
+
+    def rate(worst: float) -> float:
+        return random.choice((0.0, worst / 5, worst))
+
+    world.infrastructure.faults.current = Faults(
+        api_latency=rate(2.0) * SECOND,
+        api_error_rate=rate(0.2),
+        api_lost_answer_rate=rate(0.2),
+        cloud_latency=rate(5.0) * SECOND,
+        cloud_throttle_rate=rate(0.3),
+        launch_failure_rate=rate(0.3),
+        cloud_dry_rate=rate(0.3),
+        boot_latency=rate(180.0) * SECOND,
+        node_class_broken=random.choice(("", "", "", "", "", "no such image")),
+    )
+    lost = rate(0.2)
+    world.cloud_tap.lose = lambda verb, what: lost > 0 and random.random() < lost
+    world.api_tap.lag = {
+        resource: random.choice((0.01, 1.0, 15.0))
+        for resource in (PODS, NODES, NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BUDGETS)
+        if random.random() < 0.2
+    }
+
+
+def crash(world: Tapped, random: Random) -> None:
+    world.crash(stay_down=random.random() < 0.2)
+    if random.random() < 0.5:
+        world.run(random.uniform(0, 60) * SECOND)
+    world.start()
+
+
+def end_watches(world: Tapped, random: Random) -> None:
+    """The API server is restarted, and may have forgotten the past."""
+    if random.random() < 0.5:
+        world.store.compact()
+    world.store.end_watches()
+
+
+def lose_machine(world: Tapped, random: Random) -> None:
+    """One that has registered: for the others there is no time-out yet."""
+    claims = world.store.list(NODE_CLAIMS)
+    known = {c["status"].get("providerID") for c in claims if dig(c, "status", "nodeName")}
+    ours = [i.provider_id for i in world.cloud.instances() if i.state is InstanceState.RUNNING]
+    if able := [provider_id for provider_id in ours if provider_id in known]:
+        world.cloud.vanish(random.choice(able))
+
+
+def silence_kubelet(world: Tapped, random: Random) -> None:
+    if nodes := world.store.list(NODES):
+        name = random.choice(nodes)["metadata"]["name"]
+        world.kubelets.silence(name)
+        pause = random.choice((20, 120, 600)) * SECOND
+        world.environment.after(pause, world.kubelets.resume, name)
+
+
+# -- what people do --------------------------------------------------------------------
+
+
+def scale(world: Tapped, random: Random) -> None:
+    name = random.choice(world.store.list(DEPLOYMENTS))["metadata"]["name"]
+    world.store.patch(DEPLOYMENTS, "default", name, {"spec": {"replicas": random.randint(0, 20)}})
+
+
+def roll_out(world: Tapped, random: Random) -> None:
+    name = random.choice(world.store.list(DEPLOYMENTS))["metadata"]["name"]
+    annotations = {"version": str(random.randrange(1000))}
+    patch: Any = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+    world.store.patch(DEPLOYMENTS, "default", name, patch)
+
+
+def delete_pod(world: Tapped, random: Random) -> None:
+    if pods := world.store.list(PODS):
+        meta = random.choice(pods)["metadata"]
+        world.store.delete(PODS, meta["namespace"], meta["name"])
+
+
+def delete_claim(world: Tapped, random: Random) -> None:
+    if claims := world.store.list(NODE_CLAIMS):
+        world.store.delete(NODE_CLAIMS, "", random.choice(claims)["metadata"]["name"])
+
+
+def delete_node(world: Tapped, random: Random) -> None:
+    """One that is ours already: a kubelet does not register twice, and nobody waits for it yet."""
+    metas = [node["metadata"] for node in world.store.list(NODES)]
+    if ours := [meta["name"] for meta in metas if FINALIZER in meta.get("finalizers", ())]:
+        world.store.delete(NODES, "", random.choice(ours))
+
+
+DEEDS: Final[tuple[Deed, ...]] = (
+    scale,
+    scale,
+    roll_out,
+    delete_pod,
+    delete_claim,
+    delete_claim,
+    delete_node,
+    lose_machine,
+    silence_kubelet,
+    end_watches,
+    crash,
+    crash,
+)

@@ -1,0 +1,86 @@
+"""What has to hold when the trouble is over: everything at rest, and staying so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenure.core.plan import deciders
+from tenure.model.names import FINALIZER
+from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.runtime.judge import Judge
+from tests.runtime.stage import Tapped
+
+
+def restless(world: Tapped) -> list[str]:
+    """What keeps the cluster from being at rest."""
+    claims, pods = world.store.list(NODE_CLAIMS), world.store.list(PODS)
+    leaving = [c["metadata"]["name"] for c in claims if "deletionTimestamp" in c["metadata"]]
+    problems = [f"claim {name} is still leaving" for name in leaving]
+    problems += [f"pod {pod['metadata']['name']} does not run" for pod in pods if not _ready(pod)]
+    nodes = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_ours(n)]
+    problems += [f"node {name} is silent" for name in nodes if not world.kubelets.is_alive(name)]
+    problems += [f"instance {name} has no claim" for name in world.checkers.unclaimed()]
+    wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
+    counts = {
+        "pods": (len(pods), wanted),
+        "instances": (len(world.cloud.instances()), len(claims)),
+        "nodes": (len(nodes), len(claims)),
+    }
+    return problems + [
+        f"there are {have} {what}, and {want} are wanted"
+        for what, (have, want) in counts.items()
+        if have != want
+    ]
+
+
+def settled(world: Tapped) -> dict[str, Any]:
+    """What must not change any more."""
+    return {
+        "claims": sorted(claim["metadata"]["name"] for claim in world.store.list(NODE_CLAIMS)),
+        "launches": world.cloud.launch_count,
+        "ends": world.cloud.termination_count,
+        "verdicts": _verdicts(world.controller.judge),
+        "writes": len([call for call in world.api_tap.calls if "/events" not in call.what]),
+        "actions under way": world.controller.executor.in_flight,
+    }
+
+
+def unsettled(world: Tapped, before: dict[str, Any]) -> list[str]:
+    """What changed although nothing happened, and what is remembered wrongly."""
+    after = settled(world)
+    problems = [
+        f"{what} changed although nothing happened: {_difference(before[what], after[what])}"
+        for what in before
+        if before[what] != after[what]
+    ]
+    fresh = Judge(deciders(), world.options.settings)
+    fresh.turn(world.controller.snapshot(), (), (), world.now)
+    if _verdicts(fresh) != after["verdicts"]:
+        problems.append("a fresh judge says something else than the one that was there all day")
+    knowledge = world.controller.knowledge
+    left = {"evictions": knowledge.evictions, "terminations": knowledge.terminations}
+    return problems + [f"{what} are still remembered: {had}" for what, had in left.items() if had]
+
+
+def _difference(before: Any, after: Any) -> str:
+    if isinstance(before, list):
+        before, after = (
+            [one for one in before if one not in after],
+            [one for one in after if one not in before],
+        )
+    return f"{before} → {after}"
+
+
+def _verdicts(judge: Judge) -> list[str]:
+    return sorted(f"{v.concern} {v.subject} {v.reason} {v.message}" for v in judge.in_force())
+
+
+def _is_ours(node: dict[str, Any]) -> bool:
+    """A Node that appears while its claim goes is never registered; the cloud's own controller,
+    which the embedded cluster does not have, would take it away."""
+    return FINALIZER in node["metadata"].get("finalizers", ())
+
+
+def _ready(pod: dict[str, Any]) -> bool:
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
