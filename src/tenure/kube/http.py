@@ -1,0 +1,207 @@
+"""The transport to a real API server: HTTPS, one connection pool, watches as byte lines.
+
+A request that no answer came back for is ``Unavailable``; whether it was carried out is
+then unknown, and whoever sent it must find out. A 401 asks the credentials once more.
+Nothing else is repeated here, except that the HTTP library sends a GET or DELETE again
+when the server had closed the idle connection it took; our deletions name a UID.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from types import TracebackType
+from typing import Final, Self
+
+import aiohttp
+from aiohttp.http_exceptions import LineTooLong
+
+from tenure.errors import SpecError, Unavailable
+from tenure.kube.credentials import Credentials, Identity
+from tenure.kube.kubeconfig import Access
+from tenure.ports.transport import Request, Response
+
+#: An answer that takes longer is no answer; the lease's arithmetic counts on this bound.
+REQUEST_TIMEOUT: Final = timedelta(seconds=5)
+#: A list of tens of thousands of objects takes its time.
+LIST_TIMEOUT: Final = timedelta(seconds=60)
+#: Bookmarks come every minute; a watch that is silent for longer is dead.
+WATCH_SILENCE: Final = timedelta(minutes=5)
+#: One object may be 1.5 MB, and a watch sends it in one line.
+LINE_MAX: Final = 2**22
+
+
+class HttpTransport:
+    def __init__(
+        self, access: Access, credentials: Credentials, *, user_agent: str = "tenure"
+    ) -> None:
+        self._access = access
+        self._credentials = credentials
+        self._user_agent = user_agent
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+        #: By certificate: a token may rotate without a new handshake.
+        self._tls: tuple[str, ssl.SSLContext] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def request(self, request: Request) -> Response:
+        limit = LIST_TIMEOUT if _is_list(request) else REQUEST_TIMEOUT
+        timeout = aiohttp.ClientTimeout(total=limit.total_seconds())
+        try:
+            return await _whole(await self._send(request, timeout))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _no_answer(request, error) from error
+
+    async def stream(self, request: Request) -> HttpStream | Response:
+        timeout = aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=REQUEST_TIMEOUT.total_seconds(),
+            sock_read=WATCH_SILENCE.total_seconds(),
+        )
+        try:
+            answer = await self._send(request, timeout)
+            if answer.status == 200:
+                return HttpStream(answer, request)
+            return await _whole(answer)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _no_answer(request, error) from error
+
+    async def _send(
+        self, request: Request, timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        identity = await self._credentials.identity()
+        answer = await self._send_as(identity, request, timeout)
+        if answer.status != 401:
+            return answer
+        # A token may have rotated. A request that was refused was not carried out.
+        answer.release()
+        self._credentials.rejected(identity)
+        return await self._send_as(await self._credentials.identity(), request, timeout)
+
+    async def _send_as(
+        self, identity: Identity, request: Request, timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+        if identity.token:
+            if not (identity.token.isascii() and identity.token.isprintable()):
+                raise Unavailable("the token holds signs that no header can carry")
+            headers["Authorization"] = f"Bearer {identity.token}"
+        if request.body:
+            headers["Content-Type"] = request.content_type
+        return await self._connected().request(
+            request.method,
+            self._access.server + request.path,
+            params=dict(request.query),
+            data=request.body or None,
+            headers=headers,
+            timeout=timeout,
+            ssl=self._tls_for(identity),
+            server_hostname=self._access.tls_server_name or None,
+            allow_redirects=False,
+        )
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise Unavailable("the transport is closed")
+        if self._session is None:
+            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=100))
+        return self._session
+
+    def _tls_for(self, identity: Identity) -> ssl.SSLContext | bool:
+        if not self._access.server.startswith("https://"):
+            return True
+        if self._tls is None or self._tls[0] != identity.client_cert:
+            self._tls = (identity.client_cert, _tls_context(self._access, identity))
+        return self._tls[1]
+
+
+class HttpStream:
+    """A watch that is open: lines until either side ends it."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, request: Request) -> None:
+        self._answer = answer
+        self._request = request
+        self._closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            while line := await self._answer.content.readline(max_line_length=LINE_MAX):
+                yield line
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if not self._closed:
+                raise _no_answer(self._request, error) from error
+        except LineTooLong:
+            raise Unavailable(
+                f"{self._request.method} {self._request.path}: a line longer than {LINE_MAX} bytes"
+            ) from None
+        finally:
+            self._answer.close()
+
+    async def close(self) -> None:
+        self._closed = True
+        self._answer.close()
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> Response:
+    async with answer:
+        body = await answer.read()
+    return Response(status=answer.status, body=body, headers=dict(answer.headers))
+
+
+def _is_list(request: Request) -> bool:
+    return request.method == "GET" and "limit" in request.query
+
+
+def _no_answer(request: Request, error: BaseException) -> Unavailable:
+    what = (
+        "timed out"
+        if isinstance(error, asyncio.TimeoutError)
+        else str(error) or type(error).__name__
+    )
+    return Unavailable(f"{request.method} {request.path}: {what}")
+
+
+def _tls_context(access: Access, identity: Identity) -> ssl.SSLContext:
+    """Verified, always, unless the kubeconfig says in so many words not to."""
+    try:
+        context = ssl.create_default_context(cadata=access.ca or None)
+        # From Python 3.13 the default; but many a cluster's own authority lacks the
+        # extensions that it asks for, and no other client of Kubernetes wants them.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if access.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if identity.client_cert:
+            _load_certificate(context, identity)
+    except (ssl.SSLError, ValueError) as error:
+        why = getattr(error, "reason", None) or "not PEM"
+        raise SpecError("kubeconfig", "(not shown)", f"usable certificates ({why})") from None
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, identity: Identity) -> None:
+    """OpenSSL reads certificates from files only; this one lives for a moment, for us alone."""
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(f"{identity.client_cert}\n{identity.client_key}\n")
+        file.flush()
+        # A key under a password would ask for it on the terminal, and wait.
+        context.load_cert_chain(file.name, password="")
