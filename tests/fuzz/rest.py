@@ -14,8 +14,9 @@ from tests.runtime.stage import Tapped
 def restless(world: Tapped) -> list[str]:
     """What keeps the cluster from being at rest."""
     claims, pods = world.store.list(NODE_CLAIMS), world.store.list(PODS)
-    leaving = [c["metadata"]["name"] for c in claims if "deletionTimestamp" in c["metadata"]]
-    problems = [f"claim {name} is still leaving" for name in leaving]
+    things = [thing["metadata"] for thing in (*claims, *world.store.list(NODES))]
+    leaving = [meta["name"] for meta in things if "deletionTimestamp" in meta]
+    problems = [f"{name} is still leaving" for name in leaving]
     problems += [f"pod {pod['metadata']['name']} does not run" for pod in pods if not _ready(pod)]
     nodes = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_ours(n)]
     problems += [f"node {name} is silent" for name in nodes if not world.kubelets.is_alive(name)]
