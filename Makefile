@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 }' uv.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench fuzz scenarios generate crds picture clean \
+.PHONY: help setup demo test test-real bed check bench fuzz scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -43,6 +43,14 @@ demo: $(READY) ## Watch an embedded cluster for half a minute
 test: $(READY) ## Run all tests (no network); ARGS="-k drain" picks some
 	@echo "· running the tests"
 	@$(BIN)/pytest -q $(TEST_WORKERS) $(ARGS)
+
+test-real: $(READY) ## Contract suite and stories against a real control plane (see bed)
+	@$(BIN)/python -m testbed.binaries
+	@echo "· running against a real control plane"
+	@TENURE_REAL=1 $(BIN)/pytest -q tests/contract tests/real $(ARGS)
+
+bed: $(READY) ## Build the real control plane once, for every checkout (minutes)
+	@$(BIN)/python -m testbed.build $(ARGS)
 
 CHECKS := format lint types imports generated
 check: $(READY) ## Format, lint, types, import direction, generated files; shows all failures

@@ -1,0 +1,229 @@
+"""A control plane on free loopback ports: up in seconds, gone with whoever wanted it.
+
+Order: etcd, kube-apiserver (RBAC on, one authority, client certificates), then what was
+asked for: controllers, scheduler, kwok. Everything lies in one temporary folder; a
+``keeper`` owns the processes, so that no crash and no Ctrl-C leaves one behind.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import urlopen
+
+from testbed.binaries import found
+from testbed.keys import Authority, make_rsa_key
+
+#: Seconds; a busy machine takes longer than the usual four.
+READY_WITHIN: Final = 120.0
+LOOK_EVERY: Final = 0.05
+ADMINISTRATORS: Final = "system:masters"
+#: Nodes that kwok plays the kubelet of.
+KWOK_LABEL: Final = "kwok.x-k8s.io/node=fake"
+STAGES: Final = Path(__file__).with_name("stages.yaml")
+EVERY_CONTROLLER: Final = ("*",)
+#: Those of them that make the accounts without which no pod is admitted.
+ACCOUNTANTS: Final = frozenset({"*", "serviceaccount-controller"})
+
+
+class NotReady(Exception):
+    """The control plane did not come up; the sentence ends with what it said last."""
+
+
+class ControlPlane:
+    def __init__(self, folder: Path, keeper: subprocess.Popen[bytes]) -> None:
+        self._folder = folder
+        self._keeper = keeper
+        self._authority = Authority(folder / "pki")
+        self._etcd_port, self._peer_port, self.port = _free_ports(3)
+        self._api_command: list[str] = []
+        self.kubeconfig = self.kubeconfig_for("admin", ADMINISTRATORS)
+
+    @property
+    def server(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    def kubeconfig_for(self, user: str, *groups: str) -> Path:
+        """A kubeconfig with a client certificate; may do what RBAC lets this user do."""
+        pair = self._authority.client(user, *groups)
+        cluster = {"server": self.server, "certificate-authority-data": _encoded(self._ca)}
+        identity = {
+            "client-certificate-data": _encoded(pair.cert),
+            "client-key-data": _encoded(pair.key),
+        }
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "bed",
+            "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": user}}],
+            "clusters": [{"name": "bed", "cluster": cluster}],
+            "users": [{"name": user, "user": identity}],
+        }
+        path = self._folder / f"{user.replace(':', '-')}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(document))  # JSON is YAML.
+        return path
+
+    def start(self, *, controllers: Sequence[str] = (), scheduler: bool, kwok: bool) -> None:
+        names = ["etcd", "kube-apiserver"]
+        names += ["kube-controller-manager"] if controllers else []
+        names += ["kube-scheduler"] if scheduler else []
+        names += ["kwok"] if kwok else []
+        places = {name: str(place) for name, place in found(names).items()}
+        self._start_etcd(places["etcd"])
+        self._api_command = self._api_server(places["kube-apiserver"])
+        if not ACCOUNTANTS & set(controllers):  # Then pods must not need an account.
+            self._api_command.append("--disable-admission-plugins=ServiceAccount")
+        self.start_api_server()
+        if controllers:
+            self._start_controllers(places["kube-controller-manager"], controllers)
+        common = ["--kubeconfig", str(self.kubeconfig)]
+        if scheduler:
+            quiet = ["--leader-elect=false", "--secure-port=0"]
+            self._order("kube-scheduler", [places["kube-scheduler"], *common, *quiet])
+        if kwok:
+            kept = [f"--manage-nodes-with-label-selector={KWOK_LABEL}", f"--config={STAGES}"]
+            self._order("kwok", [places["kwok"], *common, *kept])
+
+    def start_api_server(self) -> None:
+        """(Again.) Returns when it is ready."""
+        self._order("kube-apiserver", self._api_command)
+        self._wait_until_ready()
+
+    def stop_api_server(self) -> None:
+        """As in a crash."""
+        self._order("kube-apiserver", None)
+
+    def forget_history(self) -> None:
+        """Make every version but the present one too old, for lists and for watches."""
+        revision = self._etcd("range", {"key": "AA=="})["header"]["revision"]
+        self._etcd("compaction", {"revision": revision, "physical": True})
+        self.start_api_server()  # Its watch cache begins anew, too.
+
+    def _etcd(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
+        url = f"http://127.0.0.1:{self._etcd_port}/v3/kv/{verb}"
+        with urlopen(url, json.dumps(body).encode(), timeout=10) as answer:
+            return dict(json.load(answer))
+
+    def log(self, name: str) -> str:
+        path = self._folder / f"{name}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    @property
+    def _ca(self) -> Path:
+        return self._authority.pair.cert
+
+    def _order(self, name: str, command: Sequence[str] | None) -> None:
+        assert self._keeper.stdin is not None
+        assert self._keeper.stdout is not None
+        order = {"do": "start" if command else "stop", "name": name, "command": command}
+        self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
+        self._keeper.stdin.flush()
+        self._keeper.stdout.readline()  # Obeyed: from here on no old process answers.
+
+    def _start_etcd(self, program: str) -> None:
+        client, peer = (f"http://127.0.0.1:{p}" for p in (self._etcd_port, self._peer_port))
+        self._order("etcd", [
+            program, "--name=bed", f"--data-dir={self._folder / 'etcd'}", "--unsafe-no-fsync",
+            "--log-level=warn", f"--initial-cluster=bed={peer}",
+            f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+        ])  # fmt: skip
+
+    def _api_server(self, program: str) -> list[str]:
+        pair = self._authority.server("kube-apiserver", "IP:127.0.0.1", "IP:10.0.0.1",
+                                      "DNS:localhost", "DNS:kubernetes.default.svc")  # fmt: skip
+        make_rsa_key(key := self._service_account_key)
+        return [
+            program, f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+            f"--secure-port={self.port}", "--endpoint-reconciler-type=none",
+            f"--tls-cert-file={pair.cert}", f"--tls-private-key-file={pair.key}",
+            f"--client-ca-file={self._ca}", "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+            "--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged",
+        ]  # fmt: skip
+
+    def _start_controllers(self, program: str, controllers: Sequence[str]) -> None:
+        self._order("kube-controller-manager", [
+            program, f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0",
+            f"--controllers={','.join(controllers)}", f"--root-ca-file={self._ca}",
+            f"--service-account-private-key-file={self._service_account_key}",
+        ])  # fmt: skip
+
+    @property
+    def _service_account_key(self) -> Path:
+        return self._folder / "pki" / "service-accounts.key"
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_WITHIN
+        while not self._ready():
+            ended = [n for n in ("etcd", "kube-apiserver") if self._has_ended(n)]
+            if ended or time.monotonic() > deadline:
+                name = ended[0] if ended else "kube-apiserver"
+                said = "\n".join(self.log(name).splitlines()[-15:])
+                what = "ended" if ended else f"was not ready within {READY_WITHIN:.0f} s"
+                raise NotReady(f"{name} {what}:\n{said}")
+            time.sleep(LOOK_EVERY)
+
+    def _has_ended(self, name: str) -> bool:
+        return (self._folder / f"{name}.ended").exists() or self._keeper.poll() is not None
+
+    def _ready(self) -> bool:
+        context = ssl.create_default_context(cafile=str(self._ca))
+        me = self._folder / "pki" / "admin"
+        context.load_cert_chain(me.with_suffix(".crt"), me.with_suffix(".key"))
+        connection = HTTPSConnection("127.0.0.1", self.port, timeout=2, context=context)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+@contextmanager
+def control_plane(
+    *, controllers: Sequence[str] = (), scheduler: bool = False, kwok: bool = False
+) -> Iterator[ControlPlane]:
+    """A control plane for as long as the block lasts."""
+    folder = Path(tempfile.mkdtemp(prefix="tenure-bed-"))
+    keeper = subprocess.Popen(  # noqa: S603  # our own words
+        [sys.executable, str(Path(__file__).with_name("keeper.py")), str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        plane = ControlPlane(folder, keeper)
+        plane.start(controllers=controllers, scheduler=scheduler, kwok=kwok)
+        yield plane
+    finally:
+        keeper.communicate()  # The orders end, and so does it.
+
+
+def _free_ports(count: int) -> list[int]:
+    held = [socket.socket() for _ in range(count)]
+    for each in held:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

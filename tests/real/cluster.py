@@ -1,0 +1,69 @@
+"""A connection to the control plane of the test bed, and Tenure's kinds in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from tenure.errors import NotFound
+from tenure.kube.client import Client
+from tenure.kube.credentials import credentials_for
+from tenure.kube.http import HttpTransport
+from tenure.kube.kubeconfig import load_access
+from tenure.model.resource import (
+    KWOK_NODE_CLASSES,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    Resource,
+)
+from tenure.schema.crd import dump
+from testbed.controlplane import ControlPlane
+
+CRDS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False
+)
+#: Seconds between two looks at something that has no watch.
+LOOK_EVERY: Final = 0.05
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path) -> AsyncIterator[HttpTransport]:
+    access = load_access(kubeconfig)
+    async with HttpTransport(access, credentials_for(access, SystemClock())) as transport:
+        yield transport
+
+
+def install_crds(plane: ControlPlane) -> None:
+    """Returns when the API server serves all of them."""
+    asyncio.run(asyncio.wait_for(_install(plane.kubeconfig), 30))
+
+
+async def _install(kubeconfig: Path) -> None:
+    async with connected(kubeconfig) as transport:
+        client = Client(transport)
+        for crd in yaml.safe_load_all(dump()):
+            await client.create(CRDS, crd)
+        for resource in (NODE_POOLS, NODE_CLAIMS, MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES):
+            await _served(client, resource)
+
+
+async def _served(client: Client, resource: Resource) -> None:
+    while True:
+        try:
+            await client.list_page(resource)
+        except NotFound:
+            await asyncio.sleep(LOOK_EVERY)
+        else:
+            return

@@ -1,0 +1,96 @@
+"""The processes of a test bed end with whoever wanted them, however that one ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed import keeper as keeper_module
+
+Keeper = subprocess.Popen[bytes]
+#: Says that it lives, and holds the pipe open until it does not.
+LIVES = "exec 3> {pipe}; echo alive >&3; exec sleep 600"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "state").mkdir()
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def keeper(folder: Path) -> Iterator[Keeper]:
+    command = [sys.executable, str(Path(keeper_module.__file__)), str(folder)]
+    with subprocess.Popen(  # noqa: S603  # our own words
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+def order(keeper: Keeper, do: str, *command: str) -> None:
+    assert keeper.stdin is not None
+    assert keeper.stdout is not None
+    keeper.stdin.write(json.dumps({"do": do, "name": "it", "command": command}).encode() + b"\n")
+    keeper.stdin.flush()
+    assert keeper.stdout.readline()
+
+
+def living(keeper: Keeper, pipe: Path) -> int:
+    """Starts a program; comes back, when it lives, with a pipe that ends when it does."""
+    os.mkfifo(pipe)
+    order(keeper, "start", "/bin/sh", "-c", LIVES.format(pipe=pipe))
+    reading = os.open(pipe, os.O_RDONLY)
+    assert os.read(reading, 6) == b"alive\n"
+    return reading
+
+
+def ends(reading: int) -> bool:
+    ended = os.read(reading, 1) == b""
+    os.close(reading)
+    return ended
+
+
+def test_when_the_orders_end_the_processes_and_the_folder_are_gone(
+    keeper: Keeper, folder: Path, tmp_path: Path
+) -> None:
+    reading = living(keeper, tmp_path / "pipe")
+    assert keeper.stdin is not None
+    keeper.stdin.close()  # As the kernel does for one who was killed.
+    assert keeper.wait(10) == 0
+    assert ends(reading)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+def test_when_the_keeper_is_killed_so_are_the_processes(
+    keeper: Keeper, tmp_path: Path, blow: signal.Signals
+) -> None:
+    reading = living(keeper, tmp_path / "pipe")
+    keeper.send_signal(blow)
+    assert ends(reading)
+
+
+def test_an_order_that_is_answered_is_carried_out(
+    keeper: Keeper, folder: Path, tmp_path: Path
+) -> None:
+    first = living(keeper, tmp_path / "first")
+    second = living(keeper, tmp_path / "second")  # Under the same name: the first one goes.
+    assert ends(first)
+    order(keeper, "stop")
+    assert ends(second)
+    assert (folder / "it.ended").read_text() == "stopped"
+
+
+def test_ctrl_c_is_not_for_the_keeper(keeper: Keeper, tmp_path: Path) -> None:
+    reading = living(keeper, tmp_path / "pipe")
+    keeper.send_signal(signal.SIGINT)
+    order(keeper, "stop")  # It still obeys.
+    assert ends(reading)
