@@ -35,7 +35,10 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stream(Protocol):
-    """A watch that is open: one JSON document per line, until either side ends it."""
+    """A watch that is open: one JSON document per line, until either side ends it.
+
+    One that breaks while it is read raises ``errors.Unavailable``.
+    """
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
