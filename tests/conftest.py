@@ -10,6 +10,8 @@ import os
 
 from hypothesis import settings
 
+from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
+
 settings.register_profile("repeat", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TENURE_EXAMPLES", "repeat"))

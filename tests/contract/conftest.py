@@ -1,17 +1,39 @@
-"""Runs the contract suite through every door there is."""
+"""Runs the contract suite through every door there is.
+
+The real door needs the binaries of the test bed and is opened by ``make test-real``
+(``TENURE_REAL=1``); then it is the only one.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
+from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.doors import DOORS, Door
+from testbed.controlplane import ControlPlane, control_plane
+from tests.contract.doors import Door, RealDoor, StoreDoor
+from tests.real.cluster import install_crds
+
+#: What the embedded store does by itself, and no more: other controllers would write to
+#: the objects that tests are about.
+CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
+NAMES = [RealDoor.name] if os.environ.get("TENURE_REAL") else [StoreDoor.name]
 
 
-@pytest.fixture(params=sorted(DOORS), ids=lambda name: f"through the {name} door")
+@pytest.fixture(params=NAMES, ids=lambda name: f"through the {name} door")
 def api(request: pytest.FixtureRequest) -> Door:
-    return DOORS[request.param]()
+    if request.param == StoreDoor.name:
+        return StoreDoor()
+    return RealDoor(request.getfixturevalue("plane"))
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    with control_plane(controllers=CONTROLLERS) as running:
+        install_crds(running)
+        yield running
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,14 +2,15 @@
 
 A test sees a ``Door`` and nothing behind it: requests and watches over the transport
 port. So the same tests can be run through any door, and where two doors differ, the
-embedded store is wrong. A new door is one more entry in ``DOORS``.
+embedded store is wrong. What a door cannot do it says, and the tests that need it are
+skipped with that sentence.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,8 @@ from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
 from tenure.sim.store import Store
 from tenure.sim.transport import InProcessTransport
+from testbed.controlplane import ControlPlane
+from tests.real.cluster import connected
 
 Json = dict[str, Any]
 #: Longer than any door needs to send an event that is due.
@@ -243,7 +246,25 @@ class StoreDoor(Door):
         self._store.compact()
 
 
-DOORS: dict[str, Callable[[], Door]] = {StoreDoor.name: StoreDoor}
+class RealDoor(Door):
+    """A real API server, over HTTPS and in real time. One for all tests: names differ."""
+
+    name = "real"
+
+    def __init__(self, plane: ControlPlane) -> None:
+        super().__init__()
+        self._plane = plane
+
+    def run(self, main: Coroutine[Any, Any, None]) -> None:
+        asyncio.run(self._run(main))
+
+    async def _run(self, main: Coroutine[Any, Any, None]) -> None:
+        async with connected(self._plane.kubeconfig) as transport:
+            self.transport = transport
+            await self.prepared(main)
+
+    async def restart_history(self) -> None:
+        await asyncio.to_thread(self._plane.forget_history)
 
 
 def a_pod(name: str, *, metadata: Json | None = None, **spec: Any) -> Json:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 
+import pytest
+
 from tenure.model.resource import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -177,7 +179,7 @@ async def test_nothing_is_created_in_a_missing_namespace(api: Door) -> None:
 
 async def test_a_namespace_takes_its_content_along(api: Door) -> None:
     if not api.has_controllers:
-        return
+        pytest.skip("nobody empties namespaces behind this door")
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await api.created(SERVICES, {"metadata": {"name": "b"}, "spec": {"ports": [{"port": 80}]}})
     answer = await api.delete(NAMESPACES, api.namespace)

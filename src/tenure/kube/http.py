@@ -61,6 +61,7 @@ class HttpTransport:
         self._closed = True
         if self._session is not None:
             await self._session.close()
+            await asyncio.sleep(0)  # A connection that was hung up is closed by the loop.
             self._session = None
 
     async def request(self, request: Request) -> Response:
@@ -154,10 +155,16 @@ class HttpStream:
                 f"{self._request.method} {self._request.path}: a line longer than {LINE_MAX} bytes"
             ) from None
         finally:
-            self._answer.close()
+            self._hang_up()
 
     async def close(self) -> None:
         self._closed = True
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """At once: a goodbye in TLS waits for the server's, and ours is in mid-sentence."""
+        if (connection := self._answer.connection) is not None and connection.transport:
+            connection.transport.abort()
         self._answer.close()
 
 
