@@ -1,0 +1,107 @@
+"""Tenure on a real control plane, for as long as a story lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.errors import TenureError
+from tenure.kube.client import Client
+from tenure.model.resource import BY_KIND, NAMESPACES, NODE_CLAIMS, Resource
+from tenure.model.settings import Settings
+from tenure.runtime.loop import Controller
+from testbed.controlplane import ControlPlane
+from tests.builders import Manifest
+from tests.real.cloud import KwokCloud
+from tests.real.cluster import SystemClock, connected
+
+Json = dict[str, Any]
+#: Seconds; a story on an idle machine needs a fraction of it.
+PATIENCE: Final = 90.0
+LOOK_EVERY: Final = 0.1
+
+
+class Diary:
+    """A journal that remembers the reasons."""
+
+    def __init__(self) -> None:
+        self.reasons: set[Reason] = set()
+
+    def judged(self, now: datetime, verdict: Verdict) -> None:
+        self.reasons.add(verdict.reason)
+
+    def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
+        """What came of it is seen in the cluster."""
+
+
+class Story:
+    def __init__(self, client: Client, namespace: str, *types: str) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.cloud = KwokCloud(client, SystemClock(), *types)
+        self.diary = Diary()
+        self.errors: list[TenureError] = []
+
+    async def apply(self, *manifests: Manifest) -> None:
+        for manifest in manifests:
+            resource = BY_KIND[manifest["apiVersion"], manifest["kind"]]
+            await self.client.create(resource, manifest, self.namespace)
+
+    async def all(self, resource: Resource) -> list[Json]:
+        items, _ = await self.client.list_all(resource, self.namespace)
+        return [msgspec.json.decode(item) for item in items]
+
+    async def claims(self) -> list[Json]:
+        return await self.all(NODE_CLAIMS)
+
+    async def until(
+        self, resource: Resource, holds: Callable[[list[Json]], bool], what: str
+    ) -> list[Json]:
+        """Look until it holds; what was there then comes back."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not holds(objects := await self.all(resource)):
+                    await asyncio.sleep(LOOK_EVERY)
+        except TimeoutError:
+            raise AssertionError(f"not {what} within {PATIENCE:.0f} s: {self.errors}") from None
+        return objects
+
+
+@asynccontextmanager
+async def tenure_at_work(
+    plane: ControlPlane, namespace: str, *types: str, settings: Settings
+) -> AsyncIterator[Story]:
+    async with connected(plane.kubeconfig) as transport:
+        client = Client(transport)
+        namespace_ = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        await client.create(NAMESPACES, namespace_)
+        story = Story(client, namespace, *types)
+        controller = Controller(
+            transport=transport,
+            cloud=story.cloud,
+            clock=SystemClock(),
+            journal=story.diary,
+            settings=settings,
+            random=Random(1),
+            report=story.errors.append,
+        )
+        running = asyncio.create_task(controller.run())
+        try:
+            yield story
+            assert not running.done(), "Tenure has ended by itself"
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+def names(objects: Iterable[Json]) -> list[str]:
+    return sorted(each["metadata"]["name"] for each in objects)
