@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from tenure.core.decider import AnyDecider
 from tenure.core.decision import Action, Concern, Evict, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.names import DISRUPTED_TAINT, FINALIZER
@@ -109,6 +110,7 @@ class Bench(Tapped):
     def __init__(self, settings: Settings | None = None, *manifests: Mapping[str, Any]) -> None:
         options = WorldOptions(settings=settings or Settings())
         self.wishes = Wishes()
+        self.decider: AnyDecider = self.wishes
         super().__init__(a_node_class(), a_pool(), *manifests, options=options)
 
     def _new_controller(self) -> Controller:
@@ -119,7 +121,7 @@ class Bench(Tapped):
             journal=self.history,
             settings=self.options.settings,
             random=Random(1),
-            choose=lambda: (self.wishes,),
+            choose=lambda: (self.decider,),
             report=self.errors.append,
         )
 
