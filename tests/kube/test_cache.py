@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tenure.kube.cache import GONE_MAX, Cache
 from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject, ObjectMeta
@@ -126,6 +128,12 @@ def test_a_change_that_nobody_can_see_wakes_nobody() -> None:
     assert cache.version() == "11"
     assert cache.wakes == 0
     assert cache.moves() == []
+
+
+def test_a_kind_that_a_list_leaves_out_is_no_change() -> None:
+    cache = Watched(a_pod(5))
+    cache.upsert(PODS, msgspec.structs.replace(a_pod(11), kind="Pod", api_version="v1"))
+    assert cache.wakes == 0
 
 
 def test_an_unseen_change_is_told_to_who_acts_on_the_object() -> None:

@@ -146,6 +146,10 @@ def _number(version: str) -> int:
     return int(version) if version.isdigit() else 0
 
 
+#: Compared by itself, or said by a watch and left out by a list.
+_BESIDE: Final = ("metadata", "kind", "api_version")
+
+
 def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
     """Whether no judgement can tell the two apart: of what we read, only the version differs."""
     if old is None or new is None:
@@ -153,5 +157,5 @@ def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
     version = old.metadata.resource_version
     if msgspec.structs.replace(new.metadata, resource_version=version) != old.metadata:
         return False
-    others = (field for field in new.__struct_fields__ if field != "metadata")
+    others = (field for field in new.__struct_fields__ if field not in _BESIDE)
     return all(getattr(old, field) == getattr(new, field) for field in others)
