@@ -28,6 +28,8 @@ Resources = Mapping[str, int]
 #: The resource that every pod takes one unit of.
 PODS: Final = "pods"
 
+_KEPT: Final = "packing_requests"
+
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 
 
@@ -49,8 +51,14 @@ class HostPort(msgspec.Struct, frozen=True, order=True):
 
 
 def pod_requests(pod: Pod) -> dict[str, int]:
-    """What the scheduler reserves for the pod, one place among ``pods`` included."""
-    return spec_requests(pod.spec)
+    """What the scheduler reserves for the pod, one place among ``pods`` included.
+
+    The answer is kept with the pod: it never changes, and every placement asks for it again.
+    """
+    known: dict[str, int] | None = pod.__dict__.get(_KEPT)
+    if known is None:
+        known = pod.__dict__[_KEPT] = spec_requests(pod.spec)
+    return known
 
 
 def spec_requests(spec: PodSpec) -> dict[str, int]:
@@ -78,6 +86,8 @@ def spec_requests(spec: PodSpec) -> dict[str, int]:
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The ports of the node that the pod's containers want, in order and once each."""
+    if not any(container.ports for container in (*spec.containers, *spec.init_containers)):
+        return ()  # Nearly every pod.
     wanted = {
         HostPort(
             port=port.host_port or port.container_port,
