@@ -1,7 +1,7 @@
 """What happens to an object between the request and the shelf.
 
-Built-in kinds: nulls are dropped, defaults filled in, a few rules checked
-(``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds: unknown fields are
+Built-in kinds: nulls are dropped, amounts become text, defaults are filled in, a few rules
+checked (``tenure.sim.amounts``, ``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds: unknown fields are
 pruned (or refused, when the client asks for strictness), the schema's defaults filled in,
 then schema and CEL rules checked. The custom half is a port, because the same rules also
 serve the webhook.
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tenure.errors import Cause
-from tenure.model.resource import Resource
+from tenure.model.resource import NODES, Resource
 from tenure.schema.validate import CustomResourceSchema, schema_for
+from tenure.sim.amounts import with_text_amounts
 from tenure.sim.defaults import create_defaults, update_defaults
 from tenure.sim.kinds import Kind
 from tenure.sim.refusals import bad_request, invalid
@@ -80,7 +81,8 @@ class Gate:
         """The object to store; its metadata is settled already."""
         if kind.custom:
             return self._admit_custom(kind, obj, None, strictness)
-        obj = create_defaults(kind.resource, without_nulls(obj), self._priority)
+        obj = with_text_amounts(kind.resource, without_nulls(obj))
+        obj = create_defaults(kind.resource, obj, self._priority)
         if causes := list(creation_causes(kind.resource, obj)):
             raise invalid(kind.resource, obj["metadata"]["name"], causes)
         return obj
@@ -94,6 +96,9 @@ class Gate:
             # Metadata is settled, and in a status a null does no harm: the hot path stays short.
             if value is not old.get(key) and key not in ("metadata", "status"):
                 obj = {**obj, key: without_nulls(value)}
+        part = "status" if kind.resource == NODES else "spec"
+        if obj.get(part) is not old.get(part):
+            obj = with_text_amounts(kind.resource, obj)
         obj = update_defaults(kind.resource, obj, old)
         if causes := list(update_causes(kind.resource, obj, old)):
             raise invalid(kind.resource, old["metadata"]["name"], causes)

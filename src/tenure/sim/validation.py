@@ -14,6 +14,12 @@ from typing import Any, Final
 from tenure.errors import Cause
 from tenure.model import resource as r
 from tenure.model.resource import Resource
+from tenure.sim.podrules import (
+    affinity_causes,
+    resource_causes,
+    selector_causes,
+    spread_causes,
+)
 from tenure.sim.refusals import malformed, required, unsupported, untouchable
 from tenure.sim.tree import Obj, dig, same
 
@@ -88,6 +94,10 @@ def _pod_spec(spec: Obj, at: str) -> Iterator[Cause]:
     if spec["restartPolicy"] not in _RESTART_POLICIES:
         yield unsupported(f"{at}.restartPolicy", spec["restartPolicy"], _RESTART_POLICIES)
     yield from _tolerations(spec.get("tolerations") or [], f"{at}.tolerations")
+    if spread := spec.get("topologySpreadConstraints"):
+        yield from spread_causes(spread, f"{at}.topologySpreadConstraints")
+    if affinity := spec.get("affinity"):
+        yield from affinity_causes(affinity, f"{at}.affinity")
 
 
 def _containers(containers: list[Any], at: str) -> Iterator[Cause]:
@@ -96,6 +106,8 @@ def _containers(containers: list[Any], at: str) -> Iterator[Cause]:
         for field in ("name", "image"):
             if not container.get(field):
                 yield required(f"{at}[{index}].{field}")
+        if resources := container.get("resources"):
+            yield from resource_causes(resources, f"{at}[{index}].resources")
         name = container.get("name", "")
         if name and name in seen:
             yield Cause(reason="FieldValueDuplicate", field=f"{at}[{index}].name", message=name)
@@ -140,6 +152,7 @@ def _workload(spec: Obj) -> Iterator[Cause]:
     selector = spec.get("selector")
     if not selector:
         yield required("spec.selector")
+    yield from selector_causes(selector, "spec.selector")
     labels = dig(spec, "template", "metadata", "labels") or {}
     wanted = dig(selector, "matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
@@ -156,8 +169,11 @@ def _budget(spec: Obj) -> Iterator[Cause]:
         good = good or (isinstance(value, str) and _PERCENT.fullmatch(value) is not None)
         if value is not None and not good:
             yield malformed(f"spec.{field}", "must be a number from 0 or a percentage like 10%")
+        elif isinstance(value, str) and int(value[:-1]) > 100:
+            yield malformed(f"spec.{field}", "must not be greater than 100%")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield malformed("spec", "minAvailable and maxUnavailable cannot be both set")
+    yield from selector_causes(spec.get("selector"), "spec.selector")
 
 
 def _priority_class(obj: Obj) -> Iterator[Cause]:

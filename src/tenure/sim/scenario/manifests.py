@@ -24,10 +24,12 @@ from tenure.schema.fielderror import FieldError
 from tenure.schema.manifest import check_manifest
 from tenure.schema.shape import unknown_fields
 from tenure.schema.structure import structural_errors
+from tenure.sim.amounts import with_text_amounts
 from tenure.sim.applying import apply_manifest
 from tenure.sim.kinds import KINDS
 from tenure.sim.scenario.builtin import METADATA, schema_of
 from tenure.sim.scenario.fields import NOTHING, Reader, Shown, join, nearest
+from tenure.sim.scenario.refusalwords import cause_words, with_example
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj, dig
 
@@ -77,7 +79,7 @@ class ManifestJudge:
         except ApiError as error:
             for cause in error.causes:
                 got = _value_at(value, cause.field)
-                reader.problem(join(at, cause.field), got, cause.message or cause.reason)
+                reader.problem(join(at, cause.field), got, *cause_words(cause))
             if not error.causes:
                 reader.problem(at, _named(value), "an object the API server takes", error.message)
 
@@ -132,9 +134,10 @@ def _check_metadata(reader: Reader, value: Obj, at: str) -> None:
 def _check_fields(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
     if KINDS[resource].custom:
         for problem in check_manifest(value):
-            reader.problem(join(at, problem.at), problem.got, problem.expected, problem.hint)
+            words = with_example(problem.expected, problem.hint)
+            reader.problem(join(at, problem.at), problem.got, *words)
         return
-    schema = schema_of(resource)
+    value, schema = with_text_amounts(resource, value), schema_of(resource)
     for unknown in unknown_fields(value, schema):
         name = unknown.field.rpartition(".")[2]
         place = join(at, unknown.field)
@@ -160,7 +163,7 @@ def _check_readable(reader: Reader, resource: Resource, value: Obj, at: str) -> 
 
 
 def _words(error: FieldError) -> tuple[Any, str, str]:
-    return error.value, error.expected, error.hint
+    return error.value, *with_example(error.expected, error.hint)
 
 
 def _named(value: Mapping[str, Any]) -> Shown:

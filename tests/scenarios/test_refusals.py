@@ -1,0 +1,109 @@
+"""What a cluster would refuse is refused beforehand, in a line with an example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.sim.scenario.fields import BadInput
+from tenure.sim.scenario.load import load_scenario
+from tests.builders import a_budget, a_deployment, a_node_class, a_pool
+from tests.scenarios.files import a_story, written
+
+
+def bent_deployment(**pod: Any) -> dict[str, Any]:
+    deployment = a_deployment()
+    deployment["spec"]["template"]["spec"].update(pod)
+    return deployment
+
+
+def with_resources(**resources: Any) -> dict[str, Any]:
+    deployment = a_deployment()
+    deployment["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
+    return deployment
+
+
+def told(folder: Path, **changes: Any) -> str:
+    """The one line about what is wrong, from the field on."""
+    with pytest.raises(BadInput) as refused:
+        load_scenario(written(folder, a_story(**changes)))
+    [problem] = refused.value.problems
+    return str(problem)
+
+
+def test_amounts_may_be_numbers(tmp_path: Path) -> None:
+    deployment = with_resources(requests={"cpu": 0.5, "memory": 0}, limits={"nvidia.com/gpu": 1})
+    scenario = load_scenario(written(tmp_path, a_story(objects=[deployment])))
+    assert len(scenario.objects) == 1
+
+
+@pytest.mark.parametrize(
+    ("obj", "sentence"),
+    [
+        pytest.param(
+            with_resources(requests={"cpu": -1}),
+            "requests[cpu]: got -1, expected an amount that is not negative. For example 1.",
+            id="a negative amount",
+        ),
+        pytest.param(
+            with_resources(requests={"cpu": 1}, limits={"cpu": "500m"}),
+            'got {"cpu": 1}, expected at most the cpu limit of 500m. '
+            "For example cpu: 500m; or raise the limit.",
+            id="a request above its limit",
+        ),
+        pytest.param(
+            bent_deployment(
+                topologySpreadConstraints=[
+                    {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+                ]
+            ),
+            "maxSkew: got 0, expected a whole number of at least 1. For example 1.",
+            id="a spread without room",
+        ),
+        pytest.param(
+            a_budget(maxUnavailable="abc"),
+            "spec.maxUnavailable: got 'abc', expected a number from 0 or a percentage. "
+            "For example 1 or 10%.",
+            id="a budget that is no number",
+        ),
+        pytest.param(
+            a_budget(maxUnavailable=1, minAvailable=1),
+            "expected minAvailable or maxUnavailable, not both. For example maxUnavailable: 1 alone.",
+            id="a budget that says both",
+        ),
+        pytest.param(
+            bent_deployment(tolerations=[{"key": "a", "operator": "Foo"}]),
+            "operator: got 'Foo', expected one of Equal, Exists. For example Equal.",
+            id="a toleration with an unknown operator",
+        ),
+        pytest.param(
+            a_pool(weight=0),
+            "spec.weight: got 0, expected 1 or more. For example 1.",
+            id="a pool without weight",
+        ),
+        pytest.param(
+            a_pool(weight=3, replicas=1),
+            "expected it to have no weight beside replicas: such a pool takes no part in "
+            "scheduling. Leave weight out.",
+            id="a static pool with a weight",
+        ),
+        pytest.param(
+            a_deployment(replicas=-1),
+            "spec.replicas: got -1, expected 0 or more. For example 0.",
+            id="fewer than no replicas",
+        ),
+        pytest.param(
+            {**a_deployment(), "metadata": {"name": "Bad_Name"}},
+            "metadata.name: got 'Bad_Name', expected lowercase letters, digits, dashes and dots, "
+            "with a letter or digit at both ends. For example web-1.",
+            id="a name in capitals",
+        ),
+    ],
+)
+def test_a_line_says_what_was_expected_and_gives_an_example(
+    tmp_path: Path, obj: dict[str, Any], sentence: str
+) -> None:
+    line = told(tmp_path, objects=[a_node_class(), obj], expect=[])
+    assert sentence in line
