@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from tenure.core.supply import daemons, nodes_with_room, open_pools, template_requirements
+from tenure.core.supply import (
+    closed_nodes,
+    daemons,
+    nodes_with_room,
+    open_pools,
+    template_requirements,
+)
 from tenure.model import names
 from tenure.model.node import Taint
 from tenure.model.nodeclaim import Requirement, ResourceRequests
@@ -101,6 +107,32 @@ def test_a_node_that_has_not_registered_is_taken_with_its_claims_labels_and_tain
 )
 def test_no_pod_is_put_onto(objects: Any) -> None:
     assert nodes_with_room(Snapshot.of(*objects)) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "node"),
+    [
+        pytest.param(a_leaving_claim(), a_leaving_node(), id="a leaving node"),
+        pytest.param(a_leaving_claim(), a_node(), id="a node whose claim is leaving"),
+        pytest.param(a_claim(), a_node(unschedulable=True), id="a cordoned node"),
+    ],
+)
+def test_the_pods_count_that_run_on(claim: Any, node: Any) -> None:
+    pod, done = a_pod(), a_pod("done", phase="Succeeded")
+    assert closed_nodes(Snapshot.of(claim, node, pod, done)) == [
+        ExistingNode.holding(
+            [pod],
+            name="node-a",
+            allocatable=ROOM,
+            labels=node.labels,
+            taints=node.spec.taints,
+            closed=True,
+        )
+    ]
+
+
+def test_a_node_that_takes_pods_is_not_closed() -> None:
+    assert closed_nodes(Snapshot.of(a_claim(), a_node(), a_pod())) == []
 
 
 def test_before_the_launch_is_answered_a_claim_holds_what_it_was_made_for() -> None:

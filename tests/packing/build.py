@@ -29,6 +29,7 @@ def a_pod(
     created: str = "2030-01-01T00:00:00Z",
     port: int = 0,
     owner: str = "",
+    deleted: str | None = None,
     **spec: Any,
 ) -> Pod:
     """A pod of one container; further keywords are fields of its spec, as on the wire."""
@@ -44,6 +45,7 @@ def a_pod(
         "uid": uid,
         "labels": dict(labels or {}),
         "creationTimestamp": created,
+        "deletionTimestamp": deleted,
         "ownerReferences": [{"kind": owner, "name": "owner", "controller": True}] if owner else [],
     }
     written = {"metadata": metadata, "spec": {"containers": [container], **spec}}
@@ -133,6 +135,7 @@ def a_node(
     taints: Sequence[Taint] = (),
     holding: Sequence[Pod] = (),
     initialized: bool = True,
+    closed: bool = False,
 ) -> ExistingNode:
     return ExistingNode.holding(
         holding,
@@ -141,6 +144,7 @@ def a_node(
         labels=labels or {},
         taints=tuple(taints),
         initialized=initialized,
+        closed=closed,
     )
 
 

@@ -178,3 +178,89 @@ def test_a_spread_pod_that_no_pool_takes_is_told_the_pools_reason() -> None:
     pool = a_pool(taints=[NO_SCHEDULE])
     packing = pack(Problem(pods=pods(2, labels=WEB, **spread(ZONE)), templates=(pool,)))
     assert {u.why for u in packing.unplaced.values()} == {Why.TAINT_NOT_TOLERATED}
+
+
+# -- as the scheduler counts ---------------------------------------------------------
+
+GOING = "2030-01-01T01:00:00Z"
+
+
+def web_in(zone: str, count: int, **fields: Any) -> tuple[Any, ...]:
+    return pods(count, f"in-{zone}", labels=WEB, cpu="100m", memory="0", **fields)
+
+
+def test_a_terminating_pod_takes_room_but_does_not_count_in_its_zone() -> None:
+    node = a_node(cpu="200m", labels={ZONE: "a"}, holding=web_in("a", 2, deleted=GOING))
+    waiting = pods(3, labels=WEB, **spread(ZONE))
+    packing = pack(Problem(pods=waiting, nodes=(node,), templates=(a_pool(),)))
+    assert zones_of(packing) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_terminating_pod_does_not_count_on_its_node() -> None:
+    node = a_node(holding=web_in("a", 1, deleted=GOING))
+    waiting = (a_pod("new", labels=WEB, **spread(HOSTNAME)),)
+    assert pack(Problem(pods=waiting, nodes=(node,))).placed == {"new": "n"}
+
+
+@pytest.mark.parametrize(
+    ("there", "comes"),
+    [({}, avoiding()), (avoiding(), {})],
+    ids=["is still avoided", "still avoids others"],
+)
+def test_a_terminating_pod(there: dict[str, Any], comes: dict[str, Any]) -> None:
+    node = a_node(holding=web_in("a", 1, deleted=GOING, **there))
+    packing = pack(Problem(pods=(a_pod("new", labels=WEB, **comes),), nodes=(node,)))
+    assert packing.placed == {}
+
+
+def test_a_closed_node_takes_no_pods() -> None:
+    packing = pack(Problem(pods=pods(1), nodes=(a_node(closed=True),)))
+    (refusal,) = packing.unplaced.values()
+    assert refusal.message == "there is no pool to launch a node from"
+
+
+def test_pods_on_a_closed_node_count_in_their_zone() -> None:
+    node = a_node(labels={ZONE: "a"}, holding=web_in("a", 2), closed=True)
+    waiting = pods(4, labels=WEB, **spread(ZONE))
+    packing = pack(Problem(pods=waiting, nodes=(node,), templates=(a_pool(),)))
+    assert zones_of(packing) == {"b": 2, "c": 2}
+
+
+@pytest.mark.parametrize(
+    ("policy", "dealt"),
+    [("Ignore", {"b": 1, "c": 1}), ("Honor", {"a": 1, "b": 1})],
+    ids=["counts by default", "does not count where taints are honoured"],
+)
+def test_a_tainted_node(policy: str, dealt: dict[str, int]) -> None:
+    node = a_node(labels={ZONE: "a"}, holding=web_in("a", 1), taints=[NO_SCHEDULE])
+    waiting = pods(2, labels=WEB, **spread(ZONE, nodeTaintsPolicy=policy))
+    packing = pack(Problem(pods=waiting, nodes=(node,), templates=(a_pool(),)))
+    assert zones_of(packing) == dealt
+
+
+def test_pods_that_move_are_dealt_to_the_zone_that_they_leave() -> None:
+    """Each is counted once: where it was before its turn, where it goes afterwards."""
+    moving = pods(2, labels=WEB, nodeName="n", **spread(ZONE))
+    old = a_node(labels={ZONE: "a"}, holding=moving, closed=True)
+    others = [a_node(z, "200m", labels={ZONE: z}, holding=web_in(z, 2)) for z in "bc"]
+    packing = pack(Problem(pods=moving, nodes=(old, *others), templates=(a_pool(),)))
+    assert zones_of(packing) == {"a": 2}
+
+
+def test_a_pod_that_waits_is_dealt_as_if_those_that_are_to_move_stayed() -> None:
+    """Their eviction may take long, and until then the scheduler counts them."""
+    moving = pods(2, "a-moving", labels=WEB, nodeName="n", **spread(ZONE))
+    old = a_node(labels={ZONE: "a"}, holding=moving, closed=True)
+    waiting = a_pod("waiting", labels=WEB, **spread(ZONE))
+    packing = pack(Problem(pods=(*moving, waiting), nodes=(old,), templates=(a_pool(),)))
+    (its,) = (claim for claim in packing.claims if "waiting" in claim.pods)
+    assert its.requirements[ZONE].values == ("b",)
+    assert sum(zones_of(packing).values()) == 3
+
+
+def test_a_pod_that_moves_counts_once_for_another_class_of_its_group() -> None:
+    moving = pods(2, "old", labels=WEB, cpu="2", nodeName="n", **spread(ZONE))
+    old = a_node(labels={ZONE: "a"}, holding=moving, closed=True)
+    new = pods(1, "new", labels=WEB, cpu="1", **spread(ZONE))
+    packing = pack(Problem(pods=(*moving, *new), nodes=(old,), templates=(a_pool(),)))
+    assert zones_of(packing) == {"a": 1, "b": 1, "c": 1}

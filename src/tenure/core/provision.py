@@ -25,7 +25,13 @@ from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.newclaim import claim_manifest, claim_name
 from tenure.core.reasons import Reason
-from tenure.core.supply import daemons, nodes_with_room, open_pools, unlisted_pools
+from tenure.core.supply import (
+    closed_nodes,
+    daemons,
+    nodes_with_room,
+    open_pools,
+    unlisted_pools,
+)
 from tenure.model.meta import format_time
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
@@ -77,7 +83,7 @@ class ProvisionDecider:
         templates, closed = open_pools(snapshot)
         return ProvisionView(
             demands=tuple(demands),
-            nodes=tuple(nodes_with_room(snapshot)),
+            nodes=(*nodes_with_room(snapshot), *closed_nodes(snapshot)),
             templates=tuple(templates),
             closed=closed,
             unlisted=unlisted_pools(templates, snapshot),

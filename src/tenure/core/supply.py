@@ -2,8 +2,9 @@
 
 Nodes: everything there is and everything on its way, claims without a Node included. A
 node that is not initialized yet is taken as it will be: without the taints it will lose,
-with the labels, taints and resources that its claim promises. Pools: those that may
-launch, with what their limits leave; of the others, why they may not.
+with the labels, taints and resources that its claim promises. Cordoned and leaving nodes
+take no pods, but the scheduler counts those that run there. Pools: those that may launch,
+with what their limits leave; of the others, why they may not.
 """
 
 from __future__ import annotations
@@ -41,11 +42,34 @@ def nodes_with_room(snapshot: Snapshot) -> list[ExistingNode]:
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim = snapshot.claim_of(node)
-        if node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting):
-            continue
-        found.append(_existing(node, claim, snapshot.pods_on(name).values()))
+        if not _is_closed(node, claim):
+            found.append(_existing(node, claim, snapshot.pods_on(name).values()))
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return found + [_in_flight(claim) for claim in coming if _is_in_flight(claim, snapshot)]
+
+
+def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
+    """Nodes that take no pods, as they are."""
+    return [
+        ExistingNode.holding(
+            _unfinished(snapshot.pods_on(name).values()),
+            name=name,
+            allocatable=node.allocatable,
+            labels=node.labels,
+            taints=node.spec.taints,
+            closed=True,
+        )
+        for name, node in sorted(snapshot.nodes.items())
+        if _is_closed(node, snapshot.claim_of(node))
+    ]
+
+
+def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
+    return node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting)
+
+
+def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
+    return sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
 
 
 def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> ExistingNode:
@@ -57,9 +81,8 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
         taints = taints if claim.registered else registered_taints(claim, node)
         taints = tuple(t for t in taints if not is_startup(t, claim) and not is_ephemeral(t))
         labels = {**labels, **claim.labels}
-    bound = sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
     return ExistingNode.holding(
-        bound,
+        _unfinished(pods),
         name=node.name,
         allocatable=allocatable,
         labels=labels,

@@ -2,7 +2,8 @@
 
 Initialized nodes come first, then the others, each by name. A node takes as many pods of a
 class as all of these allow, asked in this order: what is free once room is kept for daemons
-that have not come yet; taints; labels; host ports; topology.
+that have not come yet; taints; labels; host ports; topology. A closed node takes none, but
+the pods that run on it count in its zone.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ Shape = tuple[tuple[Taint, ...], Requirements]
 
 
 class ZonePart(msgspec.Struct, frozen=True):
-    """The nodes of one zone that have the same labels, and what runs on them."""
+    """The nodes of one zone that have the same labels and taints, and what runs on them."""
 
     zone: str
     labels: Requirements
     tally: Tally
+    taints: tuple[Taint, ...] = ()
+    #: UIDs of pods that count here and are themselves to be placed: they will move.
+    moving: tuple[str, ...] = ()
 
 
 class Room:
@@ -77,18 +81,30 @@ class Nodes:
         shapes = _Shapes(pods, daemons)
         rooms: list[Room] = []
         zones: dict[tuple[str, int], Tally] = {}
+        moving = _moving(pods)
+        homes: dict[tuple[str, int], list[str]] = {}
         for node in sorted(nodes, key=lambda node: (not node.initialized, node.name)):
             shape = shapes.of(node)
             free = _free(node, shapes.daemon_requests(shape), pods.resources)
             tally = topology.tally(node.pods)
             if (zone := node.labels.get(ZONE)) is not None:
                 zones.setdefault((zone, shape), Tally()).merge(tally)
-            if self._any_room(free):
+                if moving:
+                    here = [pod.uid for pod in node.pods if pod.active and pod.uid in moving]
+                    homes.setdefault((zone, shape), []).extend(here)
+            if not node.closed and self._any_room(free):
                 rooms.append(Room(node, shape, free, tally))
         self._rooms = rooms
         self._shapes = shapes.all
         self.zones: Final = [
-            ZonePart(zone, self._shapes[shape][1], tally) for (zone, shape), tally in zones.items()
+            ZonePart(
+                zone=zone,
+                labels=self._shapes[shape][1],
+                tally=tally,
+                taints=self._shapes[shape][0],
+                moving=tuple(homes.get((zone, shape), ())),
+            )
+            for (zone, shape), tally in zones.items()
         ]
 
     def place(self, waiting: Waiting) -> dict[str, str]:
@@ -114,6 +130,12 @@ class Nodes:
     def _any_room(self, free: Sequence[int]) -> bool:
         """False when not even the smallest request fits, so nobody needs to look again."""
         return all(map(int.__ge__, free, self._least))
+
+
+def _moving(pods: Sorted) -> frozenset[str]:
+    """Pods that are on a node already and count there as long as they have not moved."""
+    spread = (one for one in pods.classes if one.rules.zones)
+    return frozenset(pod.uid for one in spread for pod in one.pods if pod.spec.node_name)
 
 
 def _accepts(shape: Shape, demand: Demand) -> bool:

@@ -95,12 +95,13 @@ class _Packer(msgspec.Struct, frozen=True):
             if one.rules.not_modelled:
                 unplaced |= dict.fromkeys((pod.uid for pod in one.pods), _not_modelled(one))
         pools = [(c, shop.budgets[c.template.pool]) for c in self.catalogues]
+        node_count = sum(not node.closed for node in self.problem.nodes)
         for waiting in dealt.queue:
             if waiting.left:
-                why = explain(waiting.one, pools, node_count=len(self.problem.nodes))
+                why = explain(waiting.one, pools, node_count=node_count)
                 unplaced |= dict.fromkeys(waiting.rest(), why)
         for rest in dealt.left_over:
-            why = explain(rest.one, pools, node_count=len(self.problem.nodes))
+            why = explain(rest.one, pools, node_count=node_count)
             if why.why is Why.TOPOLOGY_UNSATISFIABLE:
                 why = _no_zone(rest)
             unplaced |= dict.fromkeys((pod.uid for pod in rest.pods), why)

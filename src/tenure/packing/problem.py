@@ -41,6 +41,9 @@ class PoolTemplate(msgspec.Struct, frozen=True, kw_only=True):
 class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node that takes pods, or will: a claim in flight that has no Node yet stands here too.
 
+    A node that takes none is ``closed``. It stands here because the scheduler counts the pods
+    that run on it, and its zone among the zones.
+
     ``ExistingNode.holding`` computes what follows from the pods that are bound to it.
     """
 
@@ -55,9 +58,11 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
     host_ports: tuple[HostPort, ...] = ()
     #: Requests of the daemon pods that are bound there: no room is kept for these again.
     daemon_requests: Resources = {}
-    #: Active pods bound there; spread and anti-affinity count them. Leave out pods that
-    #: are themselves among ``Problem.pods``.
+    #: Unfinished pods bound there, those that terminate included; spread and anti-affinity
+    #: count them. A pod that is among ``Problem.pods``, too, counts until its turn comes.
     pods: tuple[Pod, ...] = ()
+    #: Takes no pods: cordoned, or leaving.
+    closed: bool = False
 
     @classmethod
     def holding(
@@ -69,6 +74,7 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
         labels: Mapping[str, str] | None = None,
         taints: tuple[Taint, ...] = (),
         initialized: bool = True,
+        closed: bool = False,
     ) -> ExistingNode:
         """The node with what these pods, daemons included, leave of it."""
         pods = tuple(pods)
@@ -81,6 +87,7 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
             host_ports=tuple(port for pod in pods for port in host_ports(pod.spec)),
             daemon_requests=total(pod_requests(pod) for pod in pods if pod.daemon),
             pods=pods,
+            closed=closed,
         )
 
 

@@ -8,6 +8,9 @@ Modelled, each as a rule about one node or one zone:
 - required anti-affinity over hostnames, in both directions: neither does the pod join pods
   it avoids, nor do pods join a node whose pods avoid them.
 
+As in kube-scheduler, a pod that is terminating no longer counts for a spread, but it still
+avoids others and is avoided until it has gone.
+
 Not modelled yet, so pods with these are never placed: required pod affinity, anti-affinity
 and spread over any other key, namespace selectors, persistent volumes. A pod that a running
 pod avoids over another key than the hostname is not placed either. Preferences
@@ -48,6 +51,8 @@ class Spread(msgspec.Struct, frozen=True):
     domains_min: int = 0
     #: Only zones of nodes that the pod's own requirements accept count as domains.
     honor_affinity: bool = True
+    #: Only zones of nodes whose taints the pod tolerates count; by default all do.
+    honor_taints: bool = False
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -113,7 +118,7 @@ class Topology:
                 member_of = self._membership(pod).member_of
                 avoids = tuple(g for t, g in _avoided(pod) if t.topology_key == HOSTNAME)
                 if member_of or avoids:
-                    tally.add(Rules(member_of=member_of, avoids=avoids), 1)
+                    tally.add(Rules(member_of=member_of, avoids=avoids), int(pod.active))
         return tally
 
     def _membership(self, pod: Pod) -> Rules:
@@ -139,6 +144,8 @@ class Tally:
     __slots__ = ("_counts", "_repelled")
 
     def __init__(self) -> None:
+        #: What counts for a spread. Zero is not the same as absent: pods of the group are
+        #: there, but all of them are terminating.
         self._counts: dict[Group, int] = {}
         self._repelled: set[Group] = set()
 
@@ -147,7 +154,7 @@ class Tally:
         if not self._repelled.isdisjoint(rules.member_of):
             return 0
         for group in rules.avoids:
-            if self._counts.get(group, 0):
+            if group in self._counts:
                 return 0
             if group in rules.member_of:
                 most = min(most, 1)
@@ -233,6 +240,7 @@ def _spread(pod: Pod, constraint: TopologySpreadConstraint) -> Spread:
         skew=constraint.max_skew,
         domains_min=constraint.min_domains or 0,
         honor_affinity=constraint.node_affinity_policy != "Ignore",
+        honor_taints=constraint.node_taints_policy == "Honor",
     )
 
 

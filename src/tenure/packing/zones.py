@@ -5,7 +5,10 @@ requirement, so that the rest of packing need not know. Pods are dealt one by on
 that has fewest (then by name) for as long as that keeps within ``maxSkew``:
 
 - a zone is a domain if a node there, or a pool that could launch one there, accepts the pod;
-- pods bound in a zone count; so do those dealt to it before, by this class or another;
+- pods bound in a zone count, on nodes that take no pods, too; so do those dealt to it
+  before, by this class or another;
+- pods that are on no node are dealt first. One that is to move from a leaving node counts
+  where it is until its turn comes: the scheduler sees it there as long as it runs;
 - fewer domains than ``minDomains`` count as if one more stood empty.
 
 A zone may turn out to take fewer pods than it was dealt, and the others would have run ahead
@@ -16,7 +19,7 @@ class as a whole is dealt no more pods than found a place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -24,6 +27,7 @@ import msgspec
 from tenure.model.names import ZONE
 from tenure.model.pod import Pod
 from tenure.model.requirements import Requirement, Requirements
+from tenure.model.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.classes import PodClass, how_many
 from tenure.packing.nodes import ZonePart
@@ -45,6 +49,14 @@ class LeftOver(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     #: How many pods of the group each zone has, those just dealt included.
     counts: Mapping[str, int]
+
+
+class Counts(msgspec.Struct):
+    """What one class sees of the zones that are domains to it."""
+
+    of: dict[str, int]
+    #: By the UID of a pod that is to move: the zone in which it counts until then.
+    homes: dict[str, str] = {}
 
 
 class Dealt(msgspec.Struct, frozen=True):
@@ -78,41 +90,62 @@ def deal(
     queue: list[Waiting] = []
     parts: dict[int, Part] = {}
     left_over: list[LeftOver] = []
-    dealt_before: dict[str, Tally] = {}
+    history = _History(nodes)
     for number, one in enumerate(classes):
         if not one.rules.zones:
             queue.append(Waiting(one))
             continue
         for_sale = _zones_for_sale(one, catalogues)
-        counts = _counts(one, for_sale, nodes, dealt_before)
-        most = {zone: caps.get((number, zone), len(one.pods)) for zone in counts}
+        counts = history.counts(one, for_sale)
+        most = {zone: caps.get((number, zone), len(one.pods)) for zone in counts.of}
         whole = caps.get((number, WHOLE), len(one.pods))
         hands, rest = _deal_pods(one, counts, most, whole)
         for zone, pods in sorted(hands.items()):
             parts[len(queue)] = number, WHOLE if zone in for_sale else zone
             queue.append(Waiting(_in_zone(one, zone, pods)))
-            dealt_before.setdefault(zone, Tally()).add(one.rules, len(pods))
+            history.dealt(one, zone, pods)
         if rest:
-            left_over.append(LeftOver(one, rest, counts))
+            left_over.append(LeftOver(one, rest, counts.of))
     return Dealt(tuple(queue), parts, tuple(left_over))
 
 
-def _counts(
-    one: PodClass,
-    for_sale: Iterable[str],
-    nodes: Sequence[ZonePart],
-    dealt_before: Mapping[str, Tally],
-) -> dict[str, int]:
-    """How many pods of the group are in each domain."""
+class _History:
+    """The count of every zone as dealing goes on: pods come, and some leave another node."""
+
+    def __init__(self, parts: Sequence[ZonePart]) -> None:
+        self._parts = parts
+        self._came: dict[str, Tally] = {}
+        #: By the position of the part.
+        self._left = [Tally() for _ in parts]
+        self._homes = {uid: at for at, part in enumerate(parts) for uid in part.moving}
+
+    def counts(self, one: PodClass, for_sale: Iterable[str]) -> Counts:
+        """How many pods of the group are in each domain, and which of the class among them."""
+        group = one.rules.zones[0].group
+        counts = Counts(dict.fromkeys(for_sale, 0))
+        for part, left in zip(self._parts, self._left, strict=True):
+            if _is_domain(part, one):
+                here = part.tally.count(group) - left.count(group)
+                counts.of[part.zone] = counts.of.get(part.zone, 0) + here
+                counts.homes.update(dict.fromkeys(part.moving, part.zone))
+        for zone, tally in self._came.items():
+            if zone in counts.of:
+                counts.of[zone] += tally.count(group)
+        return counts
+
+    def dealt(self, one: PodClass, zone: str, pods: Sequence[Pod]) -> None:
+        self._came.setdefault(zone, Tally()).add(one.rules, len(pods))
+        for pod in pods:
+            if (home := self._homes.get(pod.uid)) is not None:
+                self._left[home].add(one.rules, 1)
+
+
+def _is_domain(part: ZonePart, one: PodClass) -> bool:
+    """Whether the scheduler counts these nodes, even those that take no pods."""
     spread = one.rules.zones[0]
-    counts = dict.fromkeys(for_sale, 0)
-    for view in nodes:
-        if not spread.honor_affinity or _accepts(view.labels, one):
-            counts[view.zone] = counts.get(view.zone, 0) + view.tally.count(spread.group)
-    for zone, tally in dealt_before.items():
-        if zone in counts:
-            counts[zone] += tally.count(spread.group)
-    return counts
+    if spread.honor_taints and untolerated(part.taints, one.demand.tolerations) is not None:
+        return False
+    return not spread.honor_affinity or _accepts(part.labels, one)
 
 
 def _accepts(labels: Requirements, one: PodClass) -> bool:
@@ -142,25 +175,42 @@ def _zones_of(catalogue: Catalogue, narrowing: Narrowing, one: PodClass) -> set[
 
 
 def _deal_pods(
-    one: PodClass, counts: dict[str, int], most: Mapping[str, int], whole: int
+    one: PodClass, counts: Counts, most: Mapping[str, int], whole: int
 ) -> tuple[dict[str, list[Pod]], tuple[Pod, ...]]:
     """Pods by zone, and those that no zone may take; ``counts`` goes with it."""
-    spread = one.rules.zones[0]
-    own = int(spread.group in one.rules.member_of)
+    own = int(one.rules.zones[0].group in one.rules.member_of)
     hands: dict[str, list[Pod]] = {}
-    for position, pod in enumerate(one.pods):
-        emptiest = 0 if len(counts) < spread.domains_min else min(counts.values(), default=0)
-        open_zones = [
-            (count, zone)
-            for zone, count in counts.items()
-            if count + own - emptiest <= spread.skew and len(hands.get(zone, ())) < most[zone]
-        ]
-        if not open_zones or position == whole:
-            return hands, one.pods[position:]
-        _, zone = min(open_zones)
-        hands.setdefault(zone, []).append(pod)
-        counts[zone] += own
-    return hands, ()
+    rest: list[Pod] = []
+    dealt = 0
+    for pod in sorted(one.pods, key=lambda pod: pod.uid in counts.homes):
+        home = counts.homes.get(pod.uid)
+        if home is not None:
+            counts.of[home] -= own
+        room = {zone for zone in counts.of if len(hands.get(zone, ())) < most[zone]}
+        zone = _emptiest_open(one, counts.of, room, own) if dealt < whole else None
+        if zone is None:
+            rest.append(pod)
+            zone = home  # It stays where it is, if it is anywhere.
+        else:
+            hands.setdefault(zone, []).append(pod)
+            dealt += 1
+        if zone is not None:
+            counts.of[zone] += own
+    return hands, tuple(rest)
+
+
+def _emptiest_open(
+    one: PodClass, counts: Mapping[str, int], room: Container[str], own: int
+) -> str | None:
+    """The zone that gets the next pod; none when each would be too far ahead of the emptiest."""
+    spread = one.rules.zones[0]
+    emptiest = 0 if len(counts) < spread.domains_min else min(counts.values(), default=0)
+    open_zones = (
+        (count, zone)
+        for zone, count in counts.items()
+        if count + own - emptiest <= spread.skew and zone in room
+    )
+    return min(open_zones, default=(0, None))[1]
 
 
 def _in_zone(one: PodClass, zone: str, pods: Iterable[Pod]) -> PodClass:
