@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Self
 
-from tenure.core.decision import Concern, Subject, Verdict
+import msgspec
+
+from tenure.core.decision import Concern, Evict, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.kube.client import Client
 from tenure.model.resource import EVENTS
@@ -49,6 +51,17 @@ class Newsroom:
 
 def _begin(event: Any) -> tuple[str, str]:
     return event["firstTimestamp"], event["reason"]
+
+
+def test_an_eviction_is_news_only_once_the_api_has_agreed() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        evict = Evict(name="web-1", namespace="default", uid="u1")
+        asked = msgspec.structs.replace(an_opinion(Reason.EVICTING), action=evict)
+        room.say(asked, an_opinion(Reason.EVICTION_REFUSED))
+        assert room.published() == [(Reason.EVICTION_REFUSED, 1)]
+        room.recorder.acted(asked)
+        bench.run(SECOND)
+        assert sorted(room.published()) == [(Reason.EVICTING, 1), (Reason.EVICTION_REFUSED, 1)]
 
 
 def test_a_new_reason_is_news_and_a_new_number_in_its_sentence_is_not() -> None:

@@ -54,7 +54,8 @@ def test_so_many_actions_may_be_under_way_at_once() -> None:
         bench.run(MINUTE)
         evicted = {call.what for call in bench.api_tap.of("EVICT")}
         assert len(evicted) == 20
-        assert bench.api_tap.most_at_once[""] == 3
+        one_event = 1  # News is written beside the actions, one at a time.
+        assert bench.api_tap.most_at_once[""] == 3 + one_event
 
 
 def test_an_accepted_eviction_is_not_repeated_while_the_watch_is_late() -> None:

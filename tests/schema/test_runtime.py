@@ -41,6 +41,7 @@ TEMPLATE = "spec.template.spec"
 CAPACITY = "karpenter.sh/capacity-type"
 
 BAD_TEMPLATES: list[tuple[str, Json, str]] = [
+    ("a name that cannot be a label", {"metadata.name": "a" * 64}, "at most 63 characters"),
     ("the pool's own label", {LABELS: {"karpenter.sh/nodepool": "a"}}, "a label that is yours"),
     ("a reserved label", {LABELS: {"karpenter.sh/custom": "a"}}, "outside the domain karpenter.sh"),
     ("a reserved subdomain", {LABELS: {"a.karpenter.sh/b": "a"}}, "outside the domain"),

@@ -33,6 +33,7 @@ class Concern(StrEnum):
     TERMINATION = "termination"
     DRAIN = "drain"
     LIFECYCLE = "lifecycle"
+    NODE = "node"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
     POOL = "pool"

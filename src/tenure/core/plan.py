@@ -13,6 +13,7 @@ from tenure.core.decision import Concern
 from tenure.core.drain import DrainDecider
 from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
+from tenure.core.nodestate import NodeDecider
 from tenure.core.poolstatus import PoolDecider
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.termination import TerminationDecider
@@ -27,6 +28,7 @@ def deciders() -> tuple[AnyDecider, ...]:
         TerminationDecider(),
         DrainDecider(),
         LifecycleDecider(),
+        NodeDecider(),
         GarbageDecider(),
         ProvisionDecider(),
         PoolDecider(),

@@ -38,7 +38,7 @@ from tenure.runtime.instances import Instances
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.metrics import Metrics
-from tenure.runtime.outcome import Outcome
+from tenure.runtime.outcome import OK, Outcome
 from tenure.runtime.verbs import Verbs
 from tenure.runtime.wakeup import Waker
 
@@ -207,6 +207,8 @@ class Controller:
         claim = self.cache.tables.table(r.NODE_CLAIMS).get(verdict.subject.name)
         self.metrics.acted(verdict, outcome, claim)
         self._journal.acted(self._clock.now(), verdict, str(outcome))
+        if outcome == OK:
+            self.events.acted(verdict)
         self._waker.wake()
 
     def _tidy(self, now: datetime) -> None:

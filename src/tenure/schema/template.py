@@ -1,8 +1,9 @@
 """What is wrong with the template of a pool, as far as no API server can say.
 
-Labels, then taints, then requirements, then durations. The result decides the pool's
+The name, then labels, then taints, then requirements, then durations. The result decides the pool's
 ``ValidationSucceeded`` condition, so whatever the peer refuses at run time is refused
-here, and nothing else is, except durations that cannot be counted.
+here, and nothing else is, except durations that cannot be counted and names that cannot be
+a label: the API server would refuse every claim of such a pool.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from tenure.schema.labels import is_qualified_name, key_problems, value_problems
 from tenure.schema.spans import span_problems
 
 _AT: Final = "spec.template"
+#: Of a label's value.
+_NAME_MAX: Final = 63
 #: An absent effect is let through, as at the peer.
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute", "")
 _KNOWN_VALUES: Final = {
@@ -36,6 +39,13 @@ _KNOWN_VALUES: Final = {
 
 def template_problems(pool: NodePool) -> Iterator[SpecError]:
     template = pool.spec.template
+    if len(pool.name) > _NAME_MAX:
+        yield SpecError(
+            "metadata.name",
+            pool.name,
+            f"at most {_NAME_MAX} characters",
+            "It becomes the label karpenter.sh/nodepool of every node, as in general-purpose.",
+        )
     for key, value in template.metadata.labels.items():
         yield from key_problems(key, f"{_AT}.metadata.labels")
         yield from value_problems(value, f"{_AT}.metadata.labels.{key}")
