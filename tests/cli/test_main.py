@@ -131,3 +131,18 @@ def test_help_does_not_load_the_simulator() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk_is_no_fault_of_ours() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            _program("crds"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.stderr.startswith("tenure: the output could not be written: No space left")
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.returncode == 1

@@ -9,6 +9,7 @@ import pytest
 
 from tenure.sim.scenario.fields import BadInput
 from tenure.sim.scenario.load import load_scenario
+from tenure.sim.scenario.run import Simulation
 from tests.builders import a_budget, a_deployment, a_node_class, a_pool
 from tests.scenarios.files import a_story, written
 
@@ -107,3 +108,23 @@ def test_a_line_says_what_was_expected_and_gives_an_example(
 ) -> None:
     line = told(tmp_path, objects=[a_node_class(), obj], expect=[])
     assert sentence in line
+
+
+@pytest.mark.parametrize(
+    "start", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:00Z"]
+)
+def test_a_start_at_the_ends_of_the_calendar_is_refused_with_the_range(
+    tmp_path: Path, start: str
+) -> None:
+    line = told(tmp_path, start=start)
+    expected = "expected an instant from 1970 to 2999. For example 2026-01-05T08:00:00Z."
+    assert f"start: got '{start}', {expected}" in line
+
+
+@pytest.mark.parametrize("start", ["1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z"])
+def test_a_story_can_play_at_either_end_of_the_range(tmp_path: Path, start: str) -> None:
+    simulation = Simulation(load_scenario(written(tmp_path, a_story(start=start))))
+    try:
+        assert simulation.run().fine
+    finally:
+        simulation.close()

@@ -6,6 +6,7 @@ only when they are called, so that ``tenure --help`` answers at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 PROBLEMS_SHOWN: Final = 10
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _Entry(NamedTuple):
@@ -108,6 +110,8 @@ def run(args: Sequence[str]) -> int:
     except TenureError as error:
         return _complain(*_sentences(error))
     except Exception as error:
+        if _is_full(error):
+            return _no_room(error)
         if os.environ.get("TENURE_TRACEBACK"):
             raise
         click.echo(
@@ -117,6 +121,26 @@ def run(args: Sequence[str]) -> int:
         )
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether what we write to takes no more: not our fault, and nothing to report."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _FULL
+
+
+def _no_room(error: Exception) -> int:
+    click.echo(
+        f"tenure: the output could not be written: {getattr(error, 'strerror', error)}. "
+        "Make room, or write it somewhere else.",
+        err=True,
+    )
+    _close_stdout()
+    return 1
+
+
+def _close_stdout() -> None:
+    """Leave nothing to be flushed at exit, or the interpreter complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(*sentences: str) -> int:
@@ -144,7 +168,8 @@ def main() -> NoReturn:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nothing must be left to be flushed at exit, or the interpreter complains.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_stdout()
         code = BROKEN_PIPE
+    except OSError as error:
+        code = _no_room(error)
     sys.exit(code)

@@ -197,9 +197,9 @@ def parse_instant(text: str) -> datetime | None:
     """An aware instant in UTC; None when the text is none."""
     try:
         parsed = datetime.fromisoformat(text)
-    except ValueError:
+        return None if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, OverflowError):  # The year 1 east of Greenwich is none in UTC.
         return None
-    return None if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 
 def join(at: str, key: str) -> str:

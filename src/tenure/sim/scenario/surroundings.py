@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,9 @@ from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
 #: The fields of a scenario that are read here.
 FIELDS: Final = ("start", "seed", "settings", "cloud", "kubelet", "startup-agents", "faults")
 
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
+
 
 class _CloudOptions(CloudTimings, frozen=True, kw_only=True):
     """The timings, and what there is to buy."""
@@ -30,9 +33,7 @@ class _CloudOptions(CloudTimings, frozen=True, kw_only=True):
 
 
 def read_world_options(reader: Reader, fields: Fields) -> WorldOptions:
-    start = DEFAULT_EPOCH
-    if "start" in fields:
-        start = reader.instant(fields.raw("start"), fields.path("start"))
+    start = _start(reader, fields) if "start" in fields else DEFAULT_EPOCH
     cloud = read_options(reader, fields.raw("cloud"), "cloud", _CloudOptions)
     _check_catalogue(reader, cloud)
     timings = {field: getattr(cloud, field) for field in CloudTimings.__struct_fields__}
@@ -50,6 +51,17 @@ def read_world_options(reader: Reader, fields: Fields) -> WorldOptions:
         settings=read_options(reader, fields.raw("settings"), "settings", Settings),
         infrastructure=infrastructure,
     )
+
+
+def _start(reader: Reader, fields: Fields) -> datetime:
+    """Far from both ends of the calendar, so that every sum of instants and spans exists."""
+    start = reader.instant(fields.raw("start"), fields.path("start"))
+    if _EARLIEST <= start < _LATEST:
+        return start
+    expected = f"an instant from {_EARLIEST.year} to {_LATEST.year - 1}"
+    hint = "For example 2026-01-05T08:00:00Z."
+    reader.problem(fields.path("start"), fields.raw("start"), expected, hint)
+    return DEFAULT_EPOCH
 
 
 def _check_catalogue(reader: Reader, cloud: _CloudOptions) -> None:
