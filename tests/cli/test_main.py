@@ -136,7 +136,7 @@ def test_help_does_not_load_the_simulator() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 def test_a_full_disk_is_no_fault_of_ours() -> None:
     with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
+        ended = subprocess.run(  # noqa: S603
             _program("crds"),
             stdout=full,
             stderr=subprocess.PIPE,

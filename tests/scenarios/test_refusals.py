@@ -128,3 +128,48 @@ def test_a_story_can_play_at_either_end_of_the_range(tmp_path: Path, start: str)
         assert simulation.run().fine
     finally:
         simulation.close()
+
+
+def a_patch(merge: dict[str, Any], **target: Any) -> list[dict[str, Any]]:
+    return [{"at": "1m", "patch": {**(target or {"pool": "general"}), "merge": merge}}]
+
+
+@pytest.mark.parametrize(
+    ("events", "sentence"),
+    [
+        pytest.param(
+            a_patch({"spec": {"wieght": 1}}),
+            "merge.spec.wieght: got 1, expected a field that exists. Did you mean weight?",
+            id="a field that no pool has",
+        ),
+        pytest.param(
+            a_patch({"spec": {"unschedulabel": True}}, node={"pool": "general"}),
+            "spec.unschedulabel: got True, expected a field that exists. "
+            "Did you mean unschedulable?",
+            id="a field that no node has, also of a node that is not there yet",
+        ),
+        pytest.param(
+            a_patch({"spec": {"weight": 900}}),
+            "merge.spec.weight: got 900, expected 100 or less. For example 100.",
+            id="a value that the pool would not take",
+        ),
+        pytest.param(
+            a_patch({"spec": {"selector": {"matchLabels": {"app": "x"}}}}, deployment="web"),
+            "merge.spec.selector: got",
+            id="a field that may not change",
+        ),
+    ],
+)
+def test_a_patch_is_judged_beforehand(
+    tmp_path: Path, events: list[dict[str, Any]], sentence: str
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        load_scenario(written(tmp_path, a_story(events=events)))
+    assert sentence in str(refused.value.problems[0])
+
+
+def test_patches_build_on_each_other_and_numbers_are_amounts(tmp_path: Path) -> None:
+    limits = a_patch({"spec": {"limits": {"cpu": 10}}}) + a_patch({"spec": {"limits": None}})
+    overhead = {"spec": {"template": {"spec": {"overhead": {"cpu": 0.1}}}}}
+    events = [*limits, *a_patch(overhead, deployment="web")]
+    assert len(load_scenario(written(tmp_path, a_story(events=events))).steps) == 3

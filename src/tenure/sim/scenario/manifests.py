@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from random import Random
 from typing import Any, Final
@@ -23,13 +24,17 @@ from tenure.model.resource import BY_KIND, Resource
 from tenure.schema.fielderror import FieldError
 from tenure.schema.manifest import check_manifest
 from tenure.schema.shape import unknown_fields
+from tenure.schema.structural import Schema
 from tenure.schema.structure import structural_errors
+from tenure.schema.validate import schema_for
 from tenure.sim.amounts import with_text_amounts
 from tenure.sim.applying import apply_manifest
 from tenure.sim.kinds import KINDS
+from tenure.sim.patches import merge_patch_object
 from tenure.sim.scenario.builtin import METADATA, schema_of
 from tenure.sim.scenario.fields import NOTHING, Reader, Shown, join, nearest
 from tenure.sim.scenario.refusalwords import cause_words, with_example
+from tenure.sim.scenario.targets import Target
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj, dig
 
@@ -73,15 +78,38 @@ class ManifestJudge:
         if len(reader.problems) == known:
             yield value
 
+    def patch(self, reader: Reader, target: Target, merge: Obj, at: str) -> None:
+        """A merge patch: its fields must exist, and a target that is known now must take it."""
+        known = len(reader.problems)
+        resource = target.resource
+        _check_unknown(reader, with_text_amounts(resource, merge), _schema(resource), at)
+        found = target.find(self._store) if target.filter.name else None
+        if found is None or len(reader.problems) > known:
+            return
+        if KINDS[resource].custom:
+            _check_custom(reader, merge_patch_object(found, merge), at)
+        if len(reader.problems) == known:
+            metadata = found["metadata"]
+            where = (resource, metadata.get("namespace", ""), metadata["name"])
+            with _told(reader, merge, at):
+                self._store.patch(*where, merge)
+
     def _admit(self, reader: Reader, value: Obj, at: str) -> None:
-        try:
+        with _told(reader, value, at):
             apply_manifest(self._store, value)
-        except ApiError as error:
-            for cause in error.causes:
-                got = _value_at(value, cause.field)
-                reader.problem(join(at, cause.field), got, *cause_words(cause))
-            if not error.causes:
-                reader.problem(at, _named(value), "an object the API server takes", error.message)
+
+
+@contextmanager
+def _told(reader: Reader, value: Obj, at: str) -> Iterator[None]:
+    """Turns the API server's refusal of a value into problems."""
+    try:
+        yield
+    except ApiError as error:
+        for cause in error.causes:
+            got = _value_at(value, cause.field)
+            reader.problem(join(at, cause.field), got, *cause_words(cause))
+        if not error.causes:
+            reader.problem(at, _named(value), "an object the API server takes", error.message)
 
 
 def _resource(reader: Reader, value: Any, at: str) -> Resource | None:
@@ -133,20 +161,33 @@ def _check_metadata(reader: Reader, value: Obj, at: str) -> None:
 
 def _check_fields(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
     if KINDS[resource].custom:
-        for problem in check_manifest(value):
-            words = with_example(problem.expected, problem.hint)
-            reader.problem(join(at, problem.at), problem.got, *words)
+        _check_custom(reader, value, at)
         return
-    value, schema = with_text_amounts(resource, value), schema_of(resource)
-    for unknown in unknown_fields(value, schema):
-        name = unknown.field.rpartition(".")[2]
-        place = join(at, unknown.field)
-        reader.problem(place, unknown.value, "a field that exists", nearest(name, unknown.known))
+    value, schema = with_text_amounts(resource, value), _schema(resource)
+    _check_unknown(reader, value, schema, at)
     errors = list(structural_errors(value, schema))
     for error in errors:
         reader.problem(join(at, error.field), *_words(error))
     if not errors:
         _check_readable(reader, resource, value, at)
+
+
+def _check_custom(reader: Reader, value: Obj, at: str) -> None:
+    for problem in check_manifest(value):
+        words = with_example(problem.expected, problem.hint)
+        reader.problem(join(at, problem.at), problem.got, *words)
+
+
+def _schema(resource: Resource) -> Schema:
+    custom = schema_for(resource.group, resource.kind)
+    return schema_of(resource) if custom is None else custom.schema
+
+
+def _check_unknown(reader: Reader, value: Obj, schema: Schema, at: str) -> None:
+    for unknown in unknown_fields(value, schema):
+        name = unknown.field.rpartition(".")[2]
+        place = join(at, unknown.field)
+        reader.problem(place, unknown.value, "a field that exists", nearest(name, unknown.known))
 
 
 def _check_readable(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
@@ -167,7 +208,7 @@ def _words(error: FieldError) -> tuple[Any, str, str]:
 
 
 def _named(value: Mapping[str, Any]) -> Shown:
-    return Shown(f"{value['kind']} {dig(value, 'metadata', 'name') or ''}".strip())
+    return Shown(f"{value.get('kind', 'a patch')} {dig(value, 'metadata', 'name') or ''}".strip())
 
 
 def _value_at(value: Any, field: str) -> Any:

@@ -74,6 +74,7 @@ class StepReader:
             hint = "For example merge: {spec: {replicas: 3}}."
             self._reader.problem(f"{at}.merge", merge, "fields to change", hint)
             merge = {}
+        self._judge.patch(self._reader, target, merge, f"{at}.merge")
         return Patch(target, merge)
 
     def _scale(self, value: Any, at: str) -> Deed:
