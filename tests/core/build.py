@@ -236,9 +236,11 @@ def a_pod(
     )
 
 
-def a_pending_pod(name: str = "web", *, since: datetime | None = MINUTE_AGO, **fields: Any) -> Pod:
+def a_pending_pod(
+    name: str = "web", *, since: datetime | None = MINUTE_AGO, said: str = "", **fields: Any
+) -> Pod:
     """The scheduler has found no node for it."""
-    told = condition("PodScheduled", "False", "Unschedulable", at=since)
+    told = condition("PodScheduled", "False", "Unschedulable", said, at=since)
     return a_pod(name, node="", phase="Pending", conditions=(told,), **fields)
 
 

@@ -9,6 +9,7 @@ import pytest
 from tenure.core.decision import Create, Subject, Verdict
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.reasons import Reason
+from tenure.model.node import Node
 from tenure.model.resource import (
     DAEMON_SETS,
     EVENTS,
@@ -34,6 +35,7 @@ from tests.core.build import (
     about,
     ago,
     ahead,
+    condition,
     judged,
     types,
 )
@@ -85,9 +87,36 @@ def test_one_pod_is_one_pod() -> None:
 
 
 def test_a_pod_that_fits_a_node_is_nominated_there() -> None:
-    verdict = verdict_on("web", a_pool(), a_claim(), a_node(), a_pending_pod())
+    waiting = a_pending_pod(since=ago(20))
+    verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
     assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
+    assert verdict.recheck_at == ahead(10)
+
+
+def test_a_pod_that_the_scheduler_does_not_put_where_it_fits_is_told_what_it_says() -> None:
+    waiting = a_pending_pod(since=ago(30), said="0/1 nodes are available: 1 Insufficient luck.")
+    verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
+    assert (verdict.reason, verdict.action) == (Reason.SCHEDULER_DISAGREES, None)
+    assert verdict.message == (
+        "fits node-a, but since 2026-03-02T11:59:30Z the scheduler has found no node for it "
+        "and says: 0/1 nodes are available: 1 Insufficient luck."
+    )
     assert verdict.recheck_at is None
+
+
+@pytest.mark.parametrize(
+    ("node", "recheck_at"),
+    [
+        (a_node(ready=False), None),
+        (a_node(creation_timestamp=ago(5)), ahead(25)),
+        (a_node(status={"conditions": (condition("Ready", at=ago(10)),)}), ahead(20)),
+    ],
+    ids=["is not ready", "has just come", "has just become ready"],
+)
+def test_nobody_disagrees_about_a_node_that(node: Node, recheck_at: Any) -> None:
+    verdict = verdict_on("web", a_pool(), a_claim(), node, a_pending_pod(since=ago(300)))
+    assert verdict.reason is Reason.NOMINATED
+    assert verdict.recheck_at == recheck_at
 
 
 def test_a_pod_that_fits_a_claim_on_its_way_is_nominated_there() -> None:

@@ -28,6 +28,8 @@ class Demand(msgspec.Struct, frozen=True):
     since: datetime
     #: The leaving node that it is on; empty for a pod that is on none.
     leaves: str = ""
+    #: What the scheduler says of a pod that is on none.
+    said: str = ""
 
     def needs_place(self, now: datetime) -> bool:
         """The end of a protection may lie in the future."""
@@ -37,9 +39,7 @@ class Demand(msgspec.Struct, frozen=True):
 def pods_to_place(snapshot: Snapshot) -> list[Demand]:
     """In the order of their UIDs."""
     demands = [
-        Demand(pod, _unschedulable_since(pod))
-        for pod in snapshot.unschedulable_pods().values()
-        if is_provisionable(pod)
+        _unscheduled(pod) for pod in snapshot.unschedulable_pods().values() if is_provisionable(pod)
     ]
     for node in snapshot.leaving_nodes().values():
         if is_held(node) and is_our_node(node, snapshot):
@@ -81,7 +81,8 @@ def _leaving(node: Node, snapshot: Snapshot) -> list[Demand]:
     return demands
 
 
-def _unschedulable_since(pod: Pod) -> datetime:
+def _unscheduled(pod: Pod) -> Demand:
     condition = find_condition(pod.status.conditions, "PodScheduled")
     since = condition.last_transition_time if condition else None
-    return since or pod.created_at
+    said = condition.message if condition else ""
+    return Demand(pod, since or pod.created_at, said=said)

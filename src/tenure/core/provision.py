@@ -3,21 +3,25 @@
 Every pod that needs a place gets one verdict, and so does every claim to be created:
 
 1. its node is leaving, but it is protected for a while: it stays for now;
-2. it fits a node that exists or is on its way: nominated there;
-3. what the cloud offers for a pool is not known yet, right after a start: a moment;
-4. nothing can take it: why not, pool by pool;
-5. it needs a new node, but pods are still arriving: the batch waits for a quiet
+2. it fits a node that has been in service for half a minute, and still the scheduler does
+   not put it there: one of us is wrong, and the pod is told what the scheduler says;
+3. it fits a node that exists or is on its way: nominated there;
+4. what the cloud offers for a pool is not known yet, right after a start: a moment;
+5. nothing can take it: why not, pool by pool;
+6. it needs a new node, but pods are still arriving: the batch waits for a quiet
    second, ten at most, so that pods that come together share nodes;
-6. it needs a new node: the claim is created, the pod nominated to it.
+7. it needs a new node: the claim is created, the pod nominated to it.
 
 Packing is one pure function of the snapshot; the only clocks in here are the batch, the
-ends of protections, and offerings and node classes that are left out for a while.
+scheduler's half minute, the ends of protections, and offerings and node classes that are
+left out for a while.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -28,6 +32,7 @@ from tenure.core.reasons import Reason
 from tenure.core.supply import (
     closed_nodes,
     daemons,
+    in_service_since,
     nodes_with_room,
     open_pools,
     unlisted_pools,
@@ -45,10 +50,16 @@ from tenure.packing.result import Packing, PlannedClaim
 #: Placing pods is one question about the whole cluster.
 CLUSTER = "cluster"
 
+#: How long the scheduler may take for a pod that fits a node. It tries a pod again after ten
+#: seconds at the latest once something has changed; beyond this it sees what we do not.
+SCHEDULER_TAKES: Final = timedelta(seconds=30)
+
 
 class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...]
     nodes: tuple[ExistingNode, ...]
+    #: From when on the scheduler could use a node; only those that it can use now.
+    in_service: Mapping[str, datetime]
     templates: tuple[PoolTemplate, ...]
     #: Pools that launch nothing, and why.
     closed: Mapping[str, str]
@@ -84,6 +95,7 @@ class ProvisionDecider:
         return ProvisionView(
             demands=tuple(demands),
             nodes=(*nodes_with_room(snapshot), *closed_nodes(snapshot)),
+            in_service=in_service_since(snapshot),
             templates=tuple(templates),
             closed=closed,
             unlisted=unlisted_pools(templates, snapshot),
@@ -131,6 +143,7 @@ class _Answer:
             *view.dry.values(),
             *(demand.since for demand in view.demands if demand.leaves),
             *((opens_at,) if opens_at is not None else ()),
+            *filter(None, map(self._patience_ends, view.demands)),
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
 
@@ -179,6 +192,11 @@ class _Answer:
         if not demand.needs_place(self._now):
             until = format_time(demand.since)
             return Reason.STAYS_FOR_NOW, f"protected until {until}, so no place is looked for yet"
+        patience_ends = self._patience_ends(demand)
+        if patience_ends is not None and patience_ends <= self._now:
+            since, said = format_time(demand.since), demand.said or "nothing"
+            disagrees = f"since {since} the scheduler has found no node for it and says: {said}"
+            return Reason.SCHEDULER_DISAGREES, f"fits {packing.placed[uid]}, but {disagrees}"
         if uid in packing.placed:
             return Reason.NOMINATED, f"fits {packing.placed[uid]}"
         if self._view.unlisted:
@@ -190,6 +208,13 @@ class _Answer:
             at = format_time(self._gathers_until)
             return Reason.BATCHING, f"placed together with others at {at}"
         return Reason.NOMINATED, f"needs the new claim {self._target[uid]}"
+
+    def _patience_ends(self, demand: Demand) -> datetime | None:
+        """When the scheduler should have bound a pod that fits a node in service."""
+        usable = self._view.in_service.get(self._packing.placed.get(demand.pod.uid, ""))
+        if usable is None or demand.leaves:
+            return None
+        return max(usable, demand.since) + SCHEDULER_TAKES
 
     def _with_closed(self, message: str) -> str:
         closed = self._view.closed.items()

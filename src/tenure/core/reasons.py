@@ -62,6 +62,7 @@ class Reason(StrEnum):
     BATCHING = "Batching"
     AWAITING_TYPES = "AwaitingInstanceTypes"
     NOMINATED = "Nominated"
+    SCHEDULER_DISAGREES = "SchedulerDisagrees"
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
     STAYS_FOR_NOW = "StaysForNow"
@@ -215,6 +216,13 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.NOMINATED: ReasonInfo(
         "The pod fits a node that exists or is on its way.", event=_NORMAL
+    ),
+    Reason.SCHEDULER_DISAGREES: ReasonInfo(
+        "The pod fits a node in service, but the scheduler has not put it there for half a "
+        "minute. No new node is launched for it, for by our count none is needed.",
+        "The message quotes the scheduler. If it does not pass by itself, look for a constraint "
+        "of the pod that Tenure does not know, and report it.",
+        _WARNING,
     ),
     Reason.NEEDED_FOR_PODS: ReasonInfo(
         "Pending pods need a new node; a claim is created.", event=_NORMAL

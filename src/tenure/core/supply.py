@@ -10,6 +10,7 @@ with what their limits leave; of the others, why they may not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from tenure.core.claims import class_label
 from tenure.core.claims import is_ours as claim_is_ours
@@ -25,7 +26,7 @@ from tenure.core.pools import (
 from tenure.core.registering import registered_taints
 from tenure.errors import SpecError
 from tenure.model import names
-from tenure.model.meta import format_time
+from tenure.model.meta import find_condition, format_time
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -62,6 +63,21 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
         for name, node in sorted(snapshot.nodes.items())
         if _is_closed(node, snapshot.claim_of(node))
     ]
+
+
+def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
+    """Nodes that the scheduler can use now: from when on, as far as Node and claim tell."""
+    since: dict[str, datetime] = {}
+    for name, node in sorted(snapshot.nodes.items()):
+        claim = snapshot.claim_of(node)
+        if not node.ready or _is_closed(node, claim):
+            continue
+        if claim is None or claim.initialized:
+            told = [find_condition(node.status.conditions, "Ready")]
+            told += [find_condition(claim.status.conditions, "Initialized")] if claim else []
+            instants = [c.last_transition_time for c in told if c and c.last_transition_time]
+            since[name] = max([node.created_at, *instants])
+    return since
 
 
 def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
