@@ -274,3 +274,18 @@ def test_a_broken_promise_fails_the_run(stage: Any) -> None:
     result = story.run()
     assert [violation.rule for violation in result.violations] == ["live termination"]
     assert not result.fine
+
+
+def test_pods_that_cannot_be_made_are_heard_of_once(tmp_path: Path) -> None:
+    deployment = a_deployment()
+    deployment["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    story = a_story(objects=[a_node_class(), a_pool(), deployment], expect=[])
+    simulation = Simulation(load_scenario(written(tmp_path, story)))
+    try:
+        simulation.run()
+        said = [e for e in simulation.world.history.entries if e.reason == "FailedCreate"]
+    finally:
+        simulation.close()
+    (entry,) = said
+    assert entry.subject.startswith("ReplicaSet/default/web-")
+    assert "no PriorityClass with name nope was found" in entry.message

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import NAMESPACES, NODES, PODS, REPLICA_SETS
+from tenure.model.resource import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS
 from tenure.sim.actors.replicaset import leaving_first
 from tests.sim.workworld import World, a_node, a_workload, a_world, set_ready
 
@@ -101,6 +101,20 @@ def test_a_namespace_that_goes_away_does_not_get_new_pods(world: World) -> None:
     world.store.delete(NAMESPACES, "", "brief")
     world.run(600)
     assert (world.pods(), world.store.list(REPLICA_SETS)) == ([], [])
+
+
+def test_pods_that_are_refused_are_told_of_until_they_can_be_made(world: World) -> None:
+    world.add(REPLICA_SETS, a_workload("web", pod={"priorityClassName": "urgent"}))
+    world.run(10)
+    (failure,) = status(world)["conditions"]
+    assert (failure["type"], failure["reason"]) == ("ReplicaFailure", "FailedCreate")
+    assert "no PriorityClass with name urgent was found" in failure["message"]
+    began = failure["lastTransitionTime"]
+    world.run(10)
+    assert status(world)["conditions"][0]["lastTransitionTime"] == began
+    world.add(PRIORITY_CLASSES, {"metadata": {"name": "urgent"}, "value": 7})
+    world.run(60)
+    assert (status(world)["readyReplicas"], "conditions" in status(world)) == (1, False)
 
 
 def candidate(name: str, **fields: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Notes what a person watching the cluster and the cloud would see, beside what Tenure says.
 
-Nodes that join, become ready or not, and leave; pods that start and go; instances that
-begin and end. The entries stand in the history between Tenure's own.
+Nodes that join, become ready or not, and leave; pods that start and go, or cannot be made;
+instances that begin and end. The entries stand in the history between Tenure's own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Final
 
 from tenure.model.instance import Instance
 from tenure.model.offering import format_price
-from tenure.model.resource import NODES, PODS
+from tenure.model.resource import NODES, PODS, REPLICA_SETS
+from tenure.sim.actors.replicaset import REPLICA_FAILURE
 from tenure.sim.cloud import CloudEvent
 from tenure.sim.history import History
 from tenure.sim.tree import Obj, dig
@@ -26,6 +27,7 @@ class Chronicle:
         self._history: History = world.history
         world.store.subscribe(NODES, self._on_node)
         world.store.subscribe(PODS, self._on_pod)
+        world.store.subscribe(REPLICA_SETS, self._on_replica_set)
         world.cloud.listen(self._on_instance)
 
     def _on_node(self, type_: str, node: Obj, old: Obj | None) -> None:
@@ -50,6 +52,15 @@ class Chronicle:
         if phase != before and phase in ("Running", "Succeeded", "Failed"):
             self._history.note(CLUSTER, subject, phase, on)
 
+    def _on_replica_set(self, type_: str, replica_set: Obj, old: Obj | None) -> None:
+        """Pods that cannot even be made leave no other trace."""
+        failure = _failure(replica_set)
+        # When it begins: later refusals differ at most in the name of the pod.
+        if type_ != DELETED and failure is not None and _failure(old) is None:
+            metadata = replica_set["metadata"]
+            subject = f"ReplicaSet/{metadata['namespace']}/{metadata['name']}"
+            self._history.note(CLUSTER, subject, *failure)
+
     def _on_instance(self, event: CloudEvent, instance: Instance) -> None:
         what = f"{instance.instance_type} in {instance.zone}, {instance.capacity_type}"
         message = f"for {instance.claim_name}"
@@ -60,6 +71,14 @@ class Chronicle:
 
 def _id(instance: Instance) -> str:
     return instance.provider_id.rpartition("/")[2]
+
+
+def _failure(replica_set: Obj | None) -> tuple[str, str] | None:
+    """(reason, message) of the pods that are refused."""
+    for one in dig(replica_set, "status", "conditions") or ():
+        if one["type"] == REPLICA_FAILURE and one["status"] == "True":
+            return one["reason"], one["message"]
+    return None
 
 
 def _ready(node: Obj | None) -> bool:

@@ -5,7 +5,8 @@ are too many, the ones to go are chosen in Kubernetes' order: not bound yet, pen
 ready, lower deletion cost, sharing a node with more of their kind, ready for a shorter time,
 younger; the name breaks what ties remain.
 
-Pods without an owner are not adopted.
+A pod that the API server refuses is tried again, later and later; meanwhile the condition
+``ReplicaFailure`` says why. Pods without an owner are not adopted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
+from tenure.errors import ApiError
 from tenure.model.resource import PODS, REPLICA_SETS
 from tenure.sim.actors.ownedpods import Group, OwnedPods, is_ready, phase, ready_since
 from tenure.sim.actors.podtemplate import new_pod
@@ -21,6 +23,9 @@ from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.environment import Environment
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj
+
+#: The condition of a ReplicaSet whose pods nobody takes.
+REPLICA_FAILURE: Final = "ReplicaFailure"
 
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -46,17 +51,25 @@ class ReplicaSets:
         group = self.pods.of(replica_set["metadata"]["uid"])
         surplus = group.active - replica_set["spec"]["replicas"]
         for _ in range(-surplus):
-            template = replica_set["spec"]["template"]
-            self._store.create(PODS, new_pod(template, replica_set, REPLICA_SETS))
+            self._create_pod(replica_set, group)
         if surplus > 0:
             for pod in leaving_first(group.active_pods())[:surplus]:
                 self._store.delete(PODS, namespace, pod["metadata"]["name"])
         if not surplus:  # Otherwise when the pods made or deleted here have been seen.
             self._write_status(replica_set, group)
 
-    def _write_status(self, replica_set: Obj, group: Group) -> None:
+    def _create_pod(self, replica_set: Obj, group: Group) -> None:
+        """Make one pod; a refusal is written down where people look, then tried again later."""
+        template = replica_set["spec"]["template"]
+        try:
+            self._store.create(PODS, new_pod(template, replica_set, REPLICA_SETS))
+        except ApiError as error:
+            self._write_status(replica_set, group, failure=error.message)
+            raise
+
+    def _write_status(self, replica_set: Obj, group: Group, failure: str = "") -> None:
         available = self._available(replica_set, group)
-        status = {
+        status: Obj = {
             "replicas": group.active,
             "fullyLabeledReplicas": group.active,
             "readyReplicas": group.ready,
@@ -64,8 +77,21 @@ class ReplicaSets:
             "observedGeneration": replica_set["metadata"]["generation"],
         }
         status = {key: value for key, value in status.items() if value or key == "replicas"}
+        if failure:
+            status["conditions"] = [self._failure(replica_set, failure)]
         if status != replica_set.get("status"):
             self._store.update(REPLICA_SETS, {**replica_set, "status": status}, "status")
+
+    def _failure(self, replica_set: Obj, message: str) -> Obj:
+        """The condition; one that is there keeps the instant it began at."""
+        known = next(iter(replica_set["status"].get("conditions") or ()), {})
+        return {
+            "type": REPLICA_FAILURE,
+            "status": "True",
+            "reason": "FailedCreate",
+            "message": message,
+            "lastTransitionTime": known.get("lastTransitionTime") or self._store.stamp(),
+        }
 
     def _available(self, replica_set: Obj, group: Group) -> int:
         """Pods that have been ready for long enough; looks again when the next one is."""
