@@ -181,19 +181,22 @@ def _deal_pods(
     own = int(one.rules.zones[0].group in one.rules.member_of)
     hands: dict[str, list[Pod]] = {}
     rest: list[Pod] = []
+    room = {zone for zone, limit in most.items() if limit > 0}
     dealt = 0
     for pod in sorted(one.pods, key=lambda pod: pod.uid in counts.homes):
         home = counts.homes.get(pod.uid)
         if home is not None:
             counts.of[home] -= own
-        room = {zone for zone in counts.of if len(hands.get(zone, ())) < most[zone]}
         zone = _emptiest_open(one, counts.of, room, own) if dealt < whole else None
         if zone is None:
             rest.append(pod)
             zone = home  # It stays where it is, if it is anywhere.
         else:
-            hands.setdefault(zone, []).append(pod)
+            hand = hands.setdefault(zone, [])
+            hand.append(pod)
             dealt += 1
+            if len(hand) == most[zone]:
+                room.discard(zone)
         if zone is not None:
             counts.of[zone] += own
     return hands, tuple(rest)
