@@ -89,6 +89,13 @@ def test_the_claim_waits_for_the_pods(pods: Any, recheck_at: Any, message: str) 
     assert (verdict.message, verdict.recheck_at) == (message, recheck_at)
 
 
+def test_the_claim_names_the_pods_that_hold_its_node() -> None:
+    verdict = verdict_on(drained("Unknown", ago(9)), a_leaving_node(), a_pod(protected="true"))
+    (blocker,) = verdict.blockers
+    assert str(blocker.subject) == "Pod/default/web"
+    assert "protects it for ever" in blocker.message
+
+
 def test_an_empty_node_settles_for_five_seconds() -> None:
     verdict = verdict_on(drained("Unknown", ago(4)), a_leaving_node())
     assert (verdict.reason, verdict.recheck_at) == (Reason.SETTLING, ahead(1))

@@ -26,6 +26,7 @@ from tenure.core.leaving import (
     say,
     settled_at,
 )
+from tenure.core.leavingnode import blockers_of
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, delete_node
 from tenure.model import names
@@ -98,16 +99,21 @@ def _follow(
 def _drained(
     view: TerminationView, claim: NodeClaim, listed: str, settings: Settings, now: datetime
 ) -> Verdict:
-    judged = [
-        verdict
+    waiting = [
+        (item, verdict)
         for node, pods in zip(view.nodes, view.pods, strict=True)
         for item, verdict in zip(pods, judge_pods(node, pods, now), strict=True)
         if holds_node(item.pod, now)
     ]
-    if judged:
-        pods = "1 pod remains" if len(judged) == 1 else f"{len(judged)} pods remain"
-        message = f"Node {listed} is being drained: {pods}"
-        return say(claim, Reason.DRAINING, message, recheck_at=next_change(judged))
+    if waiting:
+        pods = "1 pod remains" if len(waiting) == 1 else f"{len(waiting)} pods remain"
+        return say(
+            claim,
+            Reason.DRAINING,
+            f"Node {listed} is being drained: {pods}",
+            blockers=blockers_of(waiting),
+            recheck_at=next_change(verdict for _, verdict in waiting),
+        )
     settled = settled_at(claim, settings)
     if settled is not None and now < settled:
         message = f"Node {listed} is empty; the instance goes at {format_time(settled)}"

@@ -97,14 +97,20 @@ def _draining(node: Node, pods: Sequence[PodView], now: datetime) -> Verdict:
     else:
         reason = Reason.DRAINING
         message = f"waiting for {count}: {_some(item.pod.key for item, _ in waiting)}"
-    budgets = (blocker for verdict in held for blocker in verdict.blockers)
     return say(
         node,
         reason,
         message,
-        blockers=(*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets)),
+        blockers=blockers_of(waiting),
         recheck_at=next_change(verdict for _, verdict in waiting),
     )
+
+
+def blockers_of(waiting: Sequence[tuple[PodView, Verdict]]) -> tuple[Blocker, ...]:
+    """The pods that a drain waits for, and the budgets that hold some of them."""
+    held = (verdict for _, verdict in waiting if verdict.reason in HELD)
+    budgets = (blocker for verdict in held for blocker in verdict.blockers)
+    return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
 
 
 def _held_by(verdict: Verdict) -> str:

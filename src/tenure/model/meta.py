@@ -138,4 +138,6 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 def format_time(instant: datetime) -> str:
     """RFC 3339 with whole seconds, as the API server writes ``metav1.Time``."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if instant.tzinfo is not UTC:
+        instant = instant.astimezone(UTC)
+    return f"{instant.isoformat(timespec='seconds')[:19]}Z"
