@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tenure.sim.scenario.fields import BadInput
 from tenure.sim.scenario.load import load_scenario
@@ -173,3 +174,43 @@ def test_patches_build_on_each_other_and_numbers_are_amounts(tmp_path: Path) -> 
     overhead = {"spec": {"template": {"spec": {"overhead": {"cpu": 0.1}}}}}
     events = [*limits, *a_patch(overhead, deployment="web")]
     assert len(load_scenario(written(tmp_path, a_story(events=events))).steps) == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [
+        (-1, "running: got -1, expected 0 or more: this can never hold. For example 0."),
+        ({"max": -1}, "running.max: got -1, expected 0 or more: this can never hold."),
+        (
+            {"min": 5, "max": 1},
+            (
+                'running: got {"min": 5, "max": 1}, expected min up to max: this can never hold. '
+                "For example {min: 1, max: 5}."
+            ),
+        ),
+    ],
+    ids=["fewer than none", "at most fewer than none", "at least more than at most"],
+)
+def test_an_expectation_that_can_never_hold_is_refused(
+    tmp_path: Path, count: Any, sentence: str
+) -> None:
+    assert sentence in told(tmp_path, expect=[{"at": "1m", "pods": {"running": count}}])
+
+
+def test_an_object_that_is_there_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+    text = written(tmp_path, a_story(objects=[a_node_class(), a_pool()], expect=[])).read_text()
+    story = written(tmp_path, f"{text}---\n{yaml.safe_dump(a_pool())}")
+    with pytest.raises(BadInput) as refused:
+        load_scenario(story)
+    (problem,) = refused.value.problems
+    lines = [
+        n for n, line in enumerate(story.read_text().splitlines(), 1) if "name: general" in line
+    ]
+    first, second = lines
+    assert str(problem).startswith(f"{story}:{second}: metadata.name: got 'general', expected one")
+    assert f"It is there already at {story}:{first};" in str(problem)
+
+
+def test_an_object_may_be_applied_again_later(tmp_path: Path) -> None:
+    events = [{"at": "1m", "apply": a_pool(weight=3)}]
+    assert len(load_scenario(written(tmp_path, a_story(events=events))).steps) == 1

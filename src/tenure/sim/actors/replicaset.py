@@ -84,7 +84,7 @@ class ReplicaSets:
 
     def _failure(self, replica_set: Obj, message: str) -> Obj:
         """The condition; one that is there keeps the instant it began at."""
-        known = next(iter(replica_set["status"].get("conditions") or ()), {})
+        known: Obj = next(iter(replica_set["status"].get("conditions") or ()), {})
         return {
             "type": REPLICA_FAILURE,
             "status": "True",

@@ -201,17 +201,27 @@ class ExpectationReader:
 
     def _bound(self, value: Any, at: str) -> Bound:
         if not isinstance(value, dict):
-            number = self._reader.number(value, at)
+            number = self._amount(value, at)
             return Bound(number, number)
         fields = self._reader.fields(value, at, ("min", "max"))
         least, most = (
-            self._reader.number(fields.raw(name), fields.path(name)) if name in fields else None
+            self._amount(fields.raw(name), fields.path(name)) if name in fields else None
             for name in ("min", "max")
         )
         if least is None and most is None:
             self._reader.problem(at, value, "a number, min or max", "For example {min: 1}.")
             least = 0
+        elif least is not None and most is not None and least > most:
+            hint = f"For example {{min: {most:g}, max: {least:g}}}."
+            self._reader.problem(at, value, "min up to max: this can never hold", hint)
         return Bound(least, most)
+
+    def _amount(self, value: Any, at: str) -> float:
+        """There is never less than nothing of what can be counted here."""
+        number = self._reader.number(value, at)
+        if number < 0:
+            self._reader.problem(at, value, "0 or more: this can never hold", "For example 0.")
+        return max(number, 0)
 
 
 _INSTANCE_FIELDS: Final = {

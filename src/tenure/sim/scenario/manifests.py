@@ -59,24 +59,46 @@ class ManifestJudge:
     def __init__(self, start: datetime) -> None:
         nothing = lambda *_: None  # noqa: E731  # time stands still in this store
         self._store = Store(_Frozen(start), Random(0), nothing, nothing)
+        #: Where each object that is there from the start stands.
+        self._places: dict[tuple[Resource, str, str], str] = {}
 
-    def read(self, reader: Reader, value: Any, at: str) -> Iterator[Obj]:
-        """The manifests in a value: one, or those of a ``List``. Bad ones are left out."""
+    def read(self, reader: Reader, value: Any, at: str, *, again: bool = False) -> Iterator[Obj]:
+        """The manifests in a value: one, or those of a ``List``. Bad ones are left out.
+
+        ``again``: an object may be there already, and is then changed.
+        """
         if isinstance(value, dict) and value.get("kind") == "List":
             for place, item in reader.items(value.get("items"), join(at, "items")):
-                yield from self.read(reader, item, place)
+                yield from self.read(reader, item, place, again=again)
             return
         known = len(reader.problems)
         resource = _resource(reader, value, at)
         if resource is None:
             return
         _check_metadata(reader, value, at)
+        if not again and len(reader.problems) == known:
+            self._check_single(reader, resource, value, at)
         if len(reader.problems) == known:
             _check_fields(reader, resource, value, at)
         if len(reader.problems) == known:
             self._admit(reader, value, at)
         if len(reader.problems) == known:
             yield value
+
+    def _check_single(self, reader: Reader, resource: Resource, value: Obj, at: str) -> None:
+        """Two manifests of one object are a slip: the second would quietly win."""
+        metadata = value["metadata"]
+        if not (name := metadata.get("name")):
+            return
+        namespace = metadata.get("namespace", "default") if resource.namespaced else ""
+        place = reader.document.place(join(at, "metadata.name"))
+        first = self._places.setdefault((resource, namespace, name), place)
+        if first is not place:
+            where = first.rpartition(": ")[0]
+            hint = f"It is there already at {where}; give one of them another name, or apply it later, in events."
+            reader.problem(
+                join(at, "metadata.name"), name, f"one {resource.kind} of that name", hint
+            )
 
     def patch(self, reader: Reader, target: Target, merge: Obj, at: str) -> None:
         """A merge patch: its fields must exist, and a target that is known now must take it."""

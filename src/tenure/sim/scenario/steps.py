@@ -58,10 +58,9 @@ class StepReader:
         return Step(at=instant, verb=verb, deed=deed, place=self._reader.document.place(at))
 
     def _apply(self, value: Any, at: str) -> Deed:
-        if isinstance(value, list):
-            found = [self._judge.read(self._reader, v, p) for p, v in self._reader.items(value, at)]
-        else:
-            found = [self._judge.read(self._reader, value, at)]
+        given = list(self._reader.items(value, at)) if isinstance(value, list) else [(at, value)]
+        read = self._judge.read
+        found = [read(self._reader, one, place, again=True) for place, one in given]
         return Apply(tuple(manifest for manifests in found for manifest in manifests))
 
     def _delete(self, value: Any, at: str) -> Deed:
