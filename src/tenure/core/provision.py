@@ -29,6 +29,7 @@ from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.newclaim import claim_manifest, claim_name
 from tenure.core.reasons import Reason
+from tenure.core.rooms import Rooms
 from tenure.core.supply import (
     closed_nodes,
     daemons,
@@ -74,6 +75,9 @@ class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
 class ProvisionDecider:
     concern = Concern.PROVISIONING
 
+    def __init__(self) -> None:
+        self._rooms = Rooms()
+
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return (CLUSTER,)
 
@@ -94,7 +98,7 @@ class ProvisionDecider:
         templates, closed = open_pools(snapshot)
         return ProvisionView(
             demands=tuple(demands),
-            nodes=(*nodes_with_room(snapshot), *closed_nodes(snapshot)),
+            nodes=(*nodes_with_room(snapshot, self._rooms), *closed_nodes(snapshot)),
             in_service=in_service_since(snapshot),
             templates=tuple(templates),
             closed=closed,

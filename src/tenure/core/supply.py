@@ -24,6 +24,7 @@ from tenure.core.pools import (
     usage_of,
 )
 from tenure.core.registering import registered_taints
+from tenure.core.rooms import Rooms
 from tenure.errors import SpecError
 from tenure.model import names
 from tenure.model.meta import find_condition, format_time
@@ -39,12 +40,15 @@ from tenure.packing.problem import NODES, Daemon, ExistingNode, PoolTemplate
 from tenure.schema.runtime import template_errors
 
 
-def nodes_with_room(snapshot: Snapshot) -> list[ExistingNode]:
+def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
+    """``rooms`` remembers what was worked out before, where the same is asked again and again."""
+    rooms = Rooms() if rooms is None else rooms
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim = snapshot.claim_of(node)
         if not _is_closed(node, claim):
-            found.append(_existing(node, claim, snapshot.pods_on(name).values()))
+            found.append(rooms.on(node, claim, snapshot.pods_on(name).values(), _existing))
+    rooms.keep(snapshot.nodes)
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return found + [_in_flight(claim) for claim in coming if _is_in_flight(claim, snapshot)]
 
