@@ -70,7 +70,9 @@ def test_json_is_one_event_per_line_and_then_the_summary(as_json: list[dict[str,
     *events, last = as_json
     assert all({"at", "source", "subject", "reason"} <= set(event) for event in events)
     assert [event["at"][:19] for event in events] == sorted(event["at"][:19] for event in events)
-    assert list(last) == ["summary"]
+    assert {event["type"] for event in events} == {"event"}
+    assert (list(last), last["type"]) == (["type", "summary"], "result")
+    assert not [name for name in last["summary"] if "_" in name], "camel case, as in Kubernetes"
 
 
 def test_the_summary_agrees_with_the_events(as_json: list[dict[str, Any]]) -> None:
@@ -82,8 +84,8 @@ def test_the_summary_agrees_with_the_events(as_json: list[dict[str, Any]]) -> No
     names = {departure["name"] for departure in summary["departures"]}
     assert names <= left
     assert len(names) == 2
-    assert summary["instances_running"] == len(launched) - len(names)
-    assert summary["instances_leaked"] == summary["promises_broken"] == 0
+    assert summary["instancesRunning"] == len(launched) - len(names)
+    assert summary["instancesLeaked"] == summary["promisesBroken"] == 0
 
 
 def test_the_same_seed_tells_the_same_story_and_another_seed_another(plain: str) -> None:

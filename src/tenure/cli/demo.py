@@ -104,11 +104,12 @@ def _tell_json(world: World, pace: Pace) -> Summary:
     def say(_: list[Line]) -> None:
         # Between two steps, so that a closed pipe is our end and not the cluster's.
         for entry in heard:
-            click.echo(msgspec.json.encode(entry).decode())
+            event = {"type": "event", **msgspec.structs.asdict(entry)}
+            click.echo(msgspec.json.encode(event).decode())
         heard.clear()
 
     summary = _tell(world, pace, say)
-    click.echo(msgspec.json.encode({"summary": summary}).decode())
+    click.echo(msgspec.json.encode({"type": "result", "summary": summary}).decode())
     return summary
 
 

@@ -20,7 +20,7 @@ from tenure.sim.history import Entry
 from tenure.sim.world import World
 
 
-class Departure(msgspec.Struct, kw_only=True):
+class Departure(msgspec.Struct, kw_only=True, rename="camel"):
     """A node that left, or is leaving."""
 
     name: str
@@ -31,7 +31,7 @@ class Departure(msgspec.Struct, kw_only=True):
     held_by: dict[str, int] = {}
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     elapsed_seconds: float
     launched: dict[str, int]
     pods_started: int
