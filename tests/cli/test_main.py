@@ -88,7 +88,7 @@ def test_bad_input_is_one_line_and_exit_code_two(
 def test_several_mistakes_in_a_file_are_several_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, a_story(until="1d", seed=-1))
+    path = written(tmp_path, a_story(until="1w", seed=-1))
     assert run(["simulate", str(path)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
 

@@ -43,8 +43,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         "evnets: got [], expected a field that exists. Did you mean events?",
     ),
     "a day where Go has none": (
-        a_story(until="1d"),
-        "until: got '1d', expected a Go duration such as 1h30m. Use 24h.",
+        a_story(events=[{"at": "1d", "say": "x"}]),
+        "events[0].at: got '1d', expected a Go duration such as 1h30m. Use 24h.",
     ),
     "a duration without a unit": (
         a_story(until=30),
@@ -243,7 +243,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
-    story = a_story(until="1d", seed="x", events=[{"at": "1m"}])
+    story = a_story(until="1w", seed="x", events=[{"at": "1m"}])
     assert len(complaints(written(tmp_path, story))) == 3
 
 

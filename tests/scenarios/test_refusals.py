@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,47 @@ def test_an_object_that_is_there_twice_is_refused_with_both_lines(tmp_path: Path
 def test_an_object_may_be_applied_again_later(tmp_path: Path) -> None:
     events = [{"at": "1m", "apply": a_pool(weight=3)}]
     assert len(load_scenario(written(tmp_path, a_story(events=events))).steps) == 1
+
+
+@pytest.mark.parametrize(("until", "hours"), [("2d", 48), ("1d12h", 36), ("90m", 1.5)])
+def test_a_run_may_be_as_long_as_days(tmp_path: Path, until: str, hours: float) -> None:
+    scenario = load_scenario(written(tmp_path, a_story(until=until)))
+    assert scenario.until == timedelta(hours=hours)
+
+
+def test_other_spans_are_go_durations(tmp_path: Path) -> None:
+    events = [{"at": "1d", "say": "hello"}]
+    assert "events[0].at: got '1d', expected a Go duration such as 1h30m. Use 24h." in told(
+        tmp_path, until="2d", events=events
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param(
+            {"nonsense": 1},
+            "nonsense: got 1, expected a field that exists. Known here: name,",
+            id="a word that is like no other gets no guess",
+        ),
+        pytest.param(
+            {"objects": [{**a_pool(), "kind": "Provisioner"}]},
+            "got 'Provisioner', expected a kind the embedded cluster knows. Use NodePool.",
+            id="a kind of earlier days has a successor",
+        ),
+        pytest.param(
+            {"events": [{"at": "1m", "delete": {"claim": {"pick": "best"}}}]},
+            "got 'best', expected one of oldest, newest, fullest, emptiest. For example oldest.",
+            id="a choice that is like no other gets an example",
+        ),
+        pytest.param(
+            {"expect": [{"at": "1m", "reason": "Nope"}]},
+            "got 'Nope', expected a word that is known here. Known here: NotOurs,",
+            id="a long list of choices is said once",
+        ),
+    ],
+)
+def test_guesses_are_made_only_at_slips(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    assert sentence in told(tmp_path, **changes)

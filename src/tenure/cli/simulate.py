@@ -40,10 +40,10 @@ def simulate(file: Path, seed: int | None, until: str | None, as_json: bool, ver
     happens when) and expect (what must hold). It runs in an embedded cluster in
     virtual time, so that a day takes seconds.
     """
-    from tenure.cli.timespans import parse_span  # loaded only when called
     from tenure.sim.collector import rest_collector
     from tenure.sim.scenario.load import load_scenario
     from tenure.sim.scenario.run import Simulation
+    from tenure.sim.scenario.timespans import parse_span  # loaded only when called
 
     end: timedelta | None = None if until is None else parse_span(until, "--until")
     scenario = load_scenario(file)

@@ -40,11 +40,15 @@ def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
     held = sum(finding.held is Held.YES for finding in result.findings)
     yield (
         f"{span(elapsed)} of cluster time, seed {result.seed}: "
-        f"{summary.instances_launched} instances launched, {summary.instances_ended} ended; "
-        f"{summary.nodes} nodes, {summary.pods_running} pods running, "
+        f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} ended; "
+        f"{_many(summary.nodes, 'node')}, {_many(summary.pods_running, 'pod')} running, "
         f"{summary.pods_pending} pending; ${summary.cost:.4f} spent, ${summary.hourly:.4f}/h now"
     )
     yield (
         f"{held} of {len(result.findings)} expectations held, {failed} failed; "
-        f"{len(result.violations)} promises broken"
+        f"{_many(len(result.violations), 'promise')} broken"
     )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -19,6 +19,10 @@ from tenure.model.duration import parse_duration
 from tenure.sim.scenario.source import Document
 
 _SHOWN_LENGTH: Final = 60
+#: How alike two words must be to be taken for one and the same.
+_CLOSE: Final = 0.7
+#: Longer lists of choices are not said twice in a line.
+_LISTED: Final = 12
 _MISSING: Final = object()
 
 
@@ -53,8 +57,13 @@ def shown(value: Any) -> Any:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known)}."
+    """A guess, if the word is so close that it can only be a slip; else what there is."""
+    return _guess(word, known) or f"Known here: {', '.join(known)}."
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    close = get_close_matches(word, known, n=1, cutoff=_CLOSE)
+    return f"Did you mean {close[0]}?" if close else ""
 
 
 class Reader:
@@ -114,8 +123,11 @@ class Reader:
     def choice(self, value: Any, at: str, choices: Sequence[str]) -> str:
         if value in choices and isinstance(value, str):
             return value
-        hint = nearest(str(value), choices)
-        self.problem(at, value, f"one of {', '.join(choices)}", hint)
+        if len(choices) > _LISTED:
+            self.problem(at, value, "a word that is known here", nearest(str(value), choices))
+        else:
+            hint = _guess(str(value), choices) or f"For example {choices[0]}."
+            self.problem(at, value, f"one of {', '.join(choices)}", hint)
         return choices[0]
 
     def span(self, value: Any, at: str) -> timedelta:

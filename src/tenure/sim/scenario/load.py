@@ -22,6 +22,7 @@ from tenure.sim.scenario.manifests import ManifestJudge
 from tenure.sim.scenario.source import Document, read_documents
 from tenure.sim.scenario.stage import span
 from tenure.sim.scenario.steps import Step, StepReader
+from tenure.sim.scenario.timespans import parse_span
 from tenure.sim.tree import Obj
 from tenure.sim.world import WorldOptions
 
@@ -116,7 +117,7 @@ class _Loader:
         if "until" not in self._fields:
             return max((at for at, _ in instants), default=timedelta(0)) + _EPILOGUE
         known = len(self._problems)
-        until = self._fields.span("until")
+        until = self._length(self._fields.raw("until"))
         for at, place in instants:
             if at > until and len(self._problems) == known:
                 expectation = f"an instant within until: {span(until)}"
@@ -124,6 +125,16 @@ class _Loader:
                     SpecError(place, span(at), expectation, "Raise until, or move it.")
                 )
         return until
+
+    def _length(self, value: Any) -> timedelta:
+        """How long the run is: unlike other spans, also in days, as at the prompt."""
+        try:
+            if isinstance(value, str):
+                return parse_span(value, "until")
+        except SpecError as error:
+            self._reader.problem("until", value, error.expected, error.hint)
+            return timedelta(0)
+        return self._reader.span(value, "until")
 
 
 def _present(values: Iterable[T | None]) -> list[T]:

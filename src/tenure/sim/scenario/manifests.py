@@ -40,6 +40,14 @@ from tenure.sim.tree import Obj, dig
 
 #: Kinds that the store keeps and that nobody in the embedded cluster brings to life.
 _LIFELESS: Final = frozenset({r.STATEFUL_SETS, r.JOBS})
+#: What kinds of earlier days, or of other clouds, are here.
+_SUCCESSORS: Final = {
+    "Provisioner": r.NODE_POOLS.kind,
+    "Machine": r.NODE_CLAIMS.kind,
+    "AWSNodeTemplate": r.KWOK_NODE_CLASSES.kind,
+    "EC2NodeClass": r.KWOK_NODE_CLASSES.kind,
+    "AKSNodeClass": r.KWOK_NODE_CLASSES.kind,
+}
 #: How the decoder says what it wanted and where.
 _TYPED: Final = re.compile(r"Expected (?P<expected>.+), got .+ - at `\$\.(?P<path>[^`]+)`")
 _STEP: Final = re.compile(r"[^.\[\]]+")
@@ -166,7 +174,9 @@ def _unknown_kind(reader: Reader, value: Obj, at: str) -> None:
         return
     kinds = [resource.kind for resource in BY_KIND.values() if resource not in _LIFELESS]
     expected = "a kind the embedded cluster knows"
-    reader.problem(join(at, "kind"), value["kind"], expected, nearest(value["kind"], kinds))
+    successor = _SUCCESSORS.get(value["kind"])
+    hint = f"Use {successor}." if successor else nearest(value["kind"], kinds)
+    reader.problem(join(at, "kind"), value["kind"], expected, hint)
 
 
 def _check_metadata(reader: Reader, value: Obj, at: str) -> None:
