@@ -144,6 +144,12 @@ TERM = (
             "must be a number from 0 or a percentage like 10%",
             id="a budget that is no number",
         ),
+        pytest.param(
+            a_budget(maxUnavailable="200%"),
+            "spec.maxUnavailable",
+            "must not be greater than 100%",
+            id="a budget of more than everything",
+        ),
     ],
 )
 def test_what_an_api_server_refuses_is_refused_with_its_field(
