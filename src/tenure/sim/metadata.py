@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from tenure.errors import Cause
+from tenure.schema.shape import METADATA_FIELDS
 from tenure.sim.kinds import Kind
 from tenure.sim.refusals import (
     Unexplained,
@@ -38,23 +39,8 @@ _GENERATED_BASE_MAX = 58
 
 _EMPTY: tuple[object, ...] = (None, "", {}, [])
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-_KNOWN = frozenset(
-    {
-        "name",
-        "generateName",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-    }
-)
+#: What is kept of metadata: neither managers of fields nor links are played here.
+_KNOWN = frozenset(METADATA_FIELDS) - {"selfLink", "managedFields"}
 _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation")
 
 
