@@ -253,7 +253,7 @@ def test_a_fault_in_a_part_of_the_loop_ends_the_run_with_its_error(part: str) ->
     with closing(Tapped(*a_cluster(a_deployment(replicas=1)))) as world:
         controller = world.controller
         if part == "informers":
-            controller.informers[0].run = breaks  # type: ignore[method-assign]
+            controller.view.informers[0].run = breaks  # type: ignore[method-assign]
         elif part == "census":
             controller.census.run_garbage = breaks  # type: ignore[method-assign]
         else:

@@ -83,6 +83,10 @@ class Cache:
         waited = (self._quiet.pop(place, None) for place in acted_upon)
         return changes + [change for change in waited if change is not None]
 
+    def forget_changes(self) -> None:
+        self._changes.clear()
+        self._quiet.clear()
+
     def _keys(self, resource: Resource) -> list[str]:
         known = [*self.tables.table(resource)]
         return known + [key for kind, key in self.tables.unreadable if kind == resource]

@@ -70,13 +70,16 @@ class Informer:
         clock: Clock,
         random: Random,
         report: Callable[[Resource, TenureError], None] = lambda *_: None,
+        listed: Callable[[], None] = lambda: None,
     ) -> None:
+        """``listed`` is called after every list."""
         self.resource = resource
         self._client = client
         self._sink = sink
         self._clock = clock
         self._random = random
         self._report = report
+        self._listed = listed
         self._version = ""
         self._lines = 0
         #: Health, which everything that takes away relies on.
@@ -122,6 +125,7 @@ class Informer:
         self._version = version
         self._heard()
         self.synced = True
+        self._listed()
 
     async def _follow(self) -> None:
         stream = await self._client.watch(self.resource, self._version)

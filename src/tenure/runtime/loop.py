@@ -17,9 +17,8 @@ from tenure.core.decider import AnyDecider
 from tenure.core.decision import Delete, Patch, Subject, Verdict
 from tenure.core.plan import PATIENCE, deciders
 from tenure.errors import TenureError
-from tenure.kube.cache import Cache, Place
+from tenure.kube.cache import Place
 from tenure.kube.client import Client
-from tenure.kube.informer import Informer
 from tenure.model import resource as r
 from tenure.model.meta import ApiObject
 from tenure.model.nodeclaim import NodeClassRef
@@ -40,19 +39,8 @@ from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.metrics import Metrics
 from tenure.runtime.outcome import OK, Outcome
 from tenure.runtime.verbs import Verbs
+from tenure.runtime.view import View
 from tenure.runtime.wakeup import Waker
-
-#: What deciders read. The provider's node classes come on top.
-WATCHED: Final = (
-    r.NODE_POOLS,
-    r.NODE_CLAIMS,
-    r.NODES,
-    r.PODS,
-    r.DAEMON_SETS,
-    r.POD_DISRUPTION_BUDGETS,
-    r.MAINTENANCE_WINDOWS,
-    r.KWOK_NODE_CLASSES,
-)
 
 TIDY_PERIOD: Final = timedelta(minutes=1)
 
@@ -69,20 +57,25 @@ class Controller:
         journal: Journal,
         settings: Settings,
         random: Random,
+        view: View | None = None,
+        metrics: Metrics | None = None,
         choose: Callable[[], Sequence[AnyDecider]] = deciders,
         report: Callable[[TenureError], None] = lambda _: None,
     ) -> None:
+        """``view``: one that somebody else runs, and that outlives this controller."""
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self._clock = clock
         self._cloud = cloud
         self._journal = journal
         self._waker = Waker(clock, settings.turn_gap)
         self._tidy_at: datetime | None = None
-        self.cache = Cache(self._waker.wake)
+        client = Client(transport)
+        self._runs_view = view is None
+        self.view = view or View(client, clock=clock, random=random, report=report)
+        self.cache = self.view.cache
         self.knowledge = Knowledge(self._waker.wake)
         self.judge = Judge(choose(), settings, PATIENCE)
-        client = Client(transport)
         self.events = EventRecorder(client, clock, settings, report)
         self.census = Census(
             client=client,
@@ -116,20 +109,9 @@ class Controller:
             settings=settings,
             back_off=BackOff(settings.retry_min, settings.retry_max, random),
             snapshot=self.snapshot,
-            outdated=self._outdated,
+            outdated=lambda: self.view.outdated,
             finished=self._finished,
         )
-        self.informers = [
-            Informer(
-                client,
-                resource,
-                self.cache,
-                clock=clock,
-                random=random,
-                report=lambda _, error: report(error),
-            )
-            for resource in WATCHED
-        ]
 
     def snapshot(self) -> Snapshot:
         return Snapshot(
@@ -138,22 +120,19 @@ class Controller:
 
     async def run(self) -> None:
         """Until cancelled. Every task ends with it."""
+        self.view.wake_on_change(self._waker.wake)
         try:
             async with asyncio.TaskGroup() as tasks:
-                for informer in self.informers:
-                    tasks.create_task(informer.run())
+                if self._runs_view:
+                    tasks.create_task(self.view.run())
                 tasks.create_task(self.events.run())
-                await self._synced()
+                await self.view.until_synced()  # Nothing is judged on half a picture.
                 tasks.create_task(self.census.run_types())
                 tasks.create_task(self.census.run_garbage())
                 await self._turns()
         finally:
+            self.view.rest()
             await self.executor.close()
-
-    async def _synced(self) -> None:
-        """Nothing is judged before everything has been listed once."""
-        while not all(informer.synced for informer in self.informers):
-            await self._waker.wait(self._clock.now() + timedelta(seconds=1))
 
     async def _turns(self) -> None:
         next_at: datetime | None = self._clock.now()
@@ -185,11 +164,6 @@ class Controller:
         for verdict in self.judge.actionable():
             if isinstance(verdict.action, Patch | Delete):
                 yield place_of(verdict.action)
-
-    def _outdated(self) -> str:
-        now = self._clock.now()
-        old = [str(one.resource) for one in self.informers if not one.is_fresh(now)]
-        return f"nothing is heard of {', '.join(old)}" if old else ""
 
     def _learn(self, change: Change) -> None:
         self.metrics.changed(change)

@@ -1,0 +1,72 @@
+"""One view, several controllers after one another: a replica that stands by knows all."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from random import Random
+
+from tenure.kube.client import Client
+from tenure.model.resource import PODS
+from tenure.runtime.loop import Controller
+from tenure.runtime.view import View
+from tenure.sim.dsl import Story
+from tests.builders import MINUTE, a_cluster, a_deployment
+
+
+class StandBy:
+    """Tenure's view of a story's cluster, apart from any controller."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        story.crash(stay_down=True)
+        clock = story.environment.clock
+        self.view = View(Client(story.transport), clock=clock, random=Random(1))
+        self._watching = story.loop.create_task(self.view.run())
+
+    def lead(self) -> None:
+        """One term of three minutes."""
+        controller = Controller(
+            transport=self._story.transport,
+            cloud=self._story.cloud_api,
+            clock=self._story.environment.clock,
+            journal=self._story.history,
+            settings=self._story.options.settings,
+            random=Random(1),
+            view=self.view,
+        )
+        term = self._story.loop.create_task(controller.run())
+        self._story.run(3 * MINUTE)
+        self._end(term)
+
+    def end(self) -> None:
+        self._end(self._watching)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            self._story.loop.run_until_complete(task)
+
+
+def test_a_view_that_nobody_judges_by_keeps_no_changes() -> None:
+    with Story(*a_cluster(a_deployment(replicas=3))) as story:
+        standing_by = StandBy(story)
+        story.run(MINUTE)
+        assert standing_by.view.synced
+        assert len(standing_by.view.cache.tables.table(PODS)) == 3
+        assert standing_by.view.cache.take_changes() == []
+        standing_by.end()
+
+
+def test_each_term_judges_what_the_view_already_knows_and_leaves_it_running() -> None:
+    with Story(*a_cluster(a_deployment("first", replicas=3))) as story:
+        standing_by = StandBy(story)
+        story.run(MINUTE)
+        standing_by.lead()
+        assert story.running("first") == 3
+        story.apply(a_deployment("second", replicas=40, cpu="900m"))
+        story.run(MINUTE)
+        assert story.running("second") < 40, "nobody leads"
+        standing_by.lead()
+        assert story.running("second") == 40
+        standing_by.end()
