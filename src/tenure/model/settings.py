@@ -45,3 +45,44 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     actions_max: int = 64
     #: Answers that nobody sees in the watch after this long are looked up by a read.
     expectation_max: timedelta = timedelta(seconds=10)
+
+    # -- The Lease: who of several replicas acts ---------------------------------------
+    #: The peer's name, so that Tenure and Karpenter exclude each other.
+    lease_name: str = "karpenter-leader-election"
+    lease_namespace: str = "kube-system"
+    #: How long the others wait after the last renewal before one of them takes over.
+    lease_duration: timedelta = timedelta(seconds=15)
+    #: A holder that could not renew for this long stops: a call that leaves at the very end
+    #: and takes the longest that a call may take still ends within the duration.
+    lease_renew_deadline: timedelta = timedelta(seconds=10)
+    #: Between two tries to get or to renew it.
+    lease_retry: timedelta = timedelta(seconds=2)
+    #: Without it the only replica acts as soon as it runs.
+    leader_election: bool = True
+    #: Take a Lease that something else, such as Karpenter, held last.
+    take_over: bool = False
+
+    # -- The way to the API server -----------------------------------------------------
+    #: Requests per second, and how many may come at once (the peer's figures).
+    client_qps: float = 200.0
+    client_burst: int = 300
+    #: Empty: the environment's, the pod's own, or the one in the home folder.
+    kubeconfig: str = ""
+    #: Empty: the kubeconfig's current one.
+    context: str = ""
+
+    # -- The cloud ---------------------------------------------------------------------
+    provider: str = "kwok"
+    #: A file with one's own instance types; empty: the provider's.
+    instance_types_file: str = ""
+
+    # -- What others see of us ---------------------------------------------------------
+    metrics_port: int = 8080
+    health_port: int = 8081
+    log_level: str = "info"
+    #: ``auto`` is text on a terminal and JSON everywhere else.
+    log_format: str = "auto"
+    #: How many verdict changes and outcomes are kept in memory.
+    journal_size: int = 5000
+    #: Series for each node and pod: hundreds of thousands in a large cluster.
+    cluster_metrics: bool = True
