@@ -34,6 +34,7 @@ from tenure.errors import (
 )
 from tenure.model.duration import parse_duration
 from tenure.model.instance import Instance, InstanceState, LaunchRequest
+from tenure.model.market import Market, Offer
 from tenure.model.meta import ApiObject
 from tenure.model.names import KWOK_GROUP
 from tenure.model.nodeclass import KWOKNodeClass
@@ -44,7 +45,6 @@ from tenure.sim.actors.nodestatus import Machine
 from tenure.sim.billing import Bill
 from tenure.sim.environment import Environment
 from tenure.sim.faults import FaultSwitch, drawn, strikes
-from tenure.sim.market import Market, Offer
 from tenure.sim.store import Store
 
 T = TypeVar("T")

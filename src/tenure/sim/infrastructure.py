@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import msgspec
 
+from tenure.model.market import Market
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet import Kubelets, KubeletTimings
 from tenure.sim.actors.nodelifecycle import NodeLifecycle
@@ -21,7 +22,6 @@ from tenure.sim.catalogue import DEFAULT_ZONES, instance_types, select
 from tenure.sim.cloud import CloudTimings, SimulatedCloud
 from tenure.sim.environment import Environment
 from tenure.sim.faults import Faults, FaultSwitch
-from tenure.sim.market import Market
 from tenure.sim.store import Store
 
 

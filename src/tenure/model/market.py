@@ -1,4 +1,4 @@
-"""Every offering of the cloud, cheapest first, for whoever wants to buy one.
+"""Every offering of a cloud, cheapest first, for whoever wants to buy one.
 
 Ties are broken by name, so that the same request buys the same machine in every run.
 """
@@ -40,7 +40,9 @@ class Market:
     def suitable(self, wanted: Requirements, requests: Mapping[str, int]) -> Iterator[Offer]:
         """Offers that satisfy the requirements and hold the requests, cheapest first.
 
-        A key that the type says nothing about (a pool's own label) is not the cloud's concern.
+        Those that are not available are among them: whoever finds nothing else can name
+        them. A key that the type says nothing about (a pool's own label) is not the cloud's
+        concern.
         """
         zone, capacity_type = wanted.allowed(ZONE), wanted.allowed(CAPACITY_TYPE)
         verdicts: dict[str, bool] = {}
