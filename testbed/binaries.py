@@ -3,8 +3,9 @@
 Each is looked for in this order:
 
 1. ``KUBEBUILDER_ASSETS``, a folder that somebody else has filled;
-2. the cache, outside of every checkout and shared by all of them. Its name is a hash of
-   what the binaries are built from, so that another version never meets an old one.
+2. the cache, outside of every checkout and shared by all of them. There, each Go module
+   has a folder named after a hash of what its binaries are built from: another version
+   never meets an old one, and raising one module does not build the others again.
 
 ``make bed`` fills the cache. Nothing is built or fetched by looking.
 """
@@ -41,6 +42,11 @@ def _kubernetes(name: str) -> Binary:
     return Binary(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", " ".join(["-s -w", *flags]))
 
 
+def _helm(version: str) -> Binary:
+    variable = f"-X helm.sh/helm/v4/internal/version.version={version}"
+    return Binary("helm", "helm", "helm.sh/helm/v4/cmd/helm", f"-s -w {variable}")
+
+
 #: In the order of building: what is needed first comes first.
 BINARIES: Final = (
     Binary("etcd", "etcd", "."),
@@ -48,6 +54,7 @@ BINARIES: Final = (
     _kubernetes("kube-controller-manager"),
     _kubernetes("kube-scheduler"),
     Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    _helm("v4.3.1"),
 )
 NAMES: Final = tuple(binary.name for binary in BINARIES)
 
@@ -55,40 +62,47 @@ NAMES: Final = tuple(binary.name for binary in BINARIES)
 class Missing(Exception):
     """Some binaries are nowhere; the sentence says how to get them."""
 
-    def __init__(self, names: Iterable[str], cache: Path) -> None:
-        super().__init__(f"the test bed lacks {', '.join(names)} in {cache}: run `make bed`")
+    def __init__(self, names: Iterable[str], root: Path) -> None:
+        self.names = tuple(names)
+        super().__init__(f"the test bed lacks {', '.join(self.names)} in {root}: run `make bed`")
 
 
-def pins() -> str:
-    """A hash of all that decides what the binaries are."""
-    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {BINARIES}".encode())
-    for path in sorted(SOURCES.glob("*/*")):
-        digest.update(path.relative_to(SOURCES).as_posix().encode() + path.read_bytes())
+def pins(module: str) -> str:
+    """A hash of all that decides what the binaries of this module are."""
+    built = tuple(binary for binary in BINARIES if binary.module == module)
+    digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {built}".encode())
+    for path in sorted((SOURCES / module).iterdir()):
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def cache(environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder with one folder for each module."""
     root = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "tenure" / "bed" / pins()
+    return Path(root) / "tenure" / "bed"
+
+
+def home(binary: Binary, environment: Mapping[str, str] = os.environ) -> Path:
+    """Its folder in the cache, whether it is there or not."""
+    return cache(environment) / f"{binary.module}-{pins(binary.module)}"
+
+
+def place(binary: Binary, environment: Mapping[str, str] = os.environ) -> Path | None:
+    assets = environment.get("KUBEBUILDER_ASSETS")
+    folders = [Path(assets)] if assets else []
+    candidates = [folder / binary.name for folder in (*folders, home(binary, environment))]
+    return next((path for path in candidates if os.access(path, os.X_OK)), None)
 
 
 def found(
     names: Iterable[str] = NAMES, environment: Mapping[str, str] = os.environ
 ) -> dict[str, Path]:
     """Where each of them lies. Raises ``Missing``, which names all that are not there."""
-    assets = environment.get("KUBEBUILDER_ASSETS")
-    folders = [Path(assets)] if assets else []
-    folders.append(cache(environment))
-    places = {
-        name: place
-        for name in names
-        for place in reversed([folder / name for folder in folders])
-        if os.access(place, os.X_OK)
-    }
-    missing = [name for name in names if name not in places]
-    if missing:
-        raise Missing(missing, folders[-1])
-    return places
+    wanted = set(names)
+    places = {b.name: place(b, environment) for b in BINARIES if b.name in wanted}
+    if missing := [name for name, path in places.items() if path is None]:
+        raise Missing(missing, cache(environment))
+    return {name: path for name, path in places.items() if path is not None}
 
 
 def main() -> int:

@@ -2,27 +2,31 @@
 
 One binary after the other, each put into the cache in one step when it is whole. A build
 that is interrupted goes on where it was: finished binaries stay, and Go keeps every
-package it has compiled. Two builds at once are one build and one that waits.
+package it has compiled. Two builds at once are one build and one that waits. What lies in
+``KUBEBUILDER_ASSETS`` is not built.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from testbed.binaries import BINARIES, NAMES, SOURCES, Binary, cache
+from testbed.binaries import BINARIES, NAMES, SOURCES, Binary, cache, home, place
 
 #: Seconds between two lines of progress.
 PROGRESS_EVERY: Final = 15
+#: How many lines of the compiler a failure shows.
+LAST_WORDS: Final = 20
 #: Not in the way of other work; the first build takes minutes anyway.
 NICENESS: Final = 19
 
@@ -31,20 +35,25 @@ class BuildFailed(Exception):
     """The sentence says what, and shows what the compiler said last."""
 
 
-def build(names: Sequence[str], into: Path) -> None:
-    into.mkdir(parents=True, exist_ok=True)
-    with _alone(into):
-        wanted = [b for b in BINARIES if b.name in names and not (into / b.name).exists()]
-        if not wanted:
-            print(f"bed: everything is there, in {into}")
-            return
-        go = shutil.which("go")
-        if go is None:
-            raise BuildFailed("no `go` program on the PATH; see https://go.dev/doc/install")
-        print(f"bed: building {', '.join(b.name for b in wanted)} into {into}")
-        for number, binary in enumerate(wanted, start=1):
-            _build_one(go, binary, into, f"bed: {binary.name} ({number} of {len(wanted)})")
-        print("bed: all built")
+def build(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
+    wanted = [b for b in BINARIES if b.name in names and place(b, environment) is None]
+    if not wanted:
+        print(f"bed: everything is there, in {cache(environment)}")
+        return
+    go = shutil.which("go")
+    if go is None:
+        raise BuildFailed("no `go` program on the PATH; see https://go.dev/doc/install")
+    print(f"bed: building {', '.join(b.name for b in wanted)} into {cache(environment)}")
+    for number, binary in enumerate(wanted, start=1):
+        title = f"bed: {binary.name} ({number} of {len(wanted)})"
+        into = home(binary, environment)
+        into.mkdir(parents=True, exist_ok=True)
+        with _alone(into):
+            if place(binary, environment) is None:
+                _build_one(go, binary, into, title)
+            else:
+                print(f"{title}: another build has made it")
+    print("bed: all built")
 
 
 @contextmanager
@@ -53,7 +62,7 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("bed: waiting for another build of the same versions")
+            print("bed: waiting for another build of the same versions", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         for left_over in folder.glob(".building-*"):  # Of a build that was killed.
             shutil.rmtree(left_over)
@@ -65,36 +74,47 @@ def _build_one(go: str, binary: Binary, into: Path, title: str) -> None:
     with tempfile.TemporaryDirectory(dir=into, prefix=".building-") as folder:
         whole = Path(folder) / binary.name
         command = [go, "build", "-v", "-ldflags", binary.linker_flags, "-o", str(whole)]
-        said = _watched([*command, binary.package], SOURCES / binary.module, title, started)
-        if not whole.exists():
+        print(f"{title}: fetching modules and compiling", flush=True)
+        code, said = _watched([*command, binary.package], SOURCES / binary.module, title)
+        if code != 0:
             raise BuildFailed("\n".join([f"{title}: go build failed", *said]))
         whole.replace(into / binary.name)
     print(f"{title}: done after {time.monotonic() - started:.0f} s", flush=True)
 
 
-def _watched(command: list[str], folder: Path, title: str, started: float) -> list[str]:
-    """Run it, and show how far it is; what it said last comes back."""
+def _watched(command: list[str], folder: Path, title: str) -> tuple[int, list[str]]:
+    """Run it, and show how far it is; its exit code and what it said last come back."""
     flags = "-buildvcs=false -mod=readonly -trimpath"
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": flags, "GOWORK": "off"}
-    said: list[str] = []
-    packages, told_at = 0, started
-    print(f"{title}: fetching modules and compiling", flush=True)
     with subprocess.Popen(  # noqa: S603  # our own words
         command,
         cwd=folder,
         env=environment,
-        text=True,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stderr is not None
-        for line in process.stderr:
-            said = [*said[-20:], line.rstrip()]
-            packages += not line.startswith("go: ")
-            if time.monotonic() - told_at >= PROGRESS_EVERY:
-                told_at = time.monotonic()
-                print(f"{title}: {packages} packages, {told_at - started:.0f} s", flush=True)
-    return said
+        said = _tell(process.stderr.fileno(), title)
+    return process.returncode, said
+
+
+def _tell(pipe: int, title: str) -> list[str]:
+    """A line of progress now and then, also while the linker says nothing for minutes."""
+    said: list[str] = []
+    rest, packages = b"", 0
+    started = told_at = time.monotonic()
+    while True:
+        readable, _, _ = select.select([pipe], [], [], PROGRESS_EVERY)
+        if readable:
+            if not (data := os.read(pipe, 65536)):
+                return said
+            *lines, rest = (rest + data).split(b"\n")
+            packages += sum(not line.startswith(b"go: ") for line in lines)
+            said = [*said, *(line.decode(errors="replace") for line in lines)][-LAST_WORDS:]
+        if time.monotonic() - told_at >= PROGRESS_EVERY:
+            told_at = time.monotonic()
+            print(f"{title}: {packages} packages, {told_at - started:.0f} s", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -104,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     os.nice(NICENESS)
     try:
-        build(arguments or NAMES, cache())
+        build(arguments or NAMES)
     except BuildFailed as failed:
         print(f"bed: {failed}", file=sys.stderr)
         return 1

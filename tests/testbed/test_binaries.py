@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from testbed.binaries import BINARIES, NAMES, SOURCES, Missing, cache, found
-from testbed.build import build
+from testbed import binaries
+from testbed.binaries import BINARIES, NAMES, SOURCES, Missing, cache, found, home, pins
+from testbed.build import BuildFailed, build
 
 
 def put(folder: Path, *names: str) -> Path:
@@ -18,24 +22,43 @@ def put(folder: Path, *names: str) -> Path:
     return folder
 
 
+def homes(environment: Mapping[str, str]) -> dict[str, Path]:
+    return {binary.name: home(binary, environment) for binary in BINARIES}
+
+
 def test_assets_that_somebody_gave_come_before_the_cache(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path), "KUBEBUILDER_ASSETS": str(tmp_path / "assets")}
-    put(cache(environment), "etcd", "kwok")
+    folders = homes(environment)
+    for name in ("etcd", "kwok"):
+        put(folders[name], name)
     assets = put(tmp_path / "assets", "etcd")
     places = found(["etcd", "kwok"], environment)
-    assert places == {"etcd": assets / "etcd", "kwok": cache(environment) / "kwok"}
+    assert places == {"etcd": assets / "etcd", "kwok": folders["kwok"] / "kwok"}
 
 
 def test_what_is_missing_is_named_with_the_verb_that_gets_it(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    put(cache(environment), "etcd")
-    (cache(environment) / "kwok").write_text("half of it")  # Nobody may run it.
+    folders = homes(environment)
+    put(folders["etcd"], "etcd")
+    put(folders["kwok"])
+    (folders["kwok"] / "kwok").write_text("half of it")  # Nobody may run it.
     with pytest.raises(Missing) as caught:
         found(["etcd", "kube-apiserver", "kwok"], environment)
     lines = str(caught.value).splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("the test bed lacks kube-apiserver, kwok in ")
     assert lines[0].endswith("run `make bed`")
+
+
+def test_another_version_of_one_module_is_another_folder_for_that_module_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {binary.module: pins(binary.module) for binary in BINARIES}
+    shutil.copytree(SOURCES, tmp_path / "go")
+    monkeypatch.setattr(binaries, "SOURCES", tmp_path / "go")
+    (tmp_path / "go" / "kwok" / "go.sum").write_text("another version\n")
+    changed = [module for module, old in before.items() if pins(module) != old]
+    assert changed == ["kwok"]
 
 
 def test_every_binary_is_pinned_by_what_is_committed() -> None:
@@ -47,5 +70,34 @@ def test_every_binary_is_pinned_by_what_is_committed() -> None:
 def test_what_is_there_is_not_built_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build(NAMES, put(tmp_path, *NAMES))
-    assert capsys.readouterr().out == f"bed: everything is there, in {tmp_path}\n"
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "KUBEBUILDER_ASSETS": str(tmp_path / "assets")}
+    put(tmp_path / "assets", *NAMES)
+    build(NAMES, environment)
+    assert capsys.readouterr().out == f"bed: everything is there, in {cache(environment)}\n"
+
+
+def a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A `go` of our own on the PATH: its sixth word is the file to make."""
+    put(folder, "go")
+    (folder / "go").write_text(f"#!/bin/sh\n{script}\n")
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+def test_a_binary_appears_when_it_is_whole_and_the_next_build_takes_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {"XDG_CACHE_HOME": str(tmp_path)}
+    half_of_kwok = 'case "$6" in */kwok) echo half > "$6"; echo "disk is full" >&2; exit 1;; esac'
+    whole = 'printf "#!/bin/sh\n" > "$6"; chmod +x "$6"'
+    a_compiler(tmp_path / "bin", monkeypatch, f"{half_of_kwok}\n{whole}")
+    with pytest.raises(BuildFailed, match=r"kwok \(2 of 2\): go build failed\ndisk is full"):
+        build(["etcd", "kwok"], environment)
+    folders = homes(environment)
+    assert os.listdir(folders["kwok"]) == [".lock"]
+
+    capsys.readouterr()
+    a_compiler(tmp_path / "bin", monkeypatch, whole)
+    build(["etcd", "kwok"], environment)
+    said = capsys.readouterr().out
+    assert said.startswith("bed: building kwok into ")
+    assert found(["etcd", "kwok"], environment)["kwok"] == folders["kwok"] / "kwok"
