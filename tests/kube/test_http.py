@@ -17,7 +17,6 @@ from tenure.kube.credentials import FixedCredentials, Identity
 from tenure.kube.http import HttpStream, HttpTransport
 from tenure.kube.kubeconfig import Access
 from tenure.ports.transport import MERGE_PATCH, Request, Response
-from testbed.keys import OPENSSL
 from tests.kube.servers import Handler, Pki, serving
 
 NOBODY = FixedCredentials(Identity())
@@ -31,8 +30,6 @@ def told(story: Coroutine[Any, Any, None]) -> None:
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
-    if OPENSSL is None:
-        pytest.skip("no openssl program to make certificates with")
     return Pki(tmp_path_factory.mktemp("pki"))
 
 

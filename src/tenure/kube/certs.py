@@ -1,11 +1,12 @@
 """Certificates of our own: an authority, and what it signs for servers and for clients.
 
-Elliptic curves (P-256), because they take no time. Every certificate carries what the strictest
-verifiers ask for (Python 3.13 and Go among them): its own key's identifier, its issuer's, critical
-basic constraints and key usage, and the names of a server as alternatives, never as its subject alone.
+Elliptic curves (P-256), because they take no time. Every certificate carries what the
+strictest verifiers ask for (Python 3.13 and Go among them): its own key's identifier, its
+issuer's, critical basic constraints and key usage, and the names of a server as alternatives,
+never as its subject alone.
 
-A certificate begins a little before it is made, so that a machine whose clock is behind believes it at
-once; and it never outlives the authority that signed it.
+A certificate begins a little before it is made, so that a machine whose clock is behind believes
+it at once; and it never outlives the authority that signed it.
 """
 
 from __future__ import annotations
