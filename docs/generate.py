@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
 from tenure.schema import crd
 
@@ -35,6 +36,7 @@ def generated() -> dict[Path, str]:
     crds = ROOT / "charts" / "tenure" / "crds"
     return {
         ROOT / "docs" / "reasons.md": reasons(),
+        ROOT / "docs" / "settings.md": settings_page(),
         **{crds / name: text for name, text in crd.files().items()},
     }
 

@@ -1,0 +1,211 @@
+"""Settings: where they come from, which source wins, and what is said about a wrong one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tenure.cli.config import Configured, SettingsError, configured
+from tenure.cli.settingstable import TABLE
+from tenure.model.settings import Settings
+
+IDLE = "batch-idle-duration"
+
+
+def a_file(folder: Path, text: str) -> Path:
+    path = folder / "settings.yaml"
+    path.write_text(text)
+    return path
+
+
+def problems(
+    flags: dict[str, str | None] | None = None,
+    environment: dict[str, str] | None = None,
+    file: Path | None = None,
+) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        configured(flags or {}, environment or {}, file)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    path = a_file(tmp_path, "batchIdleDuration: 4s\nbatchMaxDuration: 40s\nlogLevel: debug\n")
+    environment = {"BATCH_IDLE_DURATION": "3s", "BATCH_MAX_DURATION": "30s"}
+    settings = configured({IDLE: "2s"}, environment, path).settings
+    assert settings.batch_idle == timedelta(seconds=2)
+    assert settings.batch_max == timedelta(seconds=30)
+    assert settings.log_level == "debug"
+    assert settings.drain_min == Settings().drain_min
+
+
+def test_what_differs_from_the_defaults_can_be_told_and_nothing_else() -> None:
+    found = configured({IDLE: "1s", "disable-leader-election": "true"}, {"LOG_LEVEL": "DEBUG"})
+    assert found.chosen == {"disable-leader-election": "true", "log-level": "debug"}
+    assert not found.settings.leader_election
+    assert configured({}, {}) == Configured(settings=Settings(cluster_name="", lease_namespace=""))
+
+
+def test_an_empty_variable_is_one_that_is_not_there() -> None:
+    assert configured({}, {"BATCH_IDLE_DURATION": " ", "METRICS_PORT": ""}).chosen == {}
+
+
+def test_every_field_of_the_settings_can_be_set_and_every_name_is_unique() -> None:
+    assert {s.field for s in TABLE if s.field} == set(Settings.__struct_fields__)
+    for names in (
+        [flag for s in TABLE for flag in (s.flag, *s.also)],
+        [s.environment for s in TABLE],
+        [s.key for s in TABLE],
+    ):
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.flag)
+def test_the_example_in_a_complaint_is_a_value_that_is_taken(setting: object) -> None:
+    (found,) = (s for s in TABLE if s is setting)
+    found.form.value(found.form.example, "here")
+    if not found.found_out:
+        assert found.form.value(found.default_words.replace("none", ""), "here") == found.default
+
+
+WRONG = {
+    "a duration in days": (
+        IDLE,
+        "1d",
+        "got '1d', expected a duration of at least 1ms. Use 24h.",
+    ),
+    "a duration without unit": (IDLE, "1", "expected a duration of at least 1ms."),
+    "no duration at all": (IDLE, "0s", "expected a duration of at least 1ms. For example 1s."),
+    "a port that is none": ("metrics-port", "65536", "expected a whole number from 0 to 65535"),
+    "a service's address for a port": (
+        "metrics-port",
+        "tcp://10.0.0.1:8080",
+        "expected a whole number from 0 to 65535. For example 8080.",
+    ),
+    "a rate that is no number": ("kube-client-qps", "nan", "expected a number from 0.1 to"),
+    "a switch that is neither on nor off": (
+        "take-over",
+        "yes",
+        "got 'yes', expected true or false",
+    ),
+    "a level that is none": (
+        "log-level",
+        "chatty",
+        "expected debug, info, warning or error. For example debug.",
+    ),
+    "a gate without a value": ("feature-gates", "NodeRepair", "expected pairs of a name and true"),
+    "a namespace that cannot be": (
+        "leader-election-namespace",
+        "Kube_System",
+        "expected a name of lower-case letters, digits and -, at most 63 signs",
+    ),
+    "a lease of a broken second": (
+        "lease-duration",
+        "15.5s",
+        "expected a duration in whole seconds of at least 7s",
+    ),
+}
+
+
+@pytest.mark.parametrize(("flag", "value", "sentence"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_value_is_refused_with_its_source_and_an_example(
+    flag: str, value: str, sentence: str
+) -> None:
+    (said,) = problems({flag: value})
+    assert said.startswith(f"--{flag}: got ")
+    assert sentence in said
+
+
+def test_several_mistakes_of_several_sources_are_said_at_once(tmp_path: Path) -> None:
+    path = a_file(tmp_path, "logLevel: [debug]\nbatchIdel: 1s\nmetricsPort: true\n")
+    said = problems({IDLE: "soon"}, {"HEALTH_PROBE_PORT": "x"}, path)
+    assert [sentence.split(": got")[0] for sentence in said] == [
+        f"{path}: logLevel",
+        str(path),
+        f"--{IDLE}",
+        f"{path}: metricsPort",
+        "environment HEALTH_PROBE_PORT",
+    ]
+    assert "expected the key of a setting. Did you mean batchIdleDuration?" in said[1]
+
+
+CONTRADICTIONS = {
+    "a pause that is longer than the longest": (
+        {IDLE: "11s"},
+        "--batch-idle-duration: got '11s', expected at most --batch-max-duration, which is 10s",
+    ),
+    "a deadline too close to the end of the lease": (
+        {"lease-renew-deadline": "12s"},
+        "expected at least 5s less than --lease-duration, which is 15s",
+    ),
+    "a lease too short for the default deadline": (
+        {"lease-duration": "12s"},
+        "--lease-renew-deadline (its default): got '10s', expected at least 5s less than",
+    ),
+    "a renewal that is tried too seldom": (
+        {"lease-retry-period": "10s"},
+        "expected less than --lease-renew-deadline, which is 10s",
+    ),
+    "one port for two": (
+        {"metrics-port": "8081"},
+        "--health-probe-port (its default): got '8081', expected another port than --metrics-port",
+    ),
+}
+
+
+@pytest.mark.parametrize(("flags", "sentence"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
+def test_settings_that_do_not_go_together_are_refused(
+    flags: dict[str, str | None], sentence: str
+) -> None:
+    assert any(sentence in said for said in problems(flags))
+
+
+def test_any_free_port_may_be_asked_for_twice() -> None:
+    configured({"metrics-port": "0", "health-probe-port": "0"}, {})
+
+
+BAD_FILES = {
+    "a list": ("- a\n- b\n", "expected a mapping of settings. For example batchIdleDuration: 1s"),
+    "no YAML": ("a: b: c\n", "expected YAML"),
+    "a key of another spelling": ("batch-idle-duration: 1s\n", "Did you mean batchIdleDuration?"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_a_file_that_cannot_be_used_is_refused_by_name(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    path = a_file(tmp_path, text)
+    (said,) = problems(file=path)
+    assert said.startswith(str(path))
+    assert sentence in said
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    (said,) = problems(file=tmp_path / "nowhere.yaml")
+    assert said.startswith("--config: got ")
+    assert "expected a file that can be read (No such file or directory)" in said
+
+
+def test_an_empty_file_and_empty_values_are_the_defaults(tmp_path: Path) -> None:
+    assert configured({}, {}, a_file(tmp_path, "")).chosen == {}
+    assert configured({}, {}, a_file(tmp_path, "logLevel:\n")).chosen == {}
+
+
+def test_gates_of_the_peer_are_taken_and_those_that_do_nothing_are_named(tmp_path: Path) -> None:
+    gates = "NodeRepair=true, ReservedCapacity=true,SpotToSpotConsolidation=false,NodeRepairs=true"
+    notes = configured({}, {"FEATURE_GATES": gates}).notes
+    assert notes == (
+        "feature gate NodeRepair is on and does nothing yet",
+        "feature gate NodeRepairs is not known here and does nothing; did you mean NodeRepair?",
+    )
+    path = a_file(tmp_path, "featureGates:\n  NodeRepair: true\n")
+    assert configured({}, {}, path).notes == notes[:1]
+
+
+def test_settings_that_only_the_peer_has_are_noted_when_they_would_matter() -> None:
+    environment = {"PREFERENCE_POLICY": "Respect", "ENABLE_PROFILING": "false", "HOME": "/"}
+    assert configured({}, environment).notes == (
+        "environment PREFERENCE_POLICY=Respect is a setting of Karpenter's that does nothing here",
+    )
