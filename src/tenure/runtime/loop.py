@@ -138,14 +138,16 @@ class Controller:
         next_at: datetime | None = self._clock.now()
         while True:
             await self._waker.wait(next_at)
+            began = self.metrics.stopwatch()
             next_at = self.turn()
+            self.metrics.turn_duration.observe(self.metrics.stopwatch() - began)
 
     def turn(self) -> datetime | None:
         """Run once; return when to run again if nothing happens before."""
         now = self._clock.now()
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
-            self._learn(change)
+            self._learn(change, now)
         changed = self.judge.turn(self.snapshot(), changes, self.knowledge.take_observed(), now)
         self.knowledge.forget(changes)
         for verdict in self.judge.take_ended():
@@ -165,8 +167,8 @@ class Controller:
             if isinstance(verdict.action, Patch | Delete):
                 yield place_of(verdict.action)
 
-    def _learn(self, change: Change) -> None:
-        self.metrics.changed(change)
+    def _learn(self, change: Change, now: datetime) -> None:
+        self.metrics.changed(change, now)
         if _concerns_types(change, self._cloud.node_class_kinds):
             self.census.node_classes_changed()
         if change.new is None and change.old is not None:

@@ -1,22 +1,29 @@
-"""Counts and durations for Prometheus.
+"""What is counted as it happens; ``metricsnames`` says what each means.
 
-``karpenter_*`` where the meaning is the peer's, so that dashboards keep working;
-``tenure_*`` for what is new. One registry per controller: tests and the simulator run
-many in a process.
+One registry for each controller: tests and the simulator run many in a process. How long
+something took is measured with a stopwatch that is given: in virtual time nothing takes any.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from tenure.core.decision import Create, Delete, Evict, Verdict
 from tenure.core.reasons import Reason
-from tenure.model.names import NODEPOOL
+from tenure.model.meta import find_condition
+from tenure.model.names import FINALIZER, NODEPOOL, ZONE
+from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.resource import NODE_CLAIMS
+from tenure.model.pod import Pod
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot import Change
+from tenure.runtime import metricsnames as names
+from tenure.runtime.metricsnames import Named
 from tenure.runtime.outcome import Outcome
 
 #: Verdicts that delete a claim, and the peer's word for each.
@@ -31,54 +38,36 @@ _UNSENT: Final = ("vetoed", "held")
 
 
 class Metrics:
-    def __init__(self) -> None:
+    def __init__(self, stopwatch: Callable[[], float] = lambda: 0.0) -> None:
+        self.stopwatch = stopwatch
         self.registry = CollectorRegistry()
-        self.claims_created = Counter(
-            "karpenter_nodeclaims_created_total",
-            "Claims created, by why and for which pool.",
-            ["reason", "nodepool", "min_values_relaxed"],
-            registry=self.registry,
-        )
-        self.claims_terminated = Counter(
-            "karpenter_nodeclaims_terminated_total",
-            "Claims that are gone for good.",
-            ["nodepool", "capacity_type", "zone"],
-            registry=self.registry,
-        )
-        self.claims_disrupted = Counter(
-            "karpenter_nodeclaims_disrupted_total",
-            "Claims that we deleted, by why.",
-            ["reason", "nodepool", "capacity_type"],
-            registry=self.registry,
-        )
-        self.nodes_created = Counter(
-            "karpenter_nodes_created_total",
-            "Nodes that registered.",
-            ["nodepool", "zone"],
-            registry=self.registry,
-        )
-        self.evictions = Counter(
-            "karpenter_pods_eviction_requests_total",
-            "Evictions asked for, by outcome.",
-            ["code"],
-            registry=self.registry,
-        )
-        self.verdicts = Counter(
-            "tenure_verdicts_total",
-            "Verdicts that were new or different, by concern and reason.",
-            ["concern", "reason"],
-            registry=self.registry,
-        )
-        self.actions = Counter(
-            "tenure_actions_total",
-            "Actions carried out, by verb and outcome.",
-            ["verb", "outcome"],
-            registry=self.registry,
-        )
-        self.turns = Counter("tenure_turns_total", "Turns of the loop.", registry=self.registry)
+        self.claims_created = self._counter(names.CLAIMS_CREATED)
+        self.claims_terminated = self._counter(names.CLAIMS_TERMINATED)
+        self.claims_disrupted = self._counter(names.CLAIMS_DISRUPTED)
+        self.claim_termination = self._histogram(names.CLAIM_TERMINATION)
+        self.instance_termination = self._histogram(names.INSTANCE_TERMINATION)
+        self.nodes_created = self._counter(names.NODES_CREATED)
+        self.nodes_terminated = self._counter(names.NODES_TERMINATED)
+        self.nodes_drained = self._counter(names.NODES_DRAINED)
+        self.node_termination = self._histogram(names.NODE_TERMINATION)
+        self.node_lifetime = self._histogram(names.NODE_LIFETIME)
+        self.evictions = self._counter(names.EVICTIONS)
+        self.pod_startup = self._histogram(names.POD_STARTUP)
+        self.pod_bound = self._histogram(names.POD_BOUND)
+        self.scheduling = self._histogram(names.SCHEDULING)
+        self.cloud_calls = self._histogram(names.CLOUD_CALLS)
+        self.cloud_errors = self._counter(names.CLOUD_ERRORS)
+        self.verdicts = self._counter(names.VERDICTS)
+        self.actions = self._counter(names.ACTIONS)
+        self.turns = self._counter(names.TURNS)
+        self.turn_duration = self._histogram(names.TURN)
         self.in_flight = Gauge(
-            "tenure_actions_in_flight", "Actions under way.", registry=self.registry
+            names.IN_FLIGHT.name, names.IN_FLIGHT.meaning, registry=self.registry
         )
+        self.api_calls = self._histogram(names.API_CALLS)
+        self.api_answers = self._counter(names.API_ANSWERS)
+        self.errors = self._counter(names.ERRORS)
+        self.withheld = self._counter(names.WITHHELD)
 
     def judged(self, verdict: Verdict) -> None:
         self.verdicts.labels(verdict.concern.value, verdict.reason.value).inc()
@@ -97,14 +86,77 @@ class Metrics:
             pool, terms = (claim.pool_name, claim.capacity_type) if claim else ("", "")
             self.claims_disrupted.labels(reason, pool, terms).inc()
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: Change, now: datetime) -> None:
+        if change.resource == PODS:
+            self._pod_changed(change, now)
+        elif change.resource == NODE_CLAIMS:
+            self._claim_changed(change, now)
+        elif change.resource == NODES:
+            self._node_changed(change, now)
+
+    def _claim_changed(self, change: Change, now: datetime) -> None:
         old, new = change.old, change.new
-        if isinstance(old, NodeClaim) and new is None:
-            self.claims_terminated.labels(old.pool_name, old.capacity_type, old.zone).inc()
-        if isinstance(new, NodeClaim) and new.registered:
-            registered_before = isinstance(old, NodeClaim) and old.registered
-            if old is not None and not registered_before:
+        if not isinstance(old, NodeClaim):
+            return
+        if new is None:
+            self._claim_gone(old, now)
+        elif isinstance(new, NodeClaim):
+            if new.registered and not old.registered:
                 self.nodes_created.labels(new.pool_name, new.zone).inc()
+            if new.is_true("Drained") and not old.is_true("Drained"):
+                self.nodes_drained.labels(new.pool_name).inc()
+
+    def _claim_gone(self, claim: NodeClaim, now: datetime) -> None:
+        pool = claim.pool_name
+        self.claims_terminated.labels(pool, claim.capacity_type, claim.zone).inc()
+        if (asked_at := claim.metadata.deletion_timestamp) is not None:
+            self.claim_termination.labels(pool).observe(_seconds(asked_at, now))
+        ending = find_condition(claim.status.conditions, "InstanceTerminating")
+        if ending is not None and ending.status == "True" and ending.last_transition_time:
+            since = _seconds(ending.last_transition_time, now)
+            self.instance_termination.labels(pool).observe(since)
+
+    def _node_changed(self, change: Change, now: datetime) -> None:
+        node = change.old
+        if change.new is not None or not isinstance(node, Node):
+            return
+        pool = node.labels.get(NODEPOOL, "")
+        if not pool and FINALIZER not in node.metadata.finalizers:
+            return  # Not one of ours.
+        self.nodes_terminated.labels(pool, node.labels.get(ZONE, "")).inc()
+        self.node_lifetime.labels(pool).observe(_seconds(node.created_at, now))
+        if (asked_at := node.metadata.deletion_timestamp) is not None:
+            self.node_termination.labels(pool).observe(_seconds(asked_at, now))
+
+    def _pod_changed(self, change: Change, now: datetime) -> None:
+        old, new = change.old, change.new
+        if not isinstance(old, Pod) or not isinstance(new, Pod):
+            return
+        if new.spec.node_name and not old.spec.node_name:
+            self.pod_bound.observe(_seconds(new.created_at, now))
+        if old.status.phase == "Pending" and new.status.phase == "Running":
+            self.pod_startup.observe(_seconds(new.created_at, now))
+
+    @contextmanager
+    def timed(self, histogram: Histogram) -> Iterator[None]:
+        began = self.stopwatch()
+        try:
+            yield
+        finally:
+            histogram.observe(self.stopwatch() - began)
 
     def render(self) -> bytes:
         return generate_latest(self.registry)
+
+    def _counter(self, named: Named) -> Counter:
+        return Counter(named.name, named.meaning, named.labels, registry=self.registry)
+
+    def _histogram(self, named: Named) -> Histogram:
+        return Histogram(
+            named.name, named.meaning, named.labels, buckets=named.buckets, registry=self.registry
+        )
+
+
+def _seconds(since: datetime, now: datetime) -> float:
+    """Never less than none: the API server's clock is not ours."""
+    return max((now - since).total_seconds(), 0.0)

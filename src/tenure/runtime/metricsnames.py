@@ -1,0 +1,310 @@
+"""Every metric, once: its name, kind, labels and meaning. ``docs/metrics.md`` is this table.
+
+``karpenter_*`` where the meaning is Karpenter's, so that dashboards keep working; ``tenure_*``
+for what is new.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Named(msgspec.Struct, frozen=True):
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    meaning: str
+    #: Upper bounds of a histogram, in seconds.
+    buckets: tuple[float, ...] = ()
+
+
+def _powers(first: float, count: int) -> tuple[float, ...]:
+    return tuple(first * 2**n for n in range(count))
+
+
+#: From an API call to a slow placement.
+SHORT: Final = _powers(0.001, 16)
+#: From a pod's start to a drain of a day.
+LONG: Final = _powers(1, 17)
+MINUTE: Final = 60.0
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+#: A node lives for minutes or for weeks.
+LIFETIMES: Final = (
+    *(15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR),
+    *(DAY, 2 * DAY, 4 * DAY, 7 * DAY, 14 * DAY, 21 * DAY, 30 * DAY),
+)
+
+_NODE: Final = (
+    *("arch", "capacity_type", "instance_type", "node_name", "nodepool", "os"),
+    *("region", "zone", "managed"),
+)
+_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+
+# -- counted as it happens -------------------------------------------------------------
+
+CLAIMS_CREATED: Final = Named(
+    "karpenter_nodeclaims_created_total",
+    _C,
+    ("reason", "nodepool", "min_values_relaxed"),
+    "Claims created, by why and for which pool.",
+)
+CLAIMS_TERMINATED: Final = Named(
+    "karpenter_nodeclaims_terminated_total",
+    _C,
+    ("nodepool", "capacity_type", "zone"),
+    "Claims that are gone for good.",
+)
+CLAIMS_DISRUPTED: Final = Named(
+    "karpenter_nodeclaims_disrupted_total",
+    _C,
+    ("reason", "nodepool", "capacity_type"),
+    "Claims that we deleted, by why.",
+)
+CLAIM_TERMINATION: Final = Named(
+    "karpenter_nodeclaims_termination_duration_seconds",
+    _H,
+    ("nodepool",),
+    "From a claim's deletion being asked for to its end, drain included.",
+    LONG,
+)
+INSTANCE_TERMINATION: Final = Named(
+    "karpenter_nodeclaims_instance_termination_duration_seconds",
+    _H,
+    ("nodepool",),
+    "From the cloud being asked to end an instance to the claim's end.",
+    LONG,
+)
+NODES_CREATED: Final = Named(
+    "karpenter_nodes_created_total", _C, ("nodepool", "zone"), "Nodes that registered."
+)
+NODES_TERMINATED: Final = Named(
+    "karpenter_nodes_terminated_total", _C, ("nodepool", "zone"), "Nodes of ours that are gone."
+)
+NODES_DRAINED: Final = Named(
+    "karpenter_nodes_drained_total", _C, ("nodepool",), "Nodes of ours whose drain came to its end."
+)
+NODE_TERMINATION: Final = Named(
+    "karpenter_nodes_termination_duration_seconds",
+    _H,
+    ("nodepool",),
+    "From a Node's deletion being asked for to its end. A histogram; Karpenter's is a summary.",
+    LONG,
+)
+NODE_LIFETIME: Final = Named(
+    "karpenter_nodes_lifetime_duration_seconds",
+    _H,
+    ("nodepool",),
+    "From a Node's creation to its end.",
+    LIFETIMES,
+)
+EVICTIONS: Final = Named(
+    "karpenter_pods_eviction_requests_total",
+    _C,
+    ("code",),
+    "Evictions asked for, by the answer's status; 429 is a budget's no.",
+)
+POD_STARTUP: Final = Named(
+    "karpenter_pods_startup_duration_seconds",
+    _H,
+    (),
+    "From a pod's creation to the first time that it is seen running.",
+    LONG,
+)
+POD_BOUND: Final = Named(
+    "karpenter_pods_bound_duration_seconds",
+    _H,
+    (),
+    "From a pod's creation to the first time that it is seen on a node.",
+    LONG,
+)
+SCHEDULING: Final = Named(
+    "karpenter_scheduler_scheduling_duration_seconds",
+    _H,
+    ("controller",),
+    "How long one placement of all pods that wait took to think about.",
+    SHORT,
+)
+CLOUD_CALLS: Final = Named(
+    "karpenter_cloudprovider_duration_seconds",
+    _H,
+    ("controller", "method", "provider"),
+    "Calls to the cloud, and how long each took.",
+    SHORT,
+)
+CLOUD_ERRORS: Final = Named(
+    "karpenter_cloudprovider_errors_total",
+    _C,
+    ("controller", "method", "provider", "error"),
+    "Calls to the cloud that failed, by the class of the error.",
+)
+VERDICTS: Final = Named(
+    "tenure_verdicts_total",
+    _C,
+    ("concern", "reason"),
+    "Verdicts that were new or different, by concern and reason.",
+)
+ACTIONS: Final = Named(
+    "tenure_actions_total", _C, ("verb", "outcome"), "Actions that came to an end, by outcome."
+)
+TURNS: Final = Named("tenure_turns_total", _C, (), "Turns of the loop.")
+TURN: Final = Named(
+    "tenure_turn_duration_seconds", _H, (), "How long a turn of the loop took.", SHORT
+)
+IN_FLIGHT: Final = Named("tenure_actions_in_flight", _G, (), "Actions under way.")
+API_CALLS: Final = Named(
+    "tenure_api_request_duration_seconds",
+    _H,
+    ("verb", "resource"),
+    "Requests to the API server, and how long each took; a watch until it was open.",
+    SHORT,
+)
+API_ANSWERS: Final = Named(
+    "tenure_api_requests_total",
+    _C,
+    ("verb", "resource", "code"),
+    "Requests to the API server by the answer's status; 0 is no answer at all.",
+)
+ERRORS: Final = Named(
+    "tenure_errors_total",
+    _C,
+    ("kind",),
+    "Errors beside actions: watches, events, comparisons with the cloud. By class.",
+)
+WITHHELD: Final = Named(
+    "tenure_log_lines_withheld_total", _C, (), "Log lines that said what had just been said."
+)
+
+# -- looked up when somebody asks ------------------------------------------------------
+
+POOL_LIMIT: Final = Named(
+    "karpenter_nodepools_limit", _G, ("nodepool", "resource_type"), "A pool's limits."
+)
+POOL_USAGE: Final = Named(
+    "karpenter_nodepools_usage",
+    _G,
+    ("nodepool", "resource_type"),
+    "What a pool's claims and nodes provide, as the limits count it.",
+)
+NODE_COUNT: Final = Named(
+    "karpenter_cluster_state_node_count", _G, (), "Nodes and claims without one, all that we know."
+)
+SYNCED: Final = Named(
+    "karpenter_cluster_state_synced", _G, (), "1 when every kind has been listed."
+)
+UTILIZATION: Final = Named(
+    "karpenter_cluster_utilization_percent",
+    _G,
+    ("resource_type",),
+    "What pods ask for on all nodes, in percent of what those can give.",
+)
+QUEUE_DEPTH: Final = Named(
+    "karpenter_scheduler_queue_depth",
+    _G,
+    ("controller",),
+    "Pods that the scheduler found no node for and that a new node may help.",
+)
+IGNORED: Final = Named(
+    "karpenter_scheduler_ignored_pods_count",
+    _G,
+    (),
+    "Pods that the scheduler found no node for and that no new node would help.",
+)
+UNSCHEDULABLE: Final = Named(
+    "karpenter_scheduler_unschedulable_pods_count",
+    _G,
+    ("controller",),
+    "Pods that no node and no pool can take.",
+)
+INFORMER_SYNCED: Final = Named(
+    "tenure_informer_synced", _G, ("resource",), "1 when the kind has been listed."
+)
+INFORMER_CONNECTED: Final = Named(
+    "tenure_informer_connected", _G, ("resource",), "1 while the kind's watch is open."
+)
+INFORMER_SILENCE: Final = Named(
+    "tenure_informer_silence_seconds",
+    _G,
+    ("resource",),
+    "Since the kind was last heard of; bookmarks come every minute, even if nothing happens.",
+)
+INFORMER_LISTS: Final = Named(
+    "tenure_informer_lists_total", _C, ("resource",), "Times that the kind was listed whole."
+)
+UNREADABLE: Final = Named(
+    "tenure_unreadable_objects", _G, ("resource",), "Objects that could not be decoded."
+)
+LEADER: Final = Named("tenure_leader", _G, (), "1 while this replica may act.")
+IN_FORCE: Final = Named(
+    "tenure_verdicts_in_force", _G, ("concern", "reason"), "Verdicts that hold now."
+)
+RECHECK_LAG: Final = Named(
+    "tenure_recheck_lag_seconds", _G, (), "How overdue the earliest judgement is; 0 is on time."
+)
+LOOP_LAG: Final = Named(
+    "tenure_loop_lag_seconds", _G, (), "How late the last tick of the event loop was."
+)
+EVENTS_DROPPED: Final = Named(
+    "tenure_events_dropped", _G, (), "Kubernetes events let go because too many waited."
+)
+BUILD: Final = Named("tenure_build_info", _G, ("version", "python"), "1, with the version.")
+
+# -- for each node and pod, unless that is switched off --------------------------------
+
+NODE_ALLOCATABLE: Final = Named(
+    "karpenter_nodes_allocatable", _G, (*_NODE, "resource_type"), "What a node can give to pods."
+)
+NODE_POD_REQUESTS: Final = Named(
+    "karpenter_nodes_total_pod_requests",
+    _G,
+    (*_NODE, "resource_type"),
+    "What the pods of a node ask for, without its daemons.",
+)
+NODE_POD_LIMITS: Final = Named(
+    "karpenter_nodes_total_pod_limits",
+    _G,
+    (*_NODE, "resource_type"),
+    "The limits of the pods of a node, without its daemons.",
+)
+NODE_DAEMON_REQUESTS: Final = Named(
+    "karpenter_nodes_total_daemon_requests",
+    _G,
+    (*_NODE, "resource_type"),
+    "What the daemon pods of a node ask for.",
+)
+NODE_DAEMON_LIMITS: Final = Named(
+    "karpenter_nodes_total_daemon_limits",
+    _G,
+    (*_NODE, "resource_type"),
+    "The limits of the daemon pods of a node.",
+)
+NODE_OVERHEAD: Final = Named(
+    "karpenter_nodes_system_overhead",
+    _G,
+    (*_NODE, "resource_type"),
+    "What a node keeps for itself: its capacity less what it can give.",
+)
+NODE_AGE: Final = Named(
+    "karpenter_nodes_current_lifetime_seconds", _G, _NODE, "Since a node's creation."
+)
+POD_STATE: Final = Named(
+    "karpenter_pods_state",
+    _G,
+    (
+        *("name", "namespace", "owner", "node", "nodepool", "zone", "arch", "capacity_type"),
+        *("instance_type", "phase", "scheduled", "ready", "managed"),
+    ),
+    "1 for each pod, with where it is and how it is.",
+)
+
+ALL: Final = tuple(value for value in list(globals().values()) if isinstance(value, Named))
+PER_OBJECT: Final = ALL[ALL.index(NODE_ALLOCATABLE) :]
