@@ -31,6 +31,7 @@ class _Entry(NamedTuple):
 
 COMMANDS: Final = {
     "demo": _Entry("tenure.cli.demo", "Watch a cluster being looked after, in half a minute."),
+    "up": _Entry("tenure.cli.up", "Serve the embedded cluster to kubectl."),
     "simulate": _Entry("tenure.cli.simulate", "Play a scenario and say whether it held."),
     "explain": _Entry("tenure.cli.explain", "Why is this node, claim or pod in this state?"),
     "crds": _Entry("tenure.cli.crds", "Print the CustomResourceDefinitions."),

@@ -90,12 +90,17 @@ class _CountedFuture(asyncio.Future[Any]):
         return self._sequence
 
 
-class _JumpingSelector(selectors.BaseSelector):
+class TimeKeepingSelector(selectors.BaseSelector):
+    """A selector decides how long to wait; on these loops also what time it is then."""
+
+    loop: VirtualLoop | None = None
+
+
+class _JumpingSelector(TimeKeepingSelector):
     """Instead of waiting for sockets, moves the loop's time forward."""
 
     def __init__(self, speed: float | None) -> None:
         self._speed = speed
-        self.loop: VirtualLoop | None = None
 
     def select(self, timeout: float | None = None) -> list[Any]:
         assert self.loop is not None
@@ -120,12 +125,14 @@ class _JumpingSelector(selectors.BaseSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """``speed`` paces it against real time (60 = a minute per second); None = flat out."""
 
-    def __init__(self, speed: float | None = None) -> None:
+    def __init__(
+        self, speed: float | None = None, *, selector: TimeKeepingSelector | None = None
+    ) -> None:
         self.sequence = itertools.count(1)
         self._ticks = 0
         #: Observers: called at the end of each instant, when nothing is left to run at it.
         self.on_instant_end: list[Callable[[], object]] = []
-        selector = _JumpingSelector(speed)
+        selector = selector or _JumpingSelector(speed)
         super().__init__(selector)
         selector.loop = self
         self._clock_resolution = 0.5 / _GRID
@@ -144,6 +151,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             look()
         when: float = self._scheduled[0]._when  # type: ignore[attr-defined]  # asyncio's own heap
         self._ticks = max(self._ticks, round(when * _GRID))
+
+    def advance(self, seconds: float) -> None:
+        """Let it be that time, or the next timer's if that is earlier: none is jumped over."""
+        timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio's own heap
+        until = min(seconds, timers[0].when()) if timers else seconds
+        self._ticks = max(self._ticks, round(until * _GRID))
 
     def call_at(  # type: ignore[override]  # typeshed ties args to the callback
         self,

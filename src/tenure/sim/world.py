@@ -51,9 +51,11 @@ class WorldOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class World:
-    def __init__(self, options: WorldOptions | None = None) -> None:
+    def __init__(
+        self, options: WorldOptions | None = None, *, loop: VirtualLoop | None = None
+    ) -> None:
         self.options = options or WorldOptions()
-        self.loop = VirtualLoop(self.options.speed)
+        self.loop = loop or VirtualLoop(self.options.speed)
         env = Environment(self.loop, epoch=self.options.epoch, seed=self.options.seed)
         self.environment = env
         self.store = Store(env.clock, env.random_for("store"), env.at, env.soon)

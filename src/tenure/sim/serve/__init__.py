@@ -1,0 +1,1 @@
+"""The embedded cluster served over HTTPS, for kubectl and everybody's own tools."""

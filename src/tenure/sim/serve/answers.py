@@ -1,0 +1,132 @@
+"""From what a client sent to what the store understands, and back.
+
+In: YAML becomes JSON, and of protobuf the one message that kubectl needs. Out: objects and
+lists as tables, as metadata alone, or as YAML, where a client asks for it. Errors stay as
+they are, and so do the lines of a watch that say one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from tenure.errors import ApiError
+from tenure.model.resource import Resource
+from tenure.ports.transport import JSON, Request, Response
+from tenure.sim.refusals import bad_request, status_body
+from tenure.sim.routes import route
+from tenure.sim.serve import proto
+from tenure.sim.serve.accept import TABLE, YAML, Form
+from tenure.sim.serve.table import API_VERSION, partial, table
+from tenure.sim.tree import Obj
+
+_decode = msgspec.json.decode
+_encode = msgspec.json.encode
+_TYPE: Final = "Content-Type"
+
+
+def refusal(error: ApiError) -> Response:
+    return Response(status=error.status, body=status_body(error), headers={_TYPE: JSON})
+
+
+def understood(request: Request) -> Request:
+    """The request with its body as JSON. Raises 400 or 415."""
+    if not request.body:
+        return request
+    if request.content_type == proto.MEDIA_TYPE:
+        return _with_body(request, _from_protobuf(request))
+    if request.content_type == YAML:
+        try:
+            return _with_body(request, yaml.safe_load(request.body))
+        except yaml.YAMLError as error:
+            raise bad_request(f"the body of the request is not YAML: {error}") from error
+    return request
+
+
+def _from_protobuf(request: Request) -> Obj:
+    try:
+        return proto.delete_options(request.body)
+    except (proto.Unreadable, UnicodeDecodeError) as error:
+        raise ApiError(
+            f"the body of the request was in protobuf ({error}), which this server reads only "
+            f"where options of a deletion are sent - accepted media types include: {JSON}, {YAML}",
+            status=415,
+            reason="UnsupportedMediaType",
+        ) from error
+
+
+def _with_body(request: Request, body: Any) -> Request:
+    return msgspec.structs.replace(request, body=_encode(body), content_type=JSON)
+
+
+class Presenter:
+    """Turns answers about one resource into the form that a client asked for."""
+
+    def __init__(self, request: Request, form: Form) -> None:
+        target = route(request.path)
+        self._resource: Resource | None = None
+        if target is not None and target.subresource in ("", "status"):
+            self._resource = target.resource
+        self._include = request.query.get("includeObject", "")
+        self._form = form
+        self._headings = True
+
+    @property
+    def media(self) -> str:
+        return self._form.media
+
+    def answer(self, response: Response, now: datetime) -> Response:
+        if response.status >= 300 or self._form == Form(JSON):
+            return response
+        body = _decode(response.body)
+        if body.get("kind") != "Status" and self._resource is not None and self._form.as_:
+            body = self._presented(self._resource, body, now)
+        raw = _encode(body) if self.media == JSON else _as_yaml(body)
+        return msgspec.structs.replace(
+            response, body=raw, headers={**response.headers, _TYPE: self.media}
+        )
+
+    def _presented(self, resource: Resource, body: Obj, now: datetime) -> Obj:
+        if self._form.as_ == TABLE:
+            return table(
+                resource,
+                body.get("items", [body]),
+                now,
+                metadata=_of_list(body["metadata"]),
+                include=self._include,
+                headings=self._headings,
+            )
+        if "items" not in body:
+            return partial(body)
+        return {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": API_VERSION,
+            "metadata": body["metadata"],
+            "items": [partial(item) for item in body["items"]],
+        }
+
+    def lines(self, lines: Iterable[bytes], now: datetime) -> Iterator[bytes]:
+        """The lines of a watch in that form; only JSON goes over a watch."""
+        if self._resource is None or not self._form.as_:
+            yield from lines
+            return
+        for line in lines:
+            event = _decode(line)
+            if event["type"] != "ERROR":
+                event["object"] = self._presented(self._resource, event["object"], now)
+                self._headings = False
+            yield _encode(event) + b"\n"
+
+
+def _of_list(metadata: Obj) -> Obj:
+    """What a table repeats of a list's metadata, or of the one object's."""
+    kept = ("resourceVersion", "continue", "remainingItemCount")
+    return {key: metadata[key] for key in kept if key in metadata}
+
+
+def _as_yaml(body: Any) -> bytes:
+    return yaml.safe_dump(body, allow_unicode=True).encode()

@@ -1,0 +1,105 @@
+"""What is served, and how people call it: one row per kind, as a real server has it.
+
+Discovery tells clients of it; ``kubectl get no`` and ``kubectl get all`` work because of
+the short names and categories here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from tenure.model import resource as r
+from tenure.model.resource import Resource
+from tenure.schema.crd import CUSTOM_KINDS
+from tenure.sim.kinds import KINDS
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_CHANGE: Final = ("get", "patch", "update")
+_CALL: Final = ("create", "get")
+
+
+class Subresource(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    #: Of another group than its parent's.
+    group: str | None = None
+    version: str = "v1"
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    resource: Resource
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = VERBS
+    subresources: tuple[Subresource, ...] = ()
+
+    @property
+    def singular(self) -> str:
+        return self.resource.kind.lower()
+
+
+_SCALE: Final = Subresource("scale", "Scale", _CHANGE, group="autoscaling")
+_SHORT: Final[dict[Resource, tuple[str, ...]]] = {
+    r.NAMESPACES: ("ns",),
+    r.PODS: ("po",),
+    r.NODES: ("no",),
+    r.EVENTS: ("ev",),
+    r.SERVICES: ("svc",),
+    r.CONFIG_MAPS: ("cm",),
+    r.PERSISTENT_VOLUMES: ("pv",),
+    r.PERSISTENT_VOLUME_CLAIMS: ("pvc",),
+    r.DAEMON_SETS: ("ds",),
+    r.DEPLOYMENTS: ("deploy",),
+    r.REPLICA_SETS: ("rs",),
+    r.STATEFUL_SETS: ("sts",),
+    r.POD_DISRUPTION_BUDGETS: ("pdb",),
+    r.PRIORITY_CLASSES: ("pc",),
+    r.STORAGE_CLASSES: ("sc",),
+    **{kind.resource: kind.short_names for kind in CUSTOM_KINDS},
+}
+_ALL: Final = frozenset(
+    {r.PODS, r.SERVICES, r.DAEMON_SETS, r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.JOBS}
+)
+#: Kinds with a number of replicas that ``kubectl scale`` sets.
+SCALED: Final = frozenset(
+    {
+        *(r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS),
+        *(kind.resource for kind in CUSTOM_KINDS if kind.scale),
+    }
+)
+_OF_PODS: Final = (
+    Subresource("attach", "PodAttachOptions", _CALL),
+    Subresource("binding", "Binding", ("create",)),
+    Subresource("eviction", "Eviction", ("create",), group="policy"),
+    Subresource("exec", "PodExecOptions", _CALL),
+    Subresource("log", "Pod", ("get",)),
+    Subresource("portforward", "PodPortForwardOptions", _CALL),
+)
+
+
+def _served(resource: Resource) -> Served:
+    categories: tuple[str, ...] = ("all",) if resource in _ALL else ()
+    return Served(
+        resource=resource,
+        short_names=_SHORT.get(resource, ()),
+        categories=("karpenter",) if KINDS[resource].custom else categories,
+        # A namespace is never deleted along with others.
+        verbs=tuple(v for v in VERBS if (resource, v) != (r.NAMESPACES, "deletecollection")),
+        subresources=tuple(_subresources(resource)),
+    )
+
+
+def _subresources(resource: Resource) -> Iterator[Subresource]:
+    if resource == r.PODS:
+        yield from _OF_PODS
+    if resource in SCALED:
+        yield _SCALE
+    if KINDS[resource].status:
+        yield Subresource("status", resource.kind, _CHANGE)
+
+
+SERVED: Final = tuple(_served(resource) for resource in r.ALL)

@@ -1,0 +1,202 @@
+"""The store's door to the outside: HTTPS on loopback, for whoever has the token.
+
+In this order: who asks (401) · what is the same for every cluster (health, discovery, schemas) ·
+in which form an answer is wanted (406) · the body (413, 415) · then a watch or a request to the
+same API that is used in process. A fault of ours is a 500 for that request and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from tenure.errors import ApiError
+from tenure.kube.certs import Pair
+from tenure.ports.clock import Clock
+from tenure.ports.transport import JSON, Request, Response
+from tenure.sim.api import Api
+from tenure.sim.serve import discovery, openapi
+from tenure.sim.serve.accept import AGGREGATED, Form, wanted
+from tenure.sim.serve.answers import Presenter, refusal, understood
+from tenure.sim.watch import Watch
+
+HOST: Final = "127.0.0.1"
+#: As a real server's limit.
+BODY_MAX: Final = 3 * 2**20
+#: Seconds of real time; the loop's own may run faster.
+HANDSHAKE_MAX: Final = 60.0
+IDLE_MAX: Final = 75.0
+#: Whoever reads nothing of his watch for so long has left.
+SILENT_READER_MAX: Final = 60.0
+_TRUE: Final = ("true", "1", "True")
+_HEALTH: Final = ("/healthz", "/livez", "/readyz")
+
+
+class Door:
+    """Answers HTTP requests with an ``Api``."""
+
+    def __init__(
+        self,
+        api: Api,
+        clock: Clock,
+        token: str,
+        *,
+        speed: float = 1.0,
+        report: Callable[[str], object],
+    ) -> None:
+        """``report`` is told of faults, one line each."""
+        self._api = api
+        self._clock = clock
+        self._report = report
+        self._expected = f"Bearer {token}".encode()
+        self._silent_reader_max = SILENT_READER_MAX * speed
+        self._documents = {**discovery.documents(), **openapi.documents()}
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._answered(request)
+        except ApiError as error:
+            return _http(refusal(error))
+        except Exception as error:  # noqa: BLE001  # One bad request must not end the others.
+            self._report(f"a fault of ours at {request.method} {request.path}: {error!r}")
+            return _http(refusal(ApiError(f"a fault of the embedded cluster: {error!r}")))
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
+        given = request.headers.get("Authorization", "").encode()
+        if not hmac.compare_digest(given, self._expected):
+            raise ApiError("Unauthorized", status=401, reason="Unauthorized")
+        path = request.path if request.path == "/" else request.path.rstrip("/")
+        if request.method == "GET" and (fixed := self._fixed(path, request)) is not None:
+            return _http(fixed)
+        asked = await _read(request, path)
+        presenter = Presenter(asked, wanted(request.headers.get("Accept", "")))
+        if asked.method == "GET" and asked.query.get("watch") in _TRUE:
+            watch = self._api.watch(asked)
+            if isinstance(watch, Watch):
+                return await self._stream(request, watch, presenter)
+            return _http(watch)
+        response = self._api.handle(understood(asked))
+        return _http(presenter.answer(response, self._clock.now()))
+
+    def _fixed(self, path: str, request: web.BaseRequest) -> Response | None:
+        if path in _HEALTH:
+            return Response(status=200, body=b"ok", headers={"Content-Type": "text/plain"})
+        if path in ("/api", "/apis"):
+            form = wanted(request.headers.get("Accept", ""), (AGGREGATED,))
+            if form.as_:
+                return _aggregated(path, form)
+        body = self._documents.get(path)
+        if body is None:
+            return None
+        return Response(status=200, body=body, headers={"Content-Type": JSON})
+
+    async def _stream(
+        self, request: web.BaseRequest, watch: Watch, presenter: Presenter
+    ) -> web.StreamResponse:
+        """Send lines as they come, until either side ends it."""
+        answer = web.StreamResponse(headers={"Content-Type": JSON})
+        try:
+            await answer.prepare(request)
+            async for first in watch:
+                # What has come in the meantime goes out in the same piece.
+                lines = presenter.lines([first, *watch.drain()], self._clock.now())
+                async with asyncio.timeout(self._silent_reader_max):
+                    await answer.write(b"".join(lines))
+            await answer.write_eof()
+        except (ConnectionError, TimeoutError):
+            pass  # Whoever watched has left.
+        finally:
+            await watch.close()
+        return answer
+
+
+def _aggregated(path: str, form: Form) -> Response:
+    version = form.version or "v2"
+    kind = f"{JSON};g=apidiscovery.k8s.io;v={version};as={AGGREGATED}"
+    headers = {"Content-Type": kind, "Vary": "Accept"}
+    return Response(status=200, body=discovery.aggregated(path, version), headers=headers)
+
+
+async def _read(request: web.BaseRequest, path: str) -> Request:
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        message = f"the body of the request is larger than {BODY_MAX} bytes"
+        raise ApiError(message, status=413, reason="RequestEntityTooLarge") from error
+    content_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip()
+    return Request(
+        method=request.method,
+        path=path,
+        query=dict(request.query),
+        body=body,
+        content_type=content_type or JSON,
+    )
+
+
+def _http(response: Response) -> web.Response:
+    headers: Mapping[str, str] = {"Cache-Control": "no-cache, private", **response.headers}
+    return web.Response(status=response.status, body=response.body, headers=headers)
+
+
+class Address(msgspec.Struct, frozen=True):
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"https://{HOST}:{self.port}"
+
+
+@asynccontextmanager
+async def serving(
+    door: Door, pair: Pair, *, port: int = 0, speed: float = 1.0
+) -> AsyncIterator[Address]:
+    """Serve for as long as the block lasts. Raises ``OSError`` when the port is taken.
+
+    ``speed`` is the loop's: the library's time-outs are meant in real seconds.
+    """
+    loop = asyncio.get_running_loop()
+    server = web.Server(
+        door.handle,
+        request_factory=_request,
+        access_log=None,
+        handler_cancellation=True,
+        keepalive_timeout=IDLE_MAX * speed,
+        lingering_time=IDLE_MAX * speed,
+    )
+    listening = await loop.create_server(
+        server,
+        HOST,
+        port,
+        ssl=_tls(pair),
+        ssl_handshake_timeout=HANDSHAKE_MAX * speed,
+        ssl_shutdown_timeout=1.0 * speed,
+    )
+    try:
+        yield Address(listening.sockets[0].getsockname()[1])
+    finally:
+        listening.close()
+        await server.shutdown(timeout=1.0 * speed)
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    """What aiohttp makes of a request, with a limit of our own for its body."""
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_MAX)
+
+
+def _tls(pair: Pair) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    # OpenSSL reads certificates from files only; this one lives for a moment, for us alone.
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(f"{pair.cert}\n{pair.key}\n")
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context

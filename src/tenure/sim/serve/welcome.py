@@ -1,0 +1,41 @@
+"""What a fresh cluster has, so that the first pod gets a node without further ado."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tenure.model.names import ARCH, CAPACITY_TYPE, OS
+from tenure.model.resource import KWOK_NODE_CLASSES, NODE_POOLS
+
+Json = dict[str, Any]
+
+NODE_CLASS: Final[Json] = {
+    "apiVersion": KWOK_NODE_CLASSES.api_version,
+    "kind": KWOK_NODE_CLASSES.kind,
+    "metadata": {"name": "default"},
+    "spec": {},
+}
+
+NODE_POOL: Final[Json] = {
+    "apiVersion": NODE_POOLS.api_version,
+    "kind": NODE_POOLS.kind,
+    "metadata": {"name": "default"},
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": ARCH, "operator": "In", "values": ["amd64"]},
+                    {"key": OS, "operator": "In", "values": ["linux"]},
+                    {"key": CAPACITY_TYPE, "operator": "In", "values": ["spot", "on-demand"]},
+                ],
+                "nodeClassRef": {
+                    "group": KWOK_NODE_CLASSES.group,
+                    "kind": KWOK_NODE_CLASSES.kind,
+                    "name": "default",
+                },
+            }
+        }
+    },
+}
+
+WELCOME: Final = (NODE_CLASS, NODE_POOL)
