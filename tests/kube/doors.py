@@ -25,15 +25,20 @@ def in_time(story: Callable[[], Awaitable[None]]) -> None:
 
 
 class Scripted:
-    """Answers each request with the next of its answers, and keeps the requests."""
+    """Answers each request with the next of its answers, the last one again and again.
+
+    Keeps the requests, and when they came.
+    """
 
     def __init__(self, *answers: Response | Exception) -> None:
         self._answers = list(answers)
         self.requests: list[Request] = []
+        self.asked_at: list[float] = []
 
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
-        answer = self._answers.pop(0)
+        self.asked_at.append(asyncio.get_running_loop().time())
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -1,9 +1,10 @@
 """The Kubernetes API as a few verbs, over any transport.
 
 Answers come back as bytes: whoever asked knows the type to decode them to. Errors come
-back as our own tree, and silence does too: no call waits longer than ``ANSWER_MAX``.
-Nothing is retried here: a caller that gets ``Unavailable`` or ``Conflict`` looks again
-before it repeats anything.
+back as our own tree, and silence does too: no call takes longer than its bound, repeats
+included. What is repeated, and when, is said in ``manners``; what a repeated create meets
+under its own name is ``AlreadyExists``, and its author reads it back. A caller that gets
+``Unavailable`` or ``Conflict`` looks again before it repeats anything itself.
 """
 
 from __future__ import annotations
@@ -11,22 +12,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
+from random import Random
 from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import (
-    AlreadyExists,
-    ApiError,
-    Cause,
-    Conflict,
-    Forbidden,
-    Gone,
-    Invalid,
-    NotFound,
-    TooManyRequests,
-    Unavailable,
-)
+from tenure.errors import Unavailable
+from tenure.kube.answers import Status as Status
+from tenure.kube.answers import error_from
+from tenure.kube.answers import error_from_status as error_from_status
+from tenure.kube.manners import ask, names_itself, names_version
+from tenure.kube.pace import Pace
 from tenure.model.resource import PODS, Resource
 from tenure.ports.transport import JSON, MERGE_PATCH, Request, Response, Stream, Transport
 
@@ -36,26 +32,10 @@ PAGE: Final = 500
 #: A write whose answer takes longer than this counts as unanswered: well below the time
 #: after which another replica may hold the lease.
 ANSWER_MAX: Final = timedelta(seconds=5)
-
-
-class _Cause(msgspec.Struct, frozen=True):
-    reason: str = ""
-    message: str = ""
-    field: str = ""
-
-
-class _Details(msgspec.Struct, frozen=True, rename="camel"):
-    causes: tuple[_Cause, ...] | None = None
-    retry_after_seconds: int = 0
-
-
-class Status(msgspec.Struct, frozen=True):
-    """A ``metav1.Status``: how the API server says no."""
-
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-    details: _Details | None = None
+#: A read harms nobody when it is late, so that it may be tried more than once …
+READ_MAX: Final = timedelta(seconds=15)
+#: … and a page of a list is large.
+LIST_MAX: Final = timedelta(seconds=60)
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -71,24 +51,38 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 _ENCODER = msgspec.json.Encoder()
-_STATUS = msgspec.json.Decoder(Status)
 _PAGE = msgspec.json.Decoder(ListPage)
 
 
 class Client:
-    def __init__(self, transport: Transport) -> None:
+    def __init__(
+        self, transport: Transport, *, pace: Pace | None = None, random: Random | None = None
+    ) -> None:
+        """``random`` is for the jitter of repeats. Who renews a Lease gives no ``pace``."""
         self._transport = transport
+        self._pace = pace
+        self._random = random or Random(0)
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> bytes:
-        return await self._call("GET", resource.path(namespace, name))
+        request = Request(method="GET", path=resource.path(namespace, name))
+        return await self._call(request, within=READ_MAX, harmless=True)
 
     async def list_page(
-        self, resource: Resource, *, namespace: str = "", continue_: str = "", limit: int = PAGE
+        self,
+        resource: Resource,
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        continue_: str = "",
+        limit: int = PAGE,
     ) -> ListPage:
         query = {"limit": str(limit)}
+        if field_selector:
+            query["fieldSelector"] = field_selector
         if continue_:
             query["continue"] = continue_
-        body = await self._call("GET", resource.path(namespace), query=query)
+        request = Request(method="GET", path=resource.path(namespace), query=query)
+        body = await self._call(request, within=LIST_MAX, harmless=True)
         try:
             return _PAGE.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -119,11 +113,13 @@ class Client:
                 "allowWatchBookmarks": "true",
             },
         )
+        if self._pace is not None:
+            await self._pace.take()
         try:
             async with asyncio.timeout(ANSWER_MAX.total_seconds()):
                 answer = await self._transport.stream(request)
         except TimeoutError as error:
-            raise _unanswered(request) from error
+            raise _unanswered(request, ANSWER_MAX) from error
         if isinstance(answer, Response):
             raise error_from(answer)
         return answer
@@ -131,7 +127,8 @@ class Client:
     async def create(
         self, resource: Resource, body: Mapping[str, Any], namespace: str = ""
     ) -> bytes:
-        return await self._call("POST", resource.path(namespace), body=body)
+        request = _write("POST", resource.path(namespace), body)
+        return await self._call(request, harmless=names_itself(body))
 
     async def patch(
         self,
@@ -144,7 +141,8 @@ class Client:
     ) -> bytes:
         """A JSON merge patch. Put ``metadata.resourceVersion`` in to patch one version only."""
         path = resource.path(namespace, name, subresource)
-        return await self._call("PATCH", path, body=body, content_type=MERGE_PATCH)
+        request = _write("PATCH", path, body, MERGE_PATCH)
+        return await self._call(request, harmless=names_version(body))
 
     async def delete(
         self,
@@ -167,7 +165,8 @@ class Client:
         }
         if grace_period_seconds is not None:
             body["gracePeriodSeconds"] = grace_period_seconds
-        return await self._call("DELETE", resource.path(namespace, name), body=body)
+        request = _write("DELETE", resource.path(namespace, name), body)
+        return await self._call(request, harmless=bool(uid))
 
     async def evict(
         self, name: str, namespace: str, *, uid: str, grace_period_seconds: int | None = None
@@ -181,83 +180,31 @@ class Client:
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": options,
         }
-        return await self._call("POST", PODS.path(namespace, name, "eviction"), body=body)
+        request = _write("POST", PODS.path(namespace, name, "eviction"), body)
+        return await self._call(request, harmless=False)
 
     async def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-        content_type: str = JSON,
+        self, request: Request, *, within: timedelta = ANSWER_MAX, harmless: bool
     ) -> bytes:
-        request = Request(
-            method=method,
-            path=path,
-            query=query or {},
-            body=_ENCODER.encode(body) if body is not None else b"",
-            content_type=content_type,
-        )
+        """``within`` bounds all of it. ``harmless`` is what may be said more than once."""
+        if self._pace is not None:
+            await self._pace.take()
         try:
-            async with asyncio.timeout(ANSWER_MAX.total_seconds()):
-                response = await self._transport.request(request)
+            async with asyncio.timeout(within.total_seconds()) as patience:
+                response = await ask(
+                    self._transport, request, patience, harmless=harmless, random=self._random
+                )
         except TimeoutError as error:
-            raise _unanswered(request) from error
+            raise _unanswered(request, within) from error
         if response.status >= 400:
             raise error_from(response)
         return response.body
 
 
-_BY_STATUS: dict[int, type[ApiError]] = {
-    400: Invalid,
-    401: Forbidden,
-    403: Forbidden,
-    404: NotFound,
-    405: Invalid,
-    410: Gone,
-    413: Invalid,
-    415: Invalid,
-    422: Invalid,
-    429: TooManyRequests,
-}
+def _write(method: str, path: str, body: Mapping[str, Any], content_type: str = JSON) -> Request:
+    return Request(method=method, path=path, body=_ENCODER.encode(body), content_type=content_type)
 
 
-def _unanswered(request: Request) -> Unavailable:
-    seconds = ANSWER_MAX // timedelta(seconds=1)
+def _unanswered(request: Request, within: timedelta) -> Unavailable:
+    seconds = within // timedelta(seconds=1)
     return Unavailable(f"no answer to {request.method} {request.path} within {seconds} s")
-
-
-def error_from(response: Response) -> ApiError:
-    """The error an answer stands for."""
-    try:
-        status = _STATUS.decode(response.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # Unknown groups and proxies on the way answer in plain text.
-        status = Status(message=response.body[:300].decode(errors="replace").strip())
-    return error_from_status(status, response.status, _seconds(response.headers))
-
-
-def _seconds(headers: Mapping[str, str]) -> int:
-    """``Retry-After``, which a busy server sends with a body in plain text."""
-    for name, value in headers.items():
-        if name.lower() == "retry-after" and value.isdigit():
-            return int(value)
-    return 0
-
-
-def error_from_status(status: Status, code: int = 0, retry_after: int = 0) -> ApiError:
-    """The error that a Status stands for; also sent inside a watch stream."""
-    code = code or status.code
-    kind = _BY_STATUS.get(code, Unavailable)
-    if code == 409:
-        kind = AlreadyExists if status.reason == "AlreadyExists" else Conflict
-    details = status.details or _Details()
-    seconds = details.retry_after_seconds or retry_after
-    return kind(
-        status.message,
-        reason=status.reason,
-        causes=tuple(Cause(c.reason, c.message, c.field) for c in details.causes or ()),
-        retry_after=timedelta(seconds=seconds) if seconds else None,
-        status=code,
-    )
