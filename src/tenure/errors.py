@@ -2,6 +2,7 @@
 
 TenureError
 ├── SpecError             a person wrote something we cannot act on; retrying is useless
+├── NotLeader             nothing was sent: the lease is not ours; wait until it is
 ├── ApiError              the API server said no; the subclass says what to do next
 │   ├── NotFound          the object is gone: usually that is what we wanted
 │   ├── AlreadyExists     the name is taken: read it back and compare
@@ -42,6 +43,10 @@ class SpecError(TenureError):
     def __str__(self) -> str:
         message = f"{self.at}: got {self.got!r}, expected {self.expected}"
         return f"{message}. {self.hint}" if self.hint else message
+
+
+class NotLeader(TenureError):
+    """A call that changes something was stopped before it left the process."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ import pytest
 from aiohttp import web
 
 from tenure.errors import SpecError, Unavailable
-from tenure.kube import http
 from tenure.kube.credentials import FixedCredentials, Identity
-from tenure.kube.http import HttpStream, HttpTransport
+from tenure.kube.http import HttpStream, HttpTransport, Limits
 from tenure.kube.kubeconfig import Access
 from tenure.ports.transport import MERGE_PATCH, Request, Response
 from tests.kube.servers import Handler, Pki, serving
 
 NOBODY = FixedCredentials(Identity())
+SOON = timedelta(seconds=0.1)
 PODS = Request(method="GET", path="/api/v1/pods")
 WATCH = Request(method="GET", path="/api/v1/pods", query={"watch": "true"})
 
@@ -46,10 +46,13 @@ def secure(port: int, ca: str, **more: Any) -> Access:
 
 
 async def answer_of(
-    access: Access, request: Request = PODS, identity: Identity | None = None
+    access: Access,
+    request: Request = PODS,
+    identity: Identity | None = None,
+    limits: Limits = Limits(),  # noqa: B008  # frozen
 ) -> Response:
     credentials = FixedCredentials(identity or Identity())
-    async with HttpTransport(access, credentials) as transport:
+    async with HttpTransport(access, credentials, limits=limits) as transport:
         return await transport.request(request)
 
 
@@ -323,21 +326,18 @@ def test_a_connection_that_is_cut_before_the_answer_is_no_answer_and_not_repeate
 
 
 @pytest.mark.parametrize(
-    ("query", "limit"),
+    ("query", "limits"),
     [
-        pytest.param({}, "REQUEST_TIMEOUT", id="one"),
-        pytest.param({"limit": "500"}, "LIST_TIMEOUT", id="a list"),
+        pytest.param({}, Limits(answer=SOON), id="one"),
+        pytest.param({"limit": "500"}, Limits(list_page=SOON), id="a list"),
     ],
 )
-def test_an_answer_that_takes_too_long_is_no_answer(
-    monkeypatch: pytest.MonkeyPatch, query: dict[str, str], limit: str
-) -> None:
-    monkeypatch.setattr(http, limit, timedelta(seconds=0.1))
-
+def test_an_answer_that_takes_too_long_is_no_answer(query: dict[str, str], limits: Limits) -> None:
     async def story() -> None:
+        request = Request(method="GET", path=PODS.path, query=query)
         async with serving(_silent) as port:
             with pytest.raises(Unavailable, match="GET /api/v1/pods: timed out"):
-                await answer_of(plain(port), Request(method="GET", path=PODS.path, query=query))
+                await answer_of(plain(port), request, limits=limits)
 
     told(story())
 
@@ -389,8 +389,11 @@ async def opened(transport: HttpTransport) -> HttpStream:
     return stream
 
 
-async def lines_of(handler: Handler) -> list[bytes]:
-    async with serving(handler) as port, HttpTransport(plain(port), NOBODY) as transport:
+async def lines_of(handler: Handler, limits: Limits = Limits()) -> list[bytes]:  # noqa: B008  # frozen
+    async with (
+        serving(handler) as port,
+        HttpTransport(plain(port), NOBODY, limits=limits) as transport,
+    ):
         return [line async for line in await opened(transport)]
 
 
@@ -413,7 +416,7 @@ def test_a_line_may_hold_the_largest_object_there_can_be() -> None:
 def test_a_line_that_is_no_object_ends_the_watch() -> None:
     async def story() -> None:
         with pytest.raises(Unavailable, match="a line longer than"):
-            await lines_of(sending(b"x" * (http.LINE_MAX + 1) + b"\n"))
+            await lines_of(sending(b"x" * 101 + b"\n"), Limits(line=100))
 
     told(story())
 
@@ -426,12 +429,10 @@ def test_a_watch_that_is_cut_is_an_error_and_not_an_end() -> None:
     told(story())
 
 
-def test_a_watch_that_says_nothing_for_too_long_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "WATCH_SILENCE", timedelta(seconds=0.2))
-
+def test_a_watch_that_says_nothing_for_too_long_is_dead() -> None:
     async def story() -> None:
         with pytest.raises(Unavailable, match="GET /api/v1/pods: timed out"):
-            await lines_of(sending(b"one\n", then="goes on"))
+            await lines_of(sending(b"one\n", then="goes on"), Limits(watch_silence=SOON))
 
     told(story())
 

@@ -3,7 +3,8 @@
 A request that no answer came back for is ``Unavailable``; whether it was carried out is
 then unknown, and whoever sent it must find out. A 401 asks the credentials once more.
 Nothing else is repeated here, except that the HTTP library sends a GET or DELETE again
-when the server had closed the idle connection it took; our deletions name a UID.
+when the server had closed the idle connection it took; our deletions name a UID, and the
+fence is asked again.
 """
 
 from __future__ import annotations
@@ -17,30 +18,56 @@ from types import TracebackType
 from typing import Final, Self
 
 import aiohttp
+import msgspec
 from aiohttp.http_exceptions import LineTooLong
 
 from tenure.errors import SpecError, Unavailable
 from tenure.kube.credentials import Credentials, Identity
+from tenure.kube.fence import READS, fenced_requests
 from tenure.kube.kubeconfig import Access
+from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Request, Response
 
-#: An answer that takes longer is no answer; the lease's arithmetic counts on this bound.
-REQUEST_TIMEOUT: Final = timedelta(seconds=5)
-#: A list of tens of thousands of objects takes its time.
-LIST_TIMEOUT: Final = timedelta(seconds=60)
-#: Bookmarks come every minute; a watch that is silent for longer is dead.
-WATCH_SILENCE: Final = timedelta(minutes=5)
-#: One object may be 1.5 MB, and a watch sends it in one line.
-LINE_MAX: Final = 2**22
+#: Connections at once; a watch keeps one for itself.
+CONNECTIONS_MAX: Final = 100
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long and how much we wait for."""
+
+    #: An answer that takes longer is no answer; the lease's arithmetic counts on this bound.
+    answer: timedelta = timedelta(seconds=5)
+    #: A list of tens of thousands of objects takes its time.
+    list_page: timedelta = timedelta(seconds=60)
+    #: Bookmarks come every minute; a watch that is silent for longer is dead.
+    watch_silence: timedelta = timedelta(minutes=5)
+    #: Bytes. One object may be 1.5 MB, and a watch sends it in one line.
+    line: int = 2**22
+
+
+_USUAL: Final = Limits()
 
 
 class HttpTransport:
     def __init__(
-        self, access: Access, credentials: Credentials, *, user_agent: str = "tenure"
+        self,
+        access: Access,
+        credentials: Credentials,
+        *,
+        user_agent: str = "tenure",
+        limits: Limits = _USUAL,
+        fence: Fence | None = None,
     ) -> None:
+        """Behind a fence, a call that changes something needs a body: see ``kube.fence``.
+
+        A Lease is renewed through a transport of its own, without a fence: it is what opens
+        one, and it must not wait for a connection behind the others.
+        """
         self._access = access
         self._credentials = credentials
         self._user_agent = user_agent
+        self._limits = limits
+        self._fence = fence
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         #: By certificate: a token may rotate without a new handshake.
@@ -65,7 +92,9 @@ class HttpTransport:
             self._session = None
 
     async def request(self, request: Request) -> Response:
-        limit = LIST_TIMEOUT if _is_list(request) else REQUEST_TIMEOUT
+        if self._fence is not None and request.method not in READS:
+            assert request.body, "without a body nobody asks the fence"
+        limit = self._limits.list_page if _is_list(request) else self._limits.answer
         timeout = aiohttp.ClientTimeout(total=limit.total_seconds())
         try:
             return await _whole(await self._send(request, timeout))
@@ -75,13 +104,13 @@ class HttpTransport:
     async def stream(self, request: Request) -> HttpStream | Response:
         timeout = aiohttp.ClientTimeout(
             total=None,
-            sock_connect=REQUEST_TIMEOUT.total_seconds(),
-            sock_read=WATCH_SILENCE.total_seconds(),
+            sock_connect=self._limits.answer.total_seconds(),
+            sock_read=self._limits.watch_silence.total_seconds(),
         )
         try:
             answer = await self._send(request, timeout)
             if answer.status == 200:
-                return HttpStream(answer, request)
+                return HttpStream(answer, request, self._limits.line)
             return await _whole(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _no_answer(request, error) from error
@@ -124,7 +153,10 @@ class HttpTransport:
         if self._closed:
             raise Unavailable("the transport is closed")
         if self._session is None:
-            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=100))
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
+                request_class=fenced_requests(self._fence or OPEN),
+            )
         return self._session
 
     def _tls_for(self, identity: Identity) -> ssl.SSLContext | bool:
@@ -138,21 +170,23 @@ class HttpTransport:
 class HttpStream:
     """A watch that is open: lines until either side ends it."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, request: Request) -> None:
+    def __init__(self, answer: aiohttp.ClientResponse, request: Request, line_max: int) -> None:
         self._answer = answer
         self._request = request
+        self._line_max = line_max
         self._closed = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            while line := await self._answer.content.readline(max_line_length=LINE_MAX):
+            while line := await self._answer.content.readline(max_line_length=self._line_max):
                 yield line
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if not self._closed:
                 raise _no_answer(self._request, error) from error
         except LineTooLong:
             raise Unavailable(
-                f"{self._request.method} {self._request.path}: a line longer than {LINE_MAX} bytes"
+                f"{self._request.method} {self._request.path}: "
+                f"a line longer than {self._line_max} bytes"
             ) from None
         finally:
             self._hang_up()

@@ -1,0 +1,48 @@
+"""A process that writes as fast as it can, for as long as its fence is open.
+
+Each line on standard input is an instant on the clock that counts suspension: until then
+the fence is open. When every writer has been refused, it says so and reads the next line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+
+from tenure.errors import NotLeader
+from tenure.kube.credentials import FixedCredentials, Identity
+from tenure.kube.fence import LeaseFence
+from tenure.kube.http import HttpTransport
+from tenure.kube.kubeconfig import Access
+from tenure.ports.transport import Request
+
+WRITE = Request(method="PATCH", path="/api/v1/nodes/a", body=b"{}")
+
+
+async def main(port: int, writers: int) -> None:
+    fence = LeaseFence()
+    access = Access(server=f"http://127.0.0.1:{port}")
+    async with HttpTransport(access, FixedCredentials(Identity()), fence=fence) as transport:
+        _say("ready")
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            fence.open_until(float(line), datetime.now(UTC))
+            refused = sum(await asyncio.gather(*(_write(transport) for _ in range(writers))))
+            _say(f"refused {refused}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+async def _write(transport: HttpTransport) -> int:
+    while True:
+        try:
+            await transport.request(WRITE)
+        except NotLeader:
+            return 1
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))
