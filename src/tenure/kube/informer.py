@@ -86,6 +86,10 @@ class Informer:
         self.synced = False
         self.connected = False
         self.last_heard_at: datetime | None = None
+        #: Why nothing is heard, in words; empty while something is.
+        self.problem = ""
+        #: How often everything was listed.
+        self.lists = 0
 
     def is_fresh(self, now: datetime) -> bool:
         """Whether its table may be trusted to be close to what is."""
@@ -112,6 +116,7 @@ class Informer:
             self._version = ""
             return True
         except TenureError as error:
+            self.problem = str(error)
             self._report(self.resource, error)
             return True
         return False
@@ -124,6 +129,7 @@ class Informer:
         self._sink.replace(self.resource, items, version)
         self._version = version
         self._heard()
+        self.lists += 1
         self.synced = True
         self._listed()
 
@@ -174,6 +180,7 @@ class Informer:
 
     def _heard(self) -> None:
         self.last_heard_at = self._clock.now()
+        self.problem = ""
 
     def _pause(self, fruitless: int) -> float:
         longest = min(RETRY_MIN * (1 << min(max(fruitless - 1, 0), 10)), RETRY_MAX)

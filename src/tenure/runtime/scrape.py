@@ -1,0 +1,172 @@
+"""Gauges over the cluster, made when somebody asks and not on every change.
+
+``look`` takes what is needed while the loop stands still, in a moment; ``collect`` turns that
+into series, which takes seconds in a large cluster and may therefore run in another thread:
+the objects are frozen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from importlib.metadata import version
+from platform import python_version
+from typing import Final, Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tenure.core.demand import is_provisionable
+from tenure.core.pools import usage_of
+from tenure.core.reasons import Reason
+from tenure.kube.informer import Informer
+from tenure.model.quantity import UNIT, readable_amounts
+from tenure.model.snapshot import Snapshot
+from tenure.packing.problem import NODES
+from tenure.runtime import metricsnames as names
+from tenure.runtime.judge import Judge
+from tenure.runtime.metricsnames import Kind, Named
+from tenure.runtime.objectseries import Objects, object_families
+
+#: Who thinks about pods that wait, by the peer's word.
+PROVISIONER: Final = "provisioner"
+
+Row = tuple[tuple[str, ...], float]
+
+
+class Standing(Protocol):
+    """How this replica stands; what asks for metrics and health looks at."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def informers(self) -> Iterable[Informer]: ...
+    @property
+    def synced(self) -> bool: ...
+    @property
+    def leading(self) -> bool: ...
+    @property
+    def role(self) -> str:
+        """Leading, standing by, …: in words."""
+        ...
+
+    @property
+    def waits_for(self) -> str:
+        """What it needs before it can do anything, beside the first lists; else empty."""
+        ...
+
+    @property
+    def judge(self) -> Judge | None:
+        """None while nobody judges here."""
+        ...
+
+    @property
+    def events_dropped(self) -> int: ...
+    @property
+    def loop_lag(self) -> float:
+        """In seconds."""
+        ...
+
+    def now(self) -> datetime: ...
+
+
+class ClusterCollector(Collector):
+    def __init__(self, standing: Standing, *, per_object: bool = True) -> None:
+        self._standing = standing
+        self._per_object = per_object
+        self._rows: dict[Named, list[Row]] = {}
+        self._objects: Objects | None = None
+
+    def describe(self) -> Iterable[Metric]:
+        return ()  # Else the registry would collect once, before there is anything.
+
+    def look(self) -> None:
+        """On the loop: take what ``collect`` will tell."""
+        standing = self._standing
+        snapshot = standing.snapshot
+        self._rows = {
+            **dict(_us(standing)),
+            **dict(_watching(standing)),
+            **dict(_judging(standing)),
+            **dict(_waiting(snapshot)),
+            **dict(_pools(snapshot)),
+        }
+        self._objects = Objects.of(snapshot, standing.now())
+
+    def collect(self) -> Iterator[Metric]:
+        for named, rows in self._rows.items():
+            yield family(named, rows)
+        if self._objects is not None:
+            yield from object_families(self._objects, per_object=self._per_object)
+
+
+def family(named: Named, rows: Iterable[Row]) -> Metric:
+    kind = CounterMetricFamily if named.kind is Kind.COUNTER else GaugeMetricFamily
+    made = kind(named.name, named.meaning, labels=named.labels)
+    for labels, value in rows:
+        made.add_metric(labels, value)
+    return made
+
+
+def _us(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+    yield names.BUILD, [((version("tenure"), python_version()), 1)]
+    yield names.LEADER, [((), float(standing.leading))]
+    yield names.LOOP_LAG, [((), standing.loop_lag)]
+    yield names.EVENTS_DROPPED, [((), standing.events_dropped)]
+
+
+def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+    now, informers = standing.now(), list(standing.informers)
+    yield names.SYNCED, [((), float(standing.synced))]
+    yield names.INFORMER_SYNCED, [((str(i.resource),), float(i.synced)) for i in informers]
+    yield names.INFORMER_CONNECTED, [((str(i.resource),), float(i.connected)) for i in informers]
+    yield names.INFORMER_LISTS, [((str(i.resource),), i.lists) for i in informers]
+    yield (
+        names.INFORMER_SILENCE,
+        [
+            ((str(i.resource),), max((now - i.last_heard_at).total_seconds(), 0))
+            for i in informers
+            if i.last_heard_at is not None
+        ],
+    )
+    unreadable = Counter(str(resource) for resource, _ in standing.snapshot.unreadable())
+    yield names.UNREADABLE, [((resource,), count) for resource, count in unreadable.items()]
+
+
+def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+    judge = standing.judge
+    held = Counter((v.concern.value, v.reason.value) for v in judge.in_force()) if judge else {}
+    yield names.IN_FORCE, [(name, count) for name, count in held.items()]
+    failed = sum(n for (_, reason), n in held.items() if reason == Reason.FAILED_SCHEDULING)
+    yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
+    yield names.RECHECK_LAG, [((), recheck_lag(judge, standing.now()))]
+
+
+def recheck_lag(judge: Judge | None, now: datetime) -> float:
+    """How overdue the earliest judgement is, in seconds."""
+    due = judge.next_recheck() if judge is not None else None
+    return max((now - due).total_seconds(), 0.0) if due is not None else 0.0
+
+
+def _waiting(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
+    waiting = [is_provisionable(pod) for pod in snapshot.unschedulable_pods().values()]
+    yield names.QUEUE_DEPTH, [((PROVISIONER,), sum(waiting))]
+    yield names.IGNORED, [((), len(waiting) - sum(waiting))]
+    homeless = sum(not claim.node_name for claim in snapshot.claims.values())
+    yield names.NODE_COUNT, [((), len(snapshot.nodes) + homeless)]
+
+
+def _pools(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
+    limits: list[Row] = []
+    usage: list[Row] = []
+    for name, pool in sorted(snapshot.pools.items()):
+        limits += amounts((name,), readable_amounts(pool.spec.limits))
+        usage += amounts((name,), {NODES: 0, **usage_of(name, snapshot)})
+    yield names.POOL_LIMIT, limits
+    yield names.POOL_USAGE, usage
+
+
+def amounts(labels: tuple[str, ...], resources: Mapping[str, int]) -> Iterator[Row]:
+    for resource, nano in resources.items():
+        yield (*labels, resource), nano / UNIT
