@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 }' uv.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real bed check bench fuzz scenarios generate crds picture clean \
+.PHONY: help setup demo test test-real bed soak check bench fuzz scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -42,15 +42,19 @@ demo: $(READY) ## Watch an embedded cluster for half a minute
 
 test: $(READY) ## Run all tests (no network); ARGS="-k drain" picks some
 	@echo "· running the tests"
-	@$(BIN)/pytest -q $(TEST_WORKERS) $(ARGS)
+	@$(BIN)/pytest -q $(if $(TEST_WORKERS),$(TEST_WORKERS) --dist loadgroup) $(ARGS)
 
-test-real: $(READY) ## Contract suite and stories against a real control plane (see bed)
+test-real: $(READY) ## The tests on a real control plane alone (see bed)
 	@$(BIN)/python -m testbed.binaries
 	@echo "· running against a real control plane"
-	@TENURE_REAL=1 $(BIN)/pytest -q tests/contract tests/real $(ARGS)
+	@$(BIN)/pytest -q -m real tests/contract tests/real $(ARGS)
 
 bed: $(READY) ## Build the real control plane once, for every checkout (minutes)
 	@$(BIN)/python -m testbed.build $(ARGS)
+
+soak: $(READY) ## Repeat the stories of processes that die and come back; N=10 times
+	@$(BIN)/python -m testbed.binaries
+	@$(BIN)/python -m testbed.soak $(or $(N),10) $(ARGS)
 
 CHECKS := format lint types imports generated
 check: $(READY) ## Format, lint, types, import direction, generated files; shows all failures

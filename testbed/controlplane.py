@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import socket
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
@@ -28,6 +29,9 @@ from testbed.keys import Authority, make_rsa_key
 #: Seconds; a busy machine takes longer than the usual four.
 READY_WITHIN: Final = 120.0
 LOOK_EVERY: Final = 0.05
+#: How often other ports are tried when somebody else was faster.
+PORT_TRIES: Final = 5
+ADDRESS_IN_USE: Final = "address already in use"
 ADMINISTRATORS: Final = "system:masters"
 #: Nodes that kwok plays the kubelet of.
 KWOK_LABEL: Final = "kwok.x-k8s.io/node=fake"
@@ -41,13 +45,20 @@ class NotReady(Exception):
     """The control plane did not come up; the sentence ends with what it said last."""
 
 
+class PortTaken(NotReady):
+    """Somebody else has taken a port between our look and our start: look again."""
+
+
 class ControlPlane:
     def __init__(self, folder: Path, keeper: subprocess.Popen[bytes]) -> None:
         self._folder = folder
         self._keeper = keeper
         self._authority = Authority(folder / "pki")
-        self._etcd_port, self._peer_port, self.port = _free_ports(3)
         self._api_command: list[str] = []
+        self._choose_ports()
+
+    def _choose_ports(self) -> None:
+        self._etcd_port, self._peer_port, self.port = _free_ports(3)
         self.kubeconfig = self.kubeconfig_for("admin", ADMINISTRATORS)
 
     @property
@@ -81,11 +92,7 @@ class ControlPlane:
         names += ["kube-scheduler"] if scheduler else []
         names += ["kwok"] if kwok else []
         places = {name: str(place) for name, place in found(names).items()}
-        self._start_etcd(places["etcd"])
-        self._api_command = self._api_server(places["kube-apiserver"])
-        if not ACCOUNTANTS & set(controllers):  # Then pods must not need an account.
-            self._api_command.append("--disable-admission-plugins=ServiceAccount")
-        self.start_api_server()
+        self._start_api(places, accounts=bool(ACCOUNTANTS & set(controllers)))
         if controllers:
             self._start_controllers(places["kube-controller-manager"], controllers)
         common = ["--kubeconfig", str(self.kubeconfig)]
@@ -95,6 +102,24 @@ class ControlPlane:
         if kwok:
             kept = [f"--manage-nodes-with-label-selector={KWOK_LABEL}", f"--config={STAGES}"]
             self._order("kwok", [places["kwok"], *common, *kept])
+
+    def _start_api(self, places: Mapping[str, str], *, accounts: bool) -> None:
+        for tries_left in reversed(range(PORT_TRIES)):
+            self._start_etcd(places["etcd"])
+            self._api_command = self._api_server(places["kube-apiserver"])
+            if not accounts:  # Then pods must not need one.
+                self._api_command.append("--disable-admission-plugins=ServiceAccount")
+            try:
+                self.start_api_server()
+            except PortTaken:
+                if not tries_left:
+                    raise
+                self._order("kube-apiserver", None)
+                self._order("etcd", None)
+                shutil.rmtree(self._folder / "etcd", ignore_errors=True)
+                self._choose_ports()
+            else:
+                return
 
     def start_api_server(self) -> None:
         """(Again.) Returns when it is ready."""
@@ -175,7 +200,8 @@ class ControlPlane:
                 name = ended[0] if ended else "kube-apiserver"
                 said = "\n".join(self.log(name).splitlines()[-15:])
                 what = "ended" if ended else f"was not ready within {READY_WITHIN:.0f} s"
-                raise NotReady(f"{name} {what}:\n{said}")
+                kind = PortTaken if ended and ADDRESS_IN_USE in said else NotReady
+                raise kind(f"{name} {what}:\n{said}")
             time.sleep(LOOK_EVERY)
 
     def _has_ended(self, name: str) -> bool:

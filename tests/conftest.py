@@ -7,11 +7,28 @@ everybody; ``make fuzz`` explores new ones (``TENURE_EXAMPLES=explore``).
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import settings
 
+from tests import bed
 from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
 
 settings.register_profile("repeat", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TENURE_EXAMPLES", "repeat"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker, meaning in bed.MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """The outermost of its kind: what it says comes after everything else."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if isinstance(reporter, pytest.TerminalReporter):  # A worker of several has none.
+        bed.tell(reporter)

@@ -1,32 +1,45 @@
 """Runs the contract suite through every door there is.
 
-The real door needs the binaries of the test bed and is opened by ``make test-real``
-(``TENURE_REAL=1``); then it is the only one.
+The real door needs the binaries of the test bed (``make bed``); ``make test-real`` goes
+through it alone.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from testbed.controlplane import ControlPlane, control_plane
-from tests.contract.doors import Door, RealDoor, StoreDoor
+from tests import bed
+from tests.contract.doors import Door, RealDoor, ServedDoor, ServedStore, StoreDoor
 from tests.real.cluster import install_crds
 
 #: What the embedded store does by itself, and no more: other controllers would write to
 #: the objects that tests are about.
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
-NAMES = [RealDoor.name] if os.environ.get("TENURE_REAL") else [StoreDoor.name]
+#: One worker for the real door, where there are several: then there is one control plane.
+REAL = pytest.param(RealDoor.name, marks=[pytest.mark.real, pytest.mark.xdist_group("contract")])
+EMBEDDED = [StoreDoor.name, ServedDoor.name]
+DOORS = EMBEDDED if bed.missing() else [*EMBEDDED, REAL]
 
 
-@pytest.fixture(params=NAMES, ids=lambda name: f"through the {name} door")
+@pytest.fixture(params=DOORS, ids=lambda name: f"through the {name} door")
 def api(request: pytest.FixtureRequest) -> Door:
     if request.param == StoreDoor.name:
         return StoreDoor()
+    if request.param == ServedDoor.name:
+        return ServedDoor(request.getfixturevalue("served"))
     return RealDoor(request.getfixturevalue("plane"))
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedStore]:
+    running = ServedStore(tmp_path_factory.mktemp("served"))
+    running.start()
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

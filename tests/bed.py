@@ -1,0 +1,56 @@
+"""Which tests need a real control plane, whether they can run here, and what became of them.
+
+A suite that silently did not run looks like one that passed. So the last line of every run
+tells of the real-cluster suite; ``.ci/run`` reads it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pytest
+
+from testbed.binaries import Missing, found
+
+#: On every test that needs the real control plane: ``-m real``, ``-m "not real"``.
+REAL: Final = "real"
+#: On those that start, stop, pause and kill whole processes: ``make soak`` repeats them.
+PROCESS_STORY: Final = "process_story"
+MARKERS: Final = {
+    REAL: "needs the real control plane of the test bed (make bed)",
+    PROCESS_STORY: "a story of processes that die, pause and come back (make soak repeats it)",
+}
+TITLE: Final = "real-cluster suite:"
+
+
+def missing() -> tuple[str, ...]:
+    """The binaries that are nowhere; without them the suite is left out."""
+    try:
+        found()
+    except Missing as missed:
+        return missed.names
+    return ()
+
+
+def tell(reporter: pytest.TerminalReporter) -> None:
+    if line := last_line(reporter.stats, missing()):
+        reporter.write_line(line)
+
+
+def last_line(stats: Mapping[str, Sequence[object]], lacking: Sequence[str]) -> str:
+    """Empty if the suite could have run and nobody asked for it."""
+    if lacking:
+        return f"{TITLE} LEFT OUT, it lacks {', '.join(lacking)}: `make bed` gets it"
+    counts = Counter(
+        "failed" if outcome == "error" else outcome
+        for outcome in ("passed", "failed", "error", "skipped")
+        for report in stats.get(outcome, [])
+        if isinstance(report, pytest.TestReport) and REAL in report.keywords
+    )
+    if not counts:
+        return ""
+    return (
+        f"{TITLE} {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped"
+    )

@@ -1,0 +1,58 @@
+"""Takes everything out of a cluster that a story can have put in, finalizers or not.
+
+Order: what makes pods, then pods, then what makes nodes, then nodes. So that nobody makes
+again what is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import Conflict, NotFound
+from tenure.kube.client import Client
+from tenure.model import resource as r
+from testbed.controlplane import ControlPlane
+from tests.real.cluster import LOOK_EVERY, connected
+
+ORDER: Final = (
+    (r.DEPLOYMENTS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS),
+    (r.REPLICA_SETS,),
+    (r.PODS, r.POD_DISRUPTION_BUDGETS),
+    (r.NODE_POOLS, r.NODE_CLAIMS, r.MAINTENANCE_WINDOWS, r.KWOK_NODE_CLASSES),
+    (r.NODES,),
+)
+#: Seconds; a cluster with a hundred pods takes two.
+PATIENCE: Final = 60.0
+
+
+def empty(plane: ControlPlane) -> None:
+    """Returns when it is empty."""
+    asyncio.run(asyncio.wait_for(_empty(plane.kubeconfig), PATIENCE))
+
+
+async def _empty(kubeconfig: Path) -> None:
+    async with connected(kubeconfig) as transport:
+        client = Client(transport)
+        for together in ORDER:
+            while left := [
+                (resource, msgspec.json.decode(item)["metadata"])
+                for resource in together
+                for item in (await client.list_all(resource))[0]
+            ]:
+                await asyncio.gather(*(_remove(client, *each) for each in left))
+                await asyncio.sleep(LOOK_EVERY)
+
+
+async def _remove(client: Client, resource: r.Resource, metadata: dict[str, Any]) -> None:
+    name, namespace, uid = metadata["name"], metadata.get("namespace", ""), metadata["uid"]
+    try:
+        await client.delete(resource, name, namespace=namespace, uid=uid, grace_period_seconds=0)
+        if metadata.get("finalizers"):
+            nobody: dict[str, Any] = {"metadata": {"uid": uid, "finalizers": None}}
+            await client.patch(resource, name, nobody, namespace=namespace)
+    except (NotFound, Conflict):
+        return  # Gone, or another one by now: the next look will tell.
