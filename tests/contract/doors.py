@@ -12,6 +12,7 @@ import asyncio
 import itertools
 from collections.abc import Coroutine
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -21,6 +22,9 @@ from tenure.ports.transport import MERGE_PATCH, Request, Response, Stream, Trans
 from tenure.sim.api import Api
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.serve.access import opened
+from tenure.sim.serve.kubeconfig import write_kubeconfig
+from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.store import Store
 from tenure.sim.transport import InProcessTransport
 from testbed.controlplane import ControlPlane
@@ -29,6 +33,8 @@ from tests.real.cluster import connected
 Json = dict[str, Any]
 #: Longer than any door needs to send an event that is due.
 PATIENCE_SECONDS: Final = 5.0
+#: Of the served store: halves what the tests wait for, and still leaves a client its seconds.
+SPEED: Final = 2.0
 
 
 class Answer(NamedTuple):
@@ -244,6 +250,50 @@ class StoreDoor(Door):
 
     async def restart_history(self) -> None:
         self._store.compact()
+
+
+class ServedStore:
+    """The embedded store behind HTTPS, one for all tests, on a loop of its own.
+
+    Server and client share the loop: a test runs both until it is done.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.loop = PacedLoop(SPEED)
+        self.kubeconfig = folder / "kubeconfig"
+        world = Environment(self.loop, epoch=datetime.now(UTC), seed=1)
+        self.store = Store(world.clock, world.random_for("store"), world.at, world.soon)
+        self.faults: list[str] = []
+        self._open = opened(Api(self.store), world.clock, speed=SPEED, report=self.faults.append)
+
+    def start(self) -> None:
+        write_kubeconfig(self.loop.run_until_complete(self._open.__aenter__()), self.kubeconfig)
+
+    def stop(self) -> None:
+        self.loop.run_until_complete(self._open.__aexit__(None, None, None))
+        self.loop.close()
+
+
+class ServedDoor(Door):
+    """The embedded store over HTTPS, reached by the same client as a real server."""
+
+    name = "served"
+
+    def __init__(self, served: ServedStore) -> None:
+        super().__init__()
+        self._served = served
+
+    def run(self, main: Coroutine[Any, Any, None]) -> None:
+        self._served.loop.run_until_complete(self._run(main))
+        assert self._served.faults == []
+
+    async def _run(self, main: Coroutine[Any, Any, None]) -> None:
+        async with connected(self._served.kubeconfig) as transport:
+            self.transport = transport
+            await self.prepared(main)
+
+    async def restart_history(self) -> None:
+        self._served.store.compact()
 
 
 class RealDoor(Door):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from tenure.sim.serve.cluster import Access, ServedCluster
+    from tenure.sim.serve.access import Access
+    from tenure.sim.serve.cluster import ServedCluster
 
 #: Cluster seconds between two looks at what there is to tell, per unit of speed.
 _LOOK_EVERY: Final = 0.5

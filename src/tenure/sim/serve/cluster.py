@@ -8,36 +8,20 @@ end of Tenure itself ends it.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import msgspec
 
-from tenure.kube.certs import issue, make_authority
 from tenure.sim.api import Api
-from tenure.sim.serve.http import HOST, Door, serving
+from tenure.sim.serve.access import Access, opened
 from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.serve.welcome import WELCOME
 from tenure.sim.tree import Obj
 from tenure.sim.world import World, WorldOptions
-
-#: Longer than anybody leaves it running; authority and token end with the process anyway.
-_VALID: Final = timedelta(days=365)
-
-
-class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client needs to get in."""
-
-    server: str
-    ca: str
-    token: str
-
-    def __repr__(self) -> str:
-        return f"Access({self.server})"  # Secrets do not belong in a log.
 
 
 class ServedCluster:
@@ -77,17 +61,13 @@ class ServedCluster:
     @asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[Access]:
         """Serve it for as long as the block lasts. Raises ``OSError`` when the port is taken."""
-        now, speed = self.world.now, self._loop.speed
-        authority = make_authority("tenure up", now=now, valid=_VALID)
-        pair = issue(authority, HOST, dns=("localhost",), ips=(HOST,), now=now, valid=_VALID)
-        token = secrets.token_urlsafe(32)
         # Not the witnessed API that Tenure uses: what people do is not held against it.
         api, clock = Api(self.world.store), self.world.environment.clock
-        door = Door(api, clock, token, speed=speed, report=self._report)
-        async with serving(door, pair, port=port, speed=speed) as address:
+        speed, report = self._loop.speed, self._report
+        async with opened(api, clock, port=port, speed=speed, report=report) as access:
             self.world.start()
             try:
-                yield Access(server=address.url, ca=authority.cert, token=token)
+                yield access
             finally:
                 self.world.store.end_watches()
 

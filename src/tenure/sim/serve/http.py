@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-import msgspec
 from aiohttp import web
 
 from tenure.errors import ApiError
@@ -146,19 +145,11 @@ def _http(response: Response) -> web.Response:
     return web.Response(status=response.status, body=response.body, headers=headers)
 
 
-class Address(msgspec.Struct, frozen=True):
-    port: int
-
-    @property
-    def url(self) -> str:
-        return f"https://{HOST}:{self.port}"
-
-
 @asynccontextmanager
 async def serving(
     door: Door, pair: Pair, *, port: int = 0, speed: float = 1.0
-) -> AsyncIterator[Address]:
-    """Serve for as long as the block lasts. Raises ``OSError`` when the port is taken.
+) -> AsyncIterator[int]:
+    """Serve for as long as the block lasts; yields the port. Raises ``OSError`` if it is taken.
 
     ``speed`` is the loop's: the library's time-outs are meant in real seconds.
     """
@@ -180,7 +171,8 @@ async def serving(
         ssl_shutdown_timeout=1.0 * speed,
     )
     try:
-        yield Address(listening.sockets[0].getsockname()[1])
+        port = listening.sockets[0].getsockname()[1]
+        yield port
     finally:
         listening.close()
         await server.shutdown(timeout=1.0 * speed)

@@ -9,7 +9,7 @@ from typing import Final
 
 import yaml
 
-from tenure.sim.serve.cluster import Access
+from tenure.sim.serve.access import Access
 
 FILE: Final = Path(".tenure") / "kubeconfig"
 _NAME: Final = "tenure-up"
