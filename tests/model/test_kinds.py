@@ -1,4 +1,4 @@
-"""Decoding lists: each item for itself, and the collector is left as it was found."""
+"""Decoding: each item for itself, strangers' node classes too; the collector is left as it was."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tenure.model.kinds import Unreadable, decode, decode_list
+from tenure.model.nodeclass import NodeClass
 from tenure.model.pod import Pod
-from tenure.model.resource import PODS
+from tenure.model.resource import PODS, Resource
 
 GOOD = b'{"metadata": {"name": "good", "namespace": "default"}}'
 BAD = b'{"metadata": {"name": "bad", "namespace": "default"}, "spec": {"containers": 7}}'
@@ -63,3 +64,14 @@ def test_an_unreadable_object_is_named_as_far_as_it_can_be(data: bytes, name: st
     assert isinstance(broken, Unreadable)
     assert (broken.key, broken.kind) == (name, "Pod")
     assert broken.problem
+
+
+def test_a_node_class_of_a_provider_that_we_do_not_know_keeps_its_spec_and_its_conditions() -> None:
+    stranger = Resource("cloud.example.com", "v1", "TinyClass", "tinyclasses", False)
+    raw = b"""{"metadata": {"name": "default", "generation": 3}, "spec": {"flavour": ["s", 1]},
+             "status": {"conditions": [{"type": "Ready", "status": "True"}], "other": 1}}"""
+    decoded = decode(stranger, raw)
+    assert isinstance(decoded, NodeClass)
+    assert (decoded.name, decoded.metadata.generation) == ("default", 3)
+    assert decoded.spec == {"flavour": ["s", 1]}
+    assert [(c.type, c.status) for c in decoded.status.conditions] == [("Ready", "True")]

@@ -12,7 +12,7 @@ from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType, Offering
 from tenure.model.quantity import format_resources
-from tenure.model.resource import NODES
+from tenure.model.resource import KWOK_NODE_CLASSES, NODES
 from tenure.ports.clock import Clock
 from tenure.sim.catalogue import instance_types, select
 
@@ -23,7 +23,7 @@ ARCH: Final = "kubernetes.io/arch"
 
 class KwokCloud:
     name = "kwok-story"
-    node_class_kinds = frozenset({("karpenter.kwok.sh", "KWOKNodeClass")})
+    node_classes = (KWOK_NODE_CLASSES,)
 
     def __init__(self, client: Client, clock: Clock, *types: str) -> None:
         self._client = client

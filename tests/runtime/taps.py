@@ -153,7 +153,7 @@ class CloudTap(Tap):
         super().__init__()
         self._inner = inner
         self.name = inner.name
-        self.node_class_kinds = inner.node_class_kinds
+        self.node_classes = inner.node_classes
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         await self._gate()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from random import Random
 
 from tenure.kube.client import Client
-from tenure.model.resource import PODS
+from tenure.model.resource import KWOK_NODE_CLASSES, PODS
 from tenure.runtime.loop import Controller
 from tenure.runtime.view import View
 from tenure.sim.dsl import Story
@@ -21,7 +21,12 @@ class StandBy:
         self._story = story
         story.crash(stay_down=True)
         clock = story.environment.clock
-        self.view = View(Client(story.transport), clock=clock, random=Random(1))
+        self.view = View(
+            Client(story.transport),
+            node_classes=(KWOK_NODE_CLASSES,),
+            clock=clock,
+            random=Random(1),
+        )
         self._watching = story.loop.create_task(self.view.run())
 
     def lead(self) -> None:

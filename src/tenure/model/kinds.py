@@ -12,7 +12,7 @@ from tenure.model import resource as r
 from tenure.model.meta import ApiObject, ObjectMeta
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodeclass import KWOKNodeClass
+from tenure.model.nodeclass import KWOKNodeClass, NodeClass
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
 from tenure.model.window import MaintenanceWindow
@@ -47,6 +47,8 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
 }
 
 _DECODERS: Final = {res: msgspec.json.Decoder(type_) for res, type_ in TYPES.items()}
+#: A kind that is not in the table is watched because a provider calls it a node class.
+_NODE_CLASS: Final[msgspec.json.Decoder[ApiObject]] = msgspec.json.Decoder(NodeClass)
 
 
 class Unreadable(ApiObject, frozen=True, kw_only=True):
@@ -71,7 +73,7 @@ class _OnlyIdentity(msgspec.Struct, frozen=True):
 def decode(resource: r.Resource, data: bytes | msgspec.Raw) -> ApiObject:
     """The typed object, or ``Unreadable`` with what is wrong with it."""
     try:
-        return _DECODERS[resource].decode(data)
+        return _DECODERS.get(resource, _NODE_CLASS).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Unreadable(kind=resource.kind, metadata=_identity(data), problem=str(error))
 

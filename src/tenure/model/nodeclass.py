@@ -1,12 +1,27 @@
-"""The node class of the KWOK provider: fake nodes, so there is little to say."""
+"""Node classes: what we read of any provider's, and all of the KWOK provider's own.
+
+Fake nodes need little said about them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from tenure.model import fields
 from tenure.model.fields import duration, said
 from tenure.model.meta import ApiObject, Condition, Wire, condition_status
+
+
+class NodeClassStatus(Wire, frozen=True, kw_only=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodeClass(ApiObject, frozen=True, kw_only=True):
+    """A node class of any provider. We read whether it is Ready; the spec is its provider's."""
+
+    spec: Mapping[str, Any] = {}
+    status: NodeClassStatus = NodeClassStatus()
 
 
 class KWOKNodeClassSpec(Wire, frozen=True, kw_only=True, gc=False):

@@ -22,6 +22,11 @@ class Resource(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def group_kind(self) -> tuple[str, str]:
+        """What a reference names it by."""
+        return (self.group, self.kind)
+
+    @property
     def prefix(self) -> str:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.model.resource import Resource
 
 
 class Cloud(Protocol):
@@ -16,8 +17,8 @@ class Cloud(Protocol):
         ...
 
     @property
-    def node_class_kinds(self) -> frozenset[tuple[str, str]]:
-        """The (group, kind) of node classes this provider serves; they make things *ours*."""
+    def node_classes(self) -> tuple[Resource, ...]:
+        """The kinds of node classes this provider serves: watched, and they make things *ours*."""
         ...
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:

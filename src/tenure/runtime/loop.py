@@ -66,13 +66,15 @@ class Controller:
         self.settings = settings
         self.metrics = metrics or Metrics()
         self._clock = clock
-        self._cloud = cloud
         self._journal = journal
         self._waker = Waker(clock, settings.turn_gap)
         self._tidy_at: datetime | None = None
         client = Client(transport)
         self._runs_view = view is None
-        self.view = view or View(client, clock=clock, random=random, report=report)
+        self.view = view or View(
+            client, node_classes=cloud.node_classes, clock=clock, random=random, report=report
+        )
+        self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache
         self.knowledge = Knowledge(self._waker.wake)
         self.judge = Judge(choose(), settings, PATIENCE)
@@ -114,9 +116,7 @@ class Controller:
         )
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(
-            self.cache.tables, self.knowledge.observations(), ours=self._cloud.node_class_kinds
-        )
+        return Snapshot(self.cache.tables, self.knowledge.observations(), ours=self._ours)
 
     async def run(self) -> None:
         """Until cancelled. Every task ends with it."""
@@ -169,7 +169,7 @@ class Controller:
 
     def _learn(self, change: Change, now: datetime) -> None:
         self.metrics.changed(change, now)
-        if _concerns_types(change, self._cloud.node_class_kinds):
+        if _concerns_types(change, self._ours):
             self.census.node_classes_changed()
         if change.new is None and change.old is not None:
             self.events.forget(Subject.of(change.resource.kind, change.old))
@@ -199,7 +199,7 @@ def _concerns_types(change: Change, node_classes: frozenset[tuple[str, str]]) ->
     old, new = change.old, change.new
     if change.resource == r.NODE_POOLS:
         return _class_of(old) != _class_of(new)
-    if (change.resource.group, change.resource.kind) in node_classes:
+    if change.resource.group_kind in node_classes:
         return old is None or new is None or old.metadata.generation != new.metadata.generation
     return False
 

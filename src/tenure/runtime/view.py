@@ -7,7 +7,7 @@ and judges all of it anew. While nobody judges, what changes is not kept as a ch
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
@@ -16,6 +16,7 @@ from tenure.kube.cache import Cache
 from tenure.kube.client import Client
 from tenure.kube.informer import Informer
 from tenure.model import resource as r
+from tenure.model.resource import Resource
 from tenure.ports.clock import Clock
 
 #: What deciders read. The provider's node classes come on top.
@@ -27,7 +28,6 @@ WATCHED: Final = (
     r.DAEMON_SETS,
     r.POD_DISRUPTION_BUDGETS,
     r.MAINTENANCE_WINDOWS,
-    r.KWOK_NODE_CLASSES,
 )
 
 
@@ -36,6 +36,7 @@ class View:
         self,
         client: Client,
         *,
+        node_classes: Sequence[Resource],
         clock: Clock,
         random: Random,
         report: Callable[[TenureError], None] = lambda _: None,
@@ -53,7 +54,7 @@ class View:
                 report=lambda _, error: report(error),
                 listed=self._look_whether_synced,
             )
-            for resource in WATCHED
+            for resource in (*WATCHED, *node_classes)
         ]
         self.rest()
 

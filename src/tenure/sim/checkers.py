@@ -113,7 +113,8 @@ class Checkers:
             self._broken("early release", sentence)
 
     def _foreign(self, method: str, target: Route, body: Any) -> str | None:
-        resource, ours = target.resource, self._cloud.node_class_kinds
+        resource = target.resource
+        ours = frozenset(kind.group_kind for kind in self._cloud.node_classes)
         if resource in (r.EVENTS, r.LEASES, r.PODS) or _is_window_status(target):
             return None
         given = body if method == "POST" else self._stored(target)
@@ -127,7 +128,7 @@ class Checkers:
                 return safety.foreign_class(thing.spec.template.spec.node_class_ref, ours)
             case Node():
                 return safety.foreign_node(thing, self._claim_of(thing), ours)
-        if (resource.group, resource.kind) in ours:
+        if resource.group_kind in ours:
             return None
         return f"{method} {resource.kind} {target.name}: nothing but claims, nodes, pools is ours"
 

@@ -36,7 +36,6 @@ from tenure.model.duration import parse_duration
 from tenure.model.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.market import Market, Offer
 from tenure.model.meta import ApiObject
-from tenure.model.names import KWOK_GROUP
 from tenure.model.nodeclass import KWOKNodeClass
 from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.quantity import format_resources
@@ -94,7 +93,7 @@ class SimulatedCloud:
     """Implements ``ports.cloud.Cloud``; the rest is for stories and checkers."""
 
     name: Final = "embedded"
-    node_class_kinds: Final = frozenset({(KWOK_GROUP, "KWOKNodeClass")})
+    node_classes: Final = (KWOK_NODE_CLASSES,)
 
     def __init__(
         self,
