@@ -297,7 +297,9 @@ def test_a_claim_that_was_given_up_before_its_launch_counts_nothing() -> None:
 
 
 def test_a_limit_that_cannot_be_read_lets_nothing_through() -> None:
-    assert remaining(a_pool(limits={"cpu": "plenty"})) == {"nodes": 0}
+    templates, closed = pools(a_class(), a_pool(limits={"cpu": "plenty"}))
+    assert templates == []
+    assert closed["general"].startswith("spec.limits[cpu]: got 'plenty', expected a Kubernetes")
 
 
 def test_a_person_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() -> None:

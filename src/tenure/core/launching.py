@@ -21,7 +21,6 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Launch, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, patch
-from tenure.errors import SpecError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import format_time
 from tenure.model.nodeclaim import NodeClaim
@@ -29,6 +28,7 @@ from tenure.model.observations import LaunchProblem
 from tenure.model.quantity import parse_resources
 from tenure.model.requirements import Requirements
 from tenure.model.settings import Settings
+from tenure.schema.problems import in_words, problems_of
 
 
 def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
@@ -51,17 +51,16 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
 
 
 def _ask(claim: NodeClaim, settings: Settings) -> Verdict:
-    try:
-        request = launch_request(claim, settings.cluster_name)
-    except SpecError as error:
-        said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, str(error)))
-        return say(claim, Reason.LAUNCH_FAILED, str(error), action=said)
+    if problem := in_words(problems_of(claim)):  # It slipped past admission.
+        said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, problem))
+        return say(claim, Reason.LAUNCH_FAILED, problem, action=said)
+    request = launch_request(claim, settings.cluster_name)
     message = "asking the cloud for an instance"
     return say(claim, Reason.LAUNCHING, message, action=Launch(request=request))
 
 
 def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
-    """What the claim asks of the cloud. Raises ``SpecError`` for what slipped past admission."""
+    """What a claim without problems asks of the cloud."""
     return LaunchRequest(
         cluster=cluster,
         claim_name=claim.name,

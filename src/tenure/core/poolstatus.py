@@ -32,7 +32,7 @@ from tenure.model.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.problem import NODES
-from tenure.schema.runtime import disruption_errors, repair_errors, template_errors
+from tenure.schema.problems import Problems, in_words, problems_of_pool
 
 #: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
 _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
@@ -148,14 +148,15 @@ def _hash_patch(pool: NodePool) -> Patch | None:
 def _wanted(view: PoolView) -> tuple[Wanted, ...]:
     pool = view.pool
     problem = node_class_problem(pool.node_class_ref, view.node_class)
+    found = problems_of_pool(pool)
     return (
-        _judged("ValidationSucceeded", "NodePoolValidationFailed", template_errors(pool)),
+        _judged("ValidationSucceeded", "NodePoolValidationFailed", found.template),
         Wanted("NodeClassReady", "False", *problem)
         if problem
         else Wanted("NodeClassReady", "True", "NodeClassReady"),
         *_registration_health(view),
-        _judged("DisruptionValid", "DisruptionInvalid", disruption_errors(pool)),
-        _judged("RepairValid", "RepairInvalid", repair_errors(pool)),
+        _judged("DisruptionValid", "DisruptionInvalid", found.disruption),
+        _judged("RepairValid", "RepairInvalid", found.repair),
     )
 
 
@@ -167,9 +168,9 @@ def _registration_health(view: PoolView) -> Iterable[Wanted]:
         yield awaiting("NodeRegistrationHealthy")
 
 
-def _judged(type_: str, reason: str, errors: list[str]) -> Wanted:
-    if errors:
-        return Wanted(type_, "False", reason, "; ".join(errors))
+def _judged(type_: str, reason: str, problems: Problems) -> Wanted:
+    if problems:
+        return Wanted(type_, "False", reason, in_words(problems))
     return Wanted(type_, "True", type_)
 
 

@@ -37,7 +37,8 @@ from tenure.model.quantity import maximum, parse_resources, readable_amounts, su
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
 from tenure.packing.problem import NODES, Daemon, ExistingNode, PoolTemplate
-from tenure.schema.runtime import template_errors
+from tenure.schema.problems import in_words
+from tenure.schema.template import template_problems
 
 
 def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
@@ -160,7 +161,7 @@ def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
     problem = node_class_problem(pool.node_class_ref, node_class_of(pool, snapshot))
     if problem is not None:
         return problem[1]
-    return "; ".join(template_errors(pool)) or _refused(pool, snapshot.observations)
+    return in_words(template_problems(pool)) or _refused(pool, snapshot.observations)
 
 
 def _refused(pool: NodePool, observations: Observations) -> str:
@@ -229,10 +230,7 @@ def template_requirements(pool: NodePool) -> Requirements:
 def _remaining(pool: NodePool, snapshot: Snapshot) -> dict[str, int] | None:
     if not pool.spec.limits:
         return None
-    try:
-        limits = parse_resources(pool.spec.limits, "spec.limits")
-    except SpecError:
-        return {NODES: 0}  # A limit that cannot be read lets nothing through.
+    limits = parse_resources(pool.spec.limits, "spec.limits")
     used = usage_of(pool.name, snapshot)
     left = subtract(limits, {name: used.get(name, 0) for name in limits})
     for claim in snapshot.claims_of_pool(pool.name).values():

@@ -16,7 +16,7 @@ from tenure.model.resource import MAINTENANCE_WINDOWS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.model.window import MaintenanceWindow
-from tenure.schema.runtime import window_errors
+from tenure.schema.problems import in_words, problems_of
 
 NOT_ENFORCED = "no code enforces maintenance windows yet: this one holds nothing back"
 
@@ -40,9 +40,7 @@ class WindowDecider:
     def decide(
         self, view: MaintenanceWindow, settings: Settings, now: datetime
     ) -> Sequence[Verdict]:
-        errors = window_errors(view)
-        if errors:
-            message = "; ".join(errors)
+        if message := in_words(problems_of(view)):
             want = Wanted("Valid", "False", "Unreadable", message)
             return (_verdict(view, Reason.WINDOW_INVALID, message, _patch(view, want)),)
         patch = _patch(view, Wanted("Valid", "Unknown", "NotEnforced", NOT_ENFORCED))

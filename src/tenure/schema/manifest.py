@@ -16,16 +16,14 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.kinds import TYPES
 from tenure.model.nodepool import NodePool
-from tenure.model.window import MaintenanceWindow
+from tenure.model.resource import Resource
 from tenure.schema import fielderror, shape
-from tenure.schema.disruption import disruption_problems
 from tenure.schema.fielderror import FieldError
-from tenure.schema.repair import repair_problems
+from tenure.schema.problems import Problems, problems_of
 from tenure.schema.shape import Unknown
-from tenure.schema.template import template_problems
 from tenure.schema.validate import CustomResourceSchema, Json, schema_for
-from tenure.schema.window import window_problems
 
 _SHOWN_LENGTH: Final = 60
 
@@ -62,7 +60,7 @@ def _problems(obj: Json, schema: CustomResourceSchema) -> Iterator[SpecError]:
         yield _unknown_field(unknown)
     stored = schema.default(schema.prune(obj))
     errors = [error for error in schema.validate(stored) if error is not fielderror.UNCHECKED]
-    precise = [] if _is_unreadable(errors) else list(_precise_problems(stored))
+    precise = () if _is_unreadable(errors) else _precise_problems(stored, schema.resource)
     kept = [error for error in _last_words(errors) if not _is_said_better(error, precise)]
     for error in kept:
         yield SpecError(error.field, _shown(error.value), error.expected, error.hint)
@@ -82,7 +80,7 @@ def _last_words(errors: list[FieldError]) -> list[FieldError]:
     ]
 
 
-def _is_said_better(error: FieldError, precise: list[SpecError]) -> bool:
+def _is_said_better(error: FieldError, precise: Problems) -> bool:
     """A pattern or rule says roughly what reading the value says exactly."""
     return error.reason == fielderror.INVALID and any(
         _covers(error.field, problem.at) for problem in precise
@@ -94,16 +92,12 @@ def _is_unreadable(errors: list[FieldError]) -> bool:
     return any(error.reason == fielderror.TYPE_INVALID for error in errors)
 
 
-def _precise_problems(obj: Json) -> Iterator[SpecError]:
-    if obj["kind"] == "NodePool":
-        pool = msgspec.convert(obj, NodePool)
-        yield from template_problems(pool)
-        yield from disruption_problems(pool)
-        # Which conditions the provider watches is not known here, so none is held against it.
-        named = [p.condition_type for p in pool.spec.repair.policies] if pool.spec.repair else []
-        yield from repair_problems(pool, watched=named)
-    elif obj["kind"] == "MaintenanceWindow":
-        yield from window_problems(msgspec.convert(obj, MaintenanceWindow))
+def _precise_problems(obj: Json, resource: Resource) -> Problems:
+    typed = msgspec.convert(obj, TYPES[resource])
+    # Which conditions the provider watches is not known here, so none is held against it.
+    repair = typed.spec.repair if isinstance(typed, NodePool) else None
+    named = [policy.condition_type for policy in repair.policies] if repair else []
+    return problems_of(typed, watched=named)
 
 
 def _covers(field: str, precise: str) -> bool:

@@ -1,9 +1,11 @@
 """What is wrong with the template of a pool, as far as no API server can say.
 
-The name, then labels, then taints, then requirements, then durations. The result decides the pool's
-``ValidationSucceeded`` condition, so whatever the peer refuses at run time is refused
-here, and nothing else is, except durations that cannot be counted and names that cannot be
-a label: the API server would refuse every claim of such a pool.
+The name, then labels, then taints, then requirements, then durations, then limits. The result
+decides the pool's ``ValidationSucceeded`` condition, so whatever the peer refuses at run time is
+refused here, and nothing else is, except durations and limits that cannot be counted and names
+that cannot be a label: the API server would refuse every claim of such a pool.
+
+Taints, requirements and durations are copied into claims, whose judgement uses the same functions.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from tenure.model.nodeclaim import NodeClaimTemplateSpec
 from tenure.model.nodeclaim import Requirement as Written
 from tenure.model.nodepool import NodePool
 from tenure.model.requirement import Requirement
+from tenure.schema.amounts import amount_problems
 from tenure.schema.labels import is_qualified_name, key_problems, value_problems
 from tenure.schema.spans import span_problems
 
@@ -49,21 +52,25 @@ def template_problems(pool: NodePool) -> Iterator[SpecError]:
     for key, value in template.metadata.labels.items():
         yield from key_problems(key, f"{_AT}.metadata.labels")
         yield from value_problems(value, f"{_AT}.metadata.labels.{key}")
-    yield from _taint_problems(template.spec)
+    yield from taint_problems(template.spec, f"{_AT}.spec")
     for index, requirement in enumerate(template.spec.requirements):
-        yield from _requirement_problems(requirement, f"{_AT}.spec.requirements[{index}]")
-    yield from _span_problems(template.spec)
+        at = f"{_AT}.spec.requirements[{index}]"
+        yield from _owned_key_problems(requirement, at)
+        yield from requirement_problems(requirement, at)
+    yield from span_problems_of(template.spec, f"{_AT}.spec")
+    yield from amount_problems(pool.spec.limits, "spec.limits")
 
 
-def _taint_problems(spec: NodeClaimTemplateSpec) -> Iterator[SpecError]:
+def taint_problems(spec: NodeClaimTemplateSpec, at: str) -> Iterator[SpecError]:
+    """``at`` is where the spec stands: a pool has it in its template, a claim at the top."""
     seen: set[tuple[str, str]] = set()
     for field, taints in (("taints", spec.taints), ("startupTaints", spec.startup_taints)):
         for index, taint in enumerate(taints):
-            at = f"{_AT}.spec.{field}[{index}]"
-            yield from _one_taint(taint, at)
+            place = f"{at}.{field}[{index}]"
+            yield from _one_taint(taint, place)
             if (taint.key, taint.effect) in seen:
                 shown = f"{taint.key}:{taint.effect}"
-                yield SpecError(at, shown, "each key with an effect once", "Leave one out.")
+                yield SpecError(place, shown, "each key with an effect once", "Leave one out.")
             seen.add((taint.key, taint.effect))
 
 
@@ -77,9 +84,16 @@ def _one_taint(taint: Taint, at: str) -> Iterator[SpecError]:
         yield SpecError(f"{at}.effect", taint.effect, expected, "Use for example NoSchedule.")
 
 
-def _requirement_problems(written: Written, at: str) -> Iterator[SpecError]:
-    key = NORMALIZED_LABELS.get(written.key, written.key)
-    yield from key_problems(key, f"{at}.key")
+def _owned_key_problems(written: Written, at: str) -> Iterator[SpecError]:
+    key = _normal(written.key)
+    if is_qualified_name(key):
+        yield from key_problems(key, f"{at}.key")
+
+
+def requirement_problems(written: Written, at: str) -> Iterator[SpecError]:
+    key = _normal(written.key)
+    if not is_qualified_name(key):
+        yield SpecError(f"{at}.key", key, "a label key", "Use for example example.com/team.")
     for index, value in enumerate(written.values):
         yield from value_problems(value, f"{at}.values[{index}]")
     try:
@@ -88,6 +102,10 @@ def _requirement_problems(written: Written, at: str) -> Iterator[SpecError]:
         yield error
         return
     yield from _known_value_problems(key, written, at)
+
+
+def _normal(key: str) -> str:
+    return NORMALIZED_LABELS.get(key, key)
 
 
 def _known_value_problems(key: str, written: Written, at: str) -> Iterator[SpecError]:
@@ -104,8 +122,7 @@ def _known_value_problems(key: str, written: Written, at: str) -> Iterator[SpecE
         yield SpecError(f"{at}.values", list(written.values), expected, "Add some of them.")
 
 
-def _span_problems(spec: NodeClaimTemplateSpec) -> Iterator[SpecError]:
-    at = f"{_AT}.spec"
+def span_problems_of(spec: NodeClaimTemplateSpec, at: str) -> Iterator[SpecError]:
     yield from span_problems(spec.termination_grace_period, f"{at}.terminationGracePeriod")
     yield from span_problems(spec.expire_after, f"{at}.expireAfter", never=True)
     yield from span_problems(spec.readiness_ttl, f"{at}.readinessTTL", positive=True)

@@ -1,4 +1,4 @@
-"""What slips past admission is still seen: the judgement behind the conditions."""
+"""The judgement behind the webhook and the conditions: what no schema can say."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.model.kinds import TYPES
 from tenure.model.nodepool import NodePool
-from tenure.model.window import MaintenanceWindow
-from tenure.schema.runtime import (
-    disruption_errors,
-    repair_errors,
-    template_errors,
-    window_errors,
-)
+from tenure.model.resource import BY_KIND
+from tenure.schema.problems import Problems, problems_of, problems_of_pool
 from tests.schema.cases import GOOD_CASES
-from tests.schema.objects import Json, a_pool, a_window
+from tests.schema.objects import Json, a_pool, an_object
 
 
 def pool(changes: Json) -> NodePool:
     return msgspec.convert(a_pool(changes), NodePool)
 
 
-def window(changes: Json) -> MaintenanceWindow:
-    return msgspec.convert(a_window(changes), MaintenanceWindow)
+def problems(kind: str, changes: Json) -> Problems:
+    obj = an_object(kind, changes)
+    return problems_of(msgspec.convert(obj, TYPES[BY_KIND[obj["apiVersion"], kind]]))
+
+
+def says(part: str, problems: Problems) -> bool:
+    return any(part in str(problem) for problem in problems)
 
 
 def requirement(key: str, operator: str, *values: str, **more: Any) -> Json:
@@ -87,6 +88,8 @@ BAD_TEMPLATES: list[tuple[str, Json, str]] = [
     ("no time to get ready", {f"{TEMPLATE}.readinessTTL": "0s"}, "a duration above zero"),
     ("less than the smallest unit", {f"{TEMPLATE}.readinessTTL": "0.1ns"}, "above zero"),
     ("longer than Go can count", {f"{TEMPLATE}.expireAfter": "9999999999h"}, "at most 2562047h"),
+    ("a limit with a broken exponent", {"spec.limits": {"cpu": "1e1.5"}}, "spec.limits[cpu]"),
+    ("a limit beyond all numbers", {"spec.limits": {"cpu": "1e100"}}, "a Kubernetes quantity"),
     ("a negative grace", {f"{TEMPLATE}.terminationGracePeriod": "-5m"}, "not negative"),
 ]
 
@@ -185,52 +188,100 @@ BAD_SELECTORS = [
 ]
 
 
+BAD_CLAIMS: list[tuple[str, Json, str]] = [
+    (
+        "a taint twice",
+        {"spec.taints": taints(("a", "NoSchedule"), ("a", "NoSchedule"))},
+        "spec.taints[1]: got 'a:NoSchedule'",
+    ),
+    (
+        "Gt with a word",
+        {"spec.requirements": [{"key": "a", "operator": "Gt", "values": ["many"]}]},
+        "spec.requirements[0].values",
+    ),
+    (
+        "a name that is too long",
+        {"spec.requirements": [{"key": "a" * 64, "operator": "Exists"}]},
+        "a label key",
+    ),
+    ("no time to get ready", {"spec.readinessTTL": "0s"}, "a duration above zero"),
+    ("a broken exponent", {"spec.resources": {"requests": {"cpu": "1e1.5"}}}, "requests[cpu]"),
+]
+
+
 def table(cases: list[tuple[str, Json, str]]) -> list[Any]:
     return [pytest.param(changes, part, id=says) for says, changes, part in cases]
 
 
 @pytest.mark.parametrize(("changes", "part"), table(BAD_TEMPLATES))
 def test_a_bad_template_is_described(changes: Json, part: str) -> None:
-    assert any(part in error for error in template_errors(pool(changes))), changes
+    assert says(part, problems_of_pool(pool(changes)).template), changes
 
 
 @pytest.mark.parametrize(("changes", "part"), table(BAD_DISRUPTIONS))
 def test_a_bad_disruption_block_is_described(changes: Json, part: str) -> None:
-    assert any(part in error for error in disruption_errors(pool(changes)))
-    assert template_errors(pool(changes)) == [], "provisioning goes on"
+    found = problems_of_pool(pool(changes))
+    assert says(part, found.disruption)
+    assert found.template == (), "provisioning goes on"
 
 
 @pytest.mark.parametrize(("changes", "part"), table(BAD_REPAIRS))
 def test_a_bad_repair_block_is_described(changes: Json, part: str) -> None:
-    assert any(part in error for error in repair_errors(pool(changes)))
-    assert template_errors(pool(changes)) == [], "provisioning goes on"
+    found = problems_of_pool(pool(changes))
+    assert says(part, found.repair)
+    assert found.template == (), "provisioning goes on"
 
 
 @pytest.mark.parametrize(("changes", "part"), table(BAD_WINDOWS + BAD_SELECTORS))
 def test_a_bad_window_is_described(changes: Json, part: str) -> None:
-    assert any(part in error for error in window_errors(window(changes)))
+    assert says(part, problems("MaintenanceWindow", changes))
+
+
+@pytest.mark.parametrize(("changes", "part"), table(BAD_CLAIMS))
+def test_a_bad_claim_is_described(changes: Json, part: str) -> None:
+    assert says(part, problems("NodeClaim", changes))
+
+
+def test_a_claim_may_name_its_pool_and_its_host() -> None:
+    """A pool may not ask for these; the claims that are made for it do."""
+    named = {"key": "karpenter.sh/nodepool", "operator": "In", "values": ["general"]}
+    host = {"key": "kubernetes.io/hostname", "operator": "Exists"}
+    assert problems("NodeClaim", {"spec.requirements": [named, host]}) == ()
+
+
+def test_a_delay_that_cannot_be_counted_is_described() -> None:
+    changes = {"spec.nodeRegistrationDelay": "9999999999h"}
+    (problem,) = problems("KWOKNodeClass", changes)
+    assert problem.at == "spec.nodeRegistrationDelay"
+    assert "at most 2562047h" in str(problem)
 
 
 @pytest.mark.parametrize(
     "changes", [pytest.param(changes, id=says) for says, changes in GOOD_TEMPLATES]
 )
 def test_what_the_peer_tolerates_at_run_time_is_tolerated(changes: Json) -> None:
-    assert template_errors(pool(changes)) == []
+    assert problems_of_pool(pool(changes)).template == ()
 
 
 def test_a_condition_that_the_provider_watches_needs_no_status() -> None:
     sick = pool(policy(conditionType="KWOKUnhealthy"))
-    assert repair_errors(sick, watched={"KWOKUnhealthy"}) == []
+    assert problems_of(sick, watched={"KWOKUnhealthy"}) == ()
 
 
 def test_a_pool_without_a_repair_block_has_nothing_wrong_in_it() -> None:
-    assert repair_errors(pool({})) == []
+    assert problems_of_pool(pool({})).repair == ()
+
+
+def test_all_that_is_wrong_with_a_pool_is_listed_block_by_block() -> None:
+    changes = {f"{TEMPLATE}.expireAfter": "30d", **policy(reason="("), BUDGETS: [{"nodes": "x"}]}
+    assert [problem.at for problem in problems_of(pool(changes))] == [
+        "spec.template.spec.expireAfter",
+        "spec.disruption.budgets[0].nodes",
+        "spec.repair.policies[0].reason",
+    ]
 
 
 @pytest.mark.parametrize("case", GOOD_CASES, ids=lambda case: case.says)
 def test_what_admission_lets_in_is_fine_at_run_time_too(case: Any) -> None:
-    if case.kind == "NodePool":
-        judged = msgspec.convert(case.object, NodePool)
-        assert template_errors(judged) + disruption_errors(judged) + repair_errors(judged) == []
-    elif case.kind == "MaintenanceWindow":
-        assert window_errors(msgspec.convert(case.object, MaintenanceWindow)) == []
+    resource = BY_KIND[case.object["apiVersion"], case.kind]
+    assert problems_of(msgspec.convert(case.object, TYPES[resource])) == ()

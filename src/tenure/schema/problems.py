@@ -1,0 +1,72 @@
+"""What is wrong with an object, as far as no schema can say: one judgement, two mouths.
+
+The webhook refuses what has a problem; what slipped past it (an object that an older schema
+let in, a webhook that was down) gets the same sentences in its status. Both ask here, so they
+cannot disagree. For each kind, and where the status says it:
+
+- NodePool            ``template`` → ``ValidationSucceeded``, part of the pool's Ready;
+                      ``disruption`` → ``DisruptionValid``: a bad block disrupts nothing;
+                      ``repair`` → ``RepairValid``: a bad block repairs nothing;
+- NodeClaim           ``Launched`` stays Unknown: nothing is launched for it;
+- MaintenanceWindow   ``Valid``: a bad one blocks;
+- KWOKNodeClass       the provider refuses to launch from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.meta import ApiObject
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodeclass import KWOKNodeClass
+from tenure.model.nodepool import NodePool
+from tenure.model.window import MaintenanceWindow
+from tenure.schema.claim import claim_problems
+from tenure.schema.disruption import disruption_problems
+from tenure.schema.nodeclass import node_class_problems
+from tenure.schema.repair import repair_problems
+from tenure.schema.template import template_problems
+from tenure.schema.window import window_problems
+
+Problems = tuple[SpecError, ...]
+
+
+class PoolProblems(msgspec.Struct, frozen=True):
+    """Apart, because a block that cannot be read takes only itself out of use."""
+
+    template: Problems
+    disruption: Problems
+    repair: Problems
+
+
+def problems_of_pool(pool: NodePool, watched: Collection[str] = ()) -> PoolProblems:
+    """``watched``: the condition types that the pool's provider states."""
+    return PoolProblems(
+        template=tuple(template_problems(pool)),
+        disruption=tuple(disruption_problems(pool)),
+        repair=tuple(repair_problems(pool, watched)),
+    )
+
+
+def problems_of(obj: ApiObject, watched: Collection[str] = ()) -> Problems:
+    """Everything wrong with an object of one of our kinds; nothing with any other."""
+    match obj:
+        case NodePool():
+            found = problems_of_pool(obj, watched)
+            return (*found.template, *found.disruption, *found.repair)
+        case NodeClaim():
+            return tuple(claim_problems(obj))
+        case MaintenanceWindow():
+            return tuple(window_problems(obj))
+        case KWOKNodeClass():
+            return tuple(node_class_problems(obj))
+        case _:
+            return ()
+
+
+def in_words(problems: Iterable[SpecError]) -> str:
+    """All of them in one line, for a condition; empty when all is well."""
+    return "; ".join(map(str, problems))
