@@ -144,8 +144,8 @@ CONTRADICTIONS = {
         "--lease-renew-deadline (its default): got '10s', expected at least 5s less than",
     ),
     "a renewal that is tried too seldom": (
-        {"lease-retry-period": "10s"},
-        "expected less than --lease-renew-deadline, which is 10s",
+        {"lease-retry-period": "6s"},
+        "expected at most half of --lease-renew-deadline, which is 10s",
     ),
     "one port for two": (
         {"metrics-port": "8081"},

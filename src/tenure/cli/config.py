@@ -167,9 +167,10 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
     if renewal > lease - ANSWER_MAX:
         least = f"at least {ANSWER_MAX // timedelta(seconds=1)}s less than --lease-duration"
         yield wrong("lease-renew-deadline", f"{least}, which is {_shown('lease-duration', values)}")
-    if values["lease-retry-period"] >= renewal:
+    if values["lease-retry-period"] * 2 > renewal:
         most = _shown("lease-renew-deadline", values)
-        yield wrong("lease-retry-period", f"less than --lease-renew-deadline, which is {most}")
+        half = f"at most half of --lease-renew-deadline, which is {most}"
+        yield wrong("lease-retry-period", half)
     if values["metrics-port"] == values["health-probe-port"] != 0:
         yield wrong("health-probe-port", "another port than --metrics-port")
 

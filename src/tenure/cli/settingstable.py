@@ -423,3 +423,13 @@ PEER_ONLY: Final = {
     "LOG_OUTPUT_PATHS": "stdout",
     "LOG_ERROR_OUTPUT_PATHS": "stderr",
 }
+
+#: What manifests can ask for and nothing acts on yet; said at the start, so that nobody waits
+#: for it in vain. ``docs/limits.md`` says more.
+NOT_YET: Final = (
+    "repair of unhealthy nodes",
+    "time-outs for nodes that do not become ready",
+    "terminationGracePeriod",
+    "consolidation, drift and expiration",
+    "static capacity (replicas of a NodePool)",
+)

@@ -19,6 +19,7 @@ from tenure.core.plan import PATIENCE, deciders
 from tenure.errors import TenureError
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
+from tenure.kube.pace import Pace
 from tenure.model import resource as r
 from tenure.model.meta import ApiObject
 from tenure.model.nodeclaim import NodeClassRef
@@ -59,6 +60,7 @@ class Controller:
         random: Random,
         view: View | None = None,
         metrics: Metrics | None = None,
+        pace: Pace | None = None,
         choose: Callable[[], Sequence[AnyDecider]] = deciders,
         report: Callable[[TenureError], None] = lambda _: None,
     ) -> None:
@@ -69,10 +71,14 @@ class Controller:
         self._journal = journal
         self._waker = Waker(clock, settings.turn_gap)
         self._tidy_at: datetime | None = None
-        client = Client(transport)
+        client = Client(transport, pace=pace)
         self._runs_view = view is None
         self.view = view or View(
-            client, node_classes=cloud.node_classes, clock=clock, random=random, report=report
+            client,
+            node_classes=cloud.node_classes,
+            clock=clock,
+            random=random,
+            report=lambda _, error: report(error),
         )
         self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache

@@ -65,13 +65,16 @@ class Serving:
         *,
         metrics_port: int,
         health_port: int,
+        opened: Callable[..., None] = lambda **_: None,
     ) -> None:
+        """``opened`` is told both ports."""
         self._standing = standing
         self._metrics = metrics
         self._collector = collector
         self._memoir = memoir
         self._scraping = asyncio.Lock()
         self._stack = AsyncExitStack()
+        self._opened = opened
         self.metrics_port = metrics_port
         self.health_port = health_port
 
@@ -83,6 +86,7 @@ class Serving:
             "/readyz": self._probe(not_ready),
         }
         self.health_port = await self._listen("--health-probe-port", self.health_port, probes)
+        self._opened(metricsPort=self.metrics_port, healthPort=self.health_port)
         return self
 
     async def __aexit__(self, *_: object) -> None:

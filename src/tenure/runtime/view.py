@@ -39,7 +39,7 @@ class View:
         node_classes: Sequence[Resource],
         clock: Clock,
         random: Random,
-        report: Callable[[TenureError], None] = lambda _: None,
+        report: Callable[[Resource, TenureError], None] = lambda *_: None,
     ) -> None:
         self._clock = clock
         self._listed = asyncio.Event()
@@ -51,7 +51,7 @@ class View:
                 self.cache,
                 clock=clock,
                 random=random,
-                report=lambda _, error: report(error),
+                report=report,
                 listed=self._look_whether_synced,
             )
             for resource in (*WATCHED, *node_classes)
