@@ -35,7 +35,7 @@ from tenure.errors import (
 from tenure.model.duration import parse_duration
 from tenure.model.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.market import Market, Offer
-from tenure.model.meta import ApiObject
+from tenure.model.meta import ApiObject, find_condition
 from tenure.model.nodeclass import KWOKNodeClass
 from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.quantity import format_resources
@@ -199,10 +199,14 @@ class SimulatedCloud:
         name = request.node_class.name
         if broken := self._faults.current.node_class_broken:
             raise Misconfigured(f"KWOKNodeClass/{name}: {broken}")
-        node_class = self._store.find(KWOK_NODE_CLASSES, "", name)
-        if node_class is None:
+        stored = self._store.find(KWOK_NODE_CLASSES, "", name)
+        if stored is None:
             raise Misconfigured(f"KWOKNodeClass/{name}: not found")
-        return msgspec.convert(node_class, KWOKNodeClass)
+        node_class = msgspec.convert(stored, KWOKNodeClass)
+        ready = find_condition(node_class.status.conditions, "Ready")
+        if ready is not None and ready.status == "False":
+            raise Misconfigured(f"KWOKNodeClass/{name} is not Ready: {ready.message}")
+        return node_class
 
     def _buy(self, request: LaunchRequest) -> Offer:
         faults = self._faults.current

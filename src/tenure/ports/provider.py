@@ -1,0 +1,87 @@
+"""What a cloud plugin is: a name, the node classes it serves, and a way to open its cloud.
+
+A provider is a value that costs nothing to look at: importing it, and asking for its name
+and its kinds, reaches nobody. Only ``open`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol, runtime_checkable
+
+import msgspec
+
+from tenure.errors import TenureError
+from tenure.model.resource import Resource
+from tenure.ports.clock import Clock
+from tenure.ports.cloud import Cloud
+
+#: Where a provider that keeps something in the cluster keeps it, unless told otherwise.
+DEFAULT_NAMESPACE: Final = "kube-system"
+
+
+class Api(Protocol):
+    """The cluster's own API, as far as a provider may need it; ``kube``'s client has it.
+
+    Answers are JSON as bytes, refusals are the ``ApiError`` tree.
+    """
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> bytes: ...
+
+    async def list_all(
+        self, resource: Resource, namespace: str = ""
+    ) -> tuple[list[msgspec.Raw], str]: ...
+
+    async def create(
+        self, resource: Resource, body: Mapping[str, Any], namespace: str = ""
+    ) -> bytes: ...
+
+    async def patch(
+        self, resource: Resource, name: str, body: Mapping[str, Any], *, namespace: str = ""
+    ) -> bytes: ...
+
+    async def delete(
+        self, resource: Resource, name: str, *, uid: str, namespace: str = ""
+    ) -> bytes: ...
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider may use. A cloud with an API of its own needs little of it."""
+
+    #: What is written through it is fenced like our own writes.
+    api: Api
+    clock: Clock
+    #: Tags every instance, so that clusters never touch each other's.
+    cluster: str
+    #: What goes wrong in the background, where no caller hears of it.
+    report: Callable[[TenureError], None] = lambda _: None
+    #: For objects that the provider keeps in the cluster.
+    namespace: str = DEFAULT_NAMESPACE
+    #: What a person set, by the names in ``Provider.options``; texts as they were written.
+    options: Mapping[str, str] = {}
+
+
+@runtime_checkable
+class Provider(Protocol):
+    @property
+    def name(self) -> str:
+        """Short, for logs and metrics; the name of its entry point."""
+        ...
+
+    @property
+    def node_classes(self) -> tuple[Resource, ...]:
+        """The kinds of node classes it serves: they are watched, and they make things *ours*."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options it understands, each with a sentence that says what it is for."""
+        ...
+
+    def open(self, surroundings: Surroundings) -> AbstractAsyncContextManager[Cloud]:
+        """The cloud, for as long as the block lasts; what it runs in the background ends with it.
+
+        Raises ``SpecError`` for options that cannot be used, before anybody is reached.
+        """
+        ...

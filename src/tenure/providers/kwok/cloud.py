@@ -1,0 +1,253 @@
+"""The KWOK cloud: an instance is a Node object, which kwok then keeps alive.
+
+* **launch**     class not found or not usable → ``Misconfigured`` · the cheapest available
+                 offering that satisfies and holds the request, else ``OutOfCapacity`` · the
+                 Node is created, or put into an envelope until its class's delay is over. Its
+                 name follows from the claim's UID: a second launch meets the first and
+                 returns it, also where it would now be refused.
+* **terminate**  the envelope goes, or the Node is deleted; where a finalizer holds it, it is
+                 marked as ended. That a Node is being deleted says nothing about the
+                 instance: it runs, and can be drained, until we end it.
+* **who is ours**  carries our cluster's name and a claim's UID. Nothing else is touched.
+
+Every write names what it is meant for: a create its name, the others the UID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from tenure.errors import (
+    AlreadyExists,
+    ApiError,
+    InstanceGone,
+    Misconfigured,
+    NotFound,
+    OutOfCapacity,
+    ProviderError,
+    SpecError,
+    Throttled,
+    TooManyRequests,
+)
+from tenure.model.duration import parse_duration
+from tenure.model.instance import Instance, LaunchRequest
+from tenure.model.market import Market, Offer
+from tenure.model.meta import ApiObject, find_condition, format_time
+from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.nodeclass import KWOKNodeClass
+from tenure.model.offering import InstanceType
+from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.ports.provider import Surroundings
+from tenure.providers.kwok import labels as kwok
+from tenure.providers.kwok.boots import Boots
+from tenure.providers.kwok.envelopes import Envelope, Envelopes
+from tenure.providers.kwok.machines import Machine, manifest, name_of, node_name, read_machine
+
+_CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)
+_NO_DELAY: Final = timedelta(0)
+
+
+class KwokCloud:
+    """Implements ``ports.cloud.Cloud``, for as long as it is entered."""
+
+    name: Final = "kwok"
+    node_classes: Final = (KWOK_NODE_CLASSES,)
+
+    def __init__(self, surroundings: Surroundings, types: tuple[InstanceType, ...]) -> None:
+        self._api = surroundings.api
+        self._clock = surroundings.clock
+        self._cluster = surroundings.cluster
+        self._market = Market(types)
+        self._decided = frozenset(key for kind in types for key in kind.requirements)
+        self._envelopes = Envelopes(surroundings.api, surroundings.namespace)
+        self._boots = Boots(surroundings, self._envelopes)
+
+    async def __aenter__(self) -> Self:
+        self._boots.resume(self._is_ours)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._boots.close()
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        return self._market.types
+
+    # -- launch ------------------------------------------------------------------------
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        with _in_our_words(f"launching for claim {request.claim_name}"):
+            try:
+                machine = await self._launch(request)
+            except (ProviderError, AlreadyExists):
+                found = await self._find(node_name(request))
+                if found is None:
+                    raise
+                machine = found
+            return self._running(machine, request).instance(self._decided)
+
+    async def _launch(self, request: LaunchRequest) -> Machine | None:
+        node_class = await self._node_class(request.node_class)
+        delay = _registration_delay(node_class)
+        offer = self._buy(request)
+        now = self._clock.now()
+        node = manifest(request, offer, image=node_class.spec.image or "", now=now)
+        if delay == _NO_DELAY:
+            return read_machine(await self._api.create(NODES, node))
+        return await self._launch_later(node, now + delay)
+
+    async def _launch_later(self, node: Mapping[str, Any], due_at: datetime) -> Machine | None:
+        # Its envelope is gone once it has registered, so the name alone does not tell.
+        if (there := await self._machine(node["metadata"]["name"])) is not None:
+            return there
+        envelope = await self._envelopes.put(node, due_at)
+        if envelope is None:
+            return None
+        self._boots.expect(envelope)
+        return envelope.machine
+
+    async def _node_class(self, ref: NodeClassRef) -> KWOKNodeClass:
+        what = f"{ref.kind}/{ref.name}"
+        if (ref.group, ref.kind) != (KWOK_NODE_CLASSES.group, KWOK_NODE_CLASSES.kind):
+            raise Misconfigured(f"{what}: the kwok provider serves {KWOK_NODE_CLASSES.kind} only")
+        try:
+            node_class = _CLASS.decode(await self._api.get(KWOK_NODE_CLASSES, ref.name))
+        except NotFound as error:
+            raise Misconfigured(f"{what}: not found") from error
+        except msgspec.DecodeError as error:
+            raise Misconfigured(f"{what}: {error}") from error
+        ready = find_condition(node_class.status.conditions, "Ready")
+        if ready is not None and ready.status == "False":
+            raise Misconfigured(f"{what} is not Ready: {ready.message or 'it does not say why'}")
+        return node_class
+
+    def _buy(self, request: LaunchRequest) -> Offer:
+        dry = []
+        for offer in self._market.suitable(request.requirements, request.requests):
+            if offer.offering.available:
+                return offer
+            dry.append(offer.key)
+        if not dry:
+            raise OutOfCapacity("no offering satisfies the requirements and holds the requests")
+        raise OutOfCapacity(f"{len(dry)} offerings would do, none is available", offerings=dry)
+
+    def _running(self, machine: Machine | None, request: LaunchRequest) -> Machine:
+        """The machine, if it is the one that was asked for."""
+        name = node_name(request)
+        if machine is None or machine.annotations.get(kwok.CLAIM_UID) != request.claim_uid:
+            raise ProviderError(f"Node {name} is there, and not for claim {request.claim_name}")
+        if machine.ended:
+            at = machine.annotations[kwok.TERMINATED_AT]
+            raise ProviderError(f"the instance of claim {request.claim_name} was ended at {at}")
+        return machine
+
+    # -- the end -----------------------------------------------------------------------
+
+    async def terminate(self, provider_id: str) -> None:
+        with _in_our_words(f"ending {provider_id}"):
+            name = name_of(provider_id)
+            if not name:
+                raise _gone(provider_id)
+            await self._boots.cancel(name)
+            had_envelope = await self._discard(name)
+            if not await self._end(name) and not had_envelope:
+                raise _gone(provider_id)
+
+    async def _discard(self, name: str) -> bool:
+        envelope = await self._envelopes.find(name)
+        if envelope is None or not self._is_ours(envelope):
+            return False
+        await self._envelopes.discard(envelope)
+        return True
+
+    async def _end(self, name: str) -> bool:
+        """Whether there was an instance to end."""
+        machine = await self._machine(name)
+        if machine is None or not machine.is_of(self._cluster) or machine.ended:
+            return False
+        mark = {
+            "metadata": {
+                "uid": machine.uid,
+                "annotations": {kwok.TERMINATED_AT: format_time(self._clock.now())},
+            }
+        }
+        try:
+            # In this order: a mark on a Node that nobody deletes would hide a leftover.
+            if not machine.deleting:
+                await self._api.delete(NODES, name, uid=machine.uid)
+            await self._api.patch(NODES, name, mark)
+        except NotFound:
+            pass  # Nothing held it.
+        return True
+
+    # -- looking -----------------------------------------------------------------------
+
+    async def get(self, provider_id: str) -> Instance:
+        with _in_our_words(f"looking for {provider_id}"):
+            name = name_of(provider_id)
+            machine = await self._find(name) if name else None
+        if machine is None or not machine.is_of(self._cluster) or machine.ended:
+            raise _gone(provider_id)
+        return machine.instance(self._decided)
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        with _in_our_words("listing instances"):
+            waiting = await self._envelopes.all()
+            items, _ = await self._api.list_all(NODES)
+        for envelope in waiting:
+            if self._is_ours(envelope):
+                self._boots.expect(envelope)
+        machines = {envelope.name: envelope.machine for envelope in waiting}
+        machines |= {each.name: each for each in map(read_machine, items) if each is not None}
+        return tuple(
+            machine.instance(self._decided)
+            for _, machine in sorted(machines.items())
+            if machine.is_of(cluster) and not machine.ended
+        )
+
+    def _is_ours(self, envelope: Envelope) -> bool:
+        return envelope.machine.is_of(self._cluster)
+
+    async def _find(self, name: str) -> Machine | None:
+        """The envelope first: its Node is there before it goes."""
+        envelope = await self._envelopes.find(name)
+        return envelope.machine if envelope is not None else await self._machine(name)
+
+    async def _machine(self, name: str) -> Machine | None:
+        try:
+            return read_machine(await self._api.get(NODES, name))
+        except NotFound:
+            return None
+
+
+def _registration_delay(node_class: KWOKNodeClass) -> timedelta:
+    at = f"KWOKNodeClass/{node_class.name} spec.nodeRegistrationDelay"
+    try:
+        return parse_duration(node_class.spec.node_registration_delay or "0s", at).timedelta
+    except SpecError as error:
+        raise Misconfigured(str(error)) from error
+
+
+def _gone(provider_id: str) -> InstanceGone:
+    return InstanceGone(f"there is no instance {provider_id}")
+
+
+@contextmanager
+def _in_our_words(what: str) -> Iterator[None]:
+    """Refusals of the API server as those of a cloud."""
+    try:
+        yield
+    except TooManyRequests as error:
+        raise Throttled(f"{what}: {error}") from error
+    except ApiError as error:
+        raise ProviderError(f"{what}: {error}") from error

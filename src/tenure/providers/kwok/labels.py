@@ -1,0 +1,40 @@
+"""Every name that the KWOK provider writes on a Node beside the well-known ones.
+
+Labels are the peer's, so that its users' selectors go on working. The annotations are
+ours: an instance has no other place for its tags.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.model.names import KWOK_GROUP
+
+# Labels that pools and pods may ask for.
+INSTANCE_SIZE: Final = f"{KWOK_GROUP}/instance-size"
+INSTANCE_FAMILY: Final = f"{KWOK_GROUP}/instance-family"
+INSTANCE_CPU: Final = f"{KWOK_GROUP}/instance-cpu"
+INSTANCE_MEMORY: Final = f"{KWOK_GROUP}/instance-memory"
+
+# Labels for others.
+#: kwok plays the kubelet of nodes with this label; it looks for an annotation of that name, too.
+KWOK_NODE: Final = "kwok.x-k8s.io/node"
+KWOK_NODE_VALUE: Final = "fake"
+#: Which of several kwok controllers plays the node; the peer has one, called ``a``.
+PARTITION: Final = "kwok-partition"
+PARTITION_VALUE: Final = "a"
+#: Dollars per hour, with six decimals.
+PRICE: Final = "eks-node-viewer/instance-price"
+
+# Annotations: the tags of the instance.
+CLUSTER: Final = f"{KWOK_GROUP}/cluster"
+CLAIM: Final = f"{KWOK_GROUP}/claim"
+CLAIM_UID: Final = f"{KWOK_GROUP}/claim-uid"
+LAUNCHED_AT: Final = f"{KWOK_GROUP}/launched-at"
+IMAGE: Final = f"{KWOK_GROUP}/image"
+#: The mark: the instance has ended, whatever still holds its Node.
+TERMINATED_AT: Final = f"{KWOK_GROUP}/terminated-at"
+#: On the envelope of a Node that is not registered yet: when it is due.
+REGISTERS_AT: Final = f"{KWOK_GROUP}/registers-at"
+
+PROVIDER_ID_PREFIX: Final = "kwok://"

@@ -1,0 +1,57 @@
+"""Which providers there are: whatever is installed and says so.
+
+A provider is found by an entry point of the group ``tenure.providers``; its name is what
+people type. Nothing is imported before it is asked for, so a plugin that is broken, or
+whose SDK is missing, is in nobody's way, and says what is wrong with it when it is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from tenure.errors import SpecError
+from tenure.ports.provider import Provider
+
+GROUP: Final = "tenure.providers"
+#: Where a person names one.
+_AT: Final = "--provider"
+
+
+def installed() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def names(found: Iterable[EntryPoint] | None = None) -> tuple[str, ...]:
+    """Every provider's name, whether or not it can be imported."""
+    every = installed() if found is None else found
+    return tuple(sorted({point.name for point in every}))
+
+
+def find(name: str, found: Iterable[EntryPoint] | None = None) -> Provider:
+    """The provider of that name. Raises ``SpecError`` with a sentence that says what to do."""
+    every = installed() if found is None else tuple(found)
+    # An installation that is listed twice (a folder twice on the path) is one all the same.
+    called_so = {point.value: point for point in every if point.name == name}
+    if not called_so:
+        known = ", ".join(names(every)) or "none is installed"
+        raise SpecError(_AT, name, f"one of the providers that are installed: {known}")
+    if len(called_so) > 1:
+        places = " and ".join(sorted(called_so))
+        raise SpecError(_AT, name, f"one provider of that name, not {places}", "Uninstall one.")
+    (point,) = called_so.values()
+    return _loaded(point)
+
+
+def _loaded(point: EntryPoint) -> Provider:
+    try:
+        provider = point.load()
+    except Exception as error:  # Whatever a stranger's module does while it is imported.
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        expected = f"a provider that can be imported from {point.value}; {why}"
+        raise SpecError(_AT, point.name, expected, "Is its SDK installed?") from error
+    if isinstance(provider, type) or not isinstance(provider, Provider):
+        expected = f"a provider at {point.value}: an object with name, node_classes, options, open"
+        raise SpecError(_AT, point.name, expected, "See docs/providers.md.")
+    return provider

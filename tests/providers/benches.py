@@ -1,0 +1,196 @@
+"""Benches: the KWOK provider on an API server, and the embedded cloud in its own world."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import NotFound
+from tenure.kube.client import Client
+from tenure.model.instance import Instance
+from tenure.model.kinds import decode
+from tenure.model.meta import ApiObject
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.offering import InstanceType, Offering
+from tenure.model.quantity import parse_resources
+from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.ports.clock import Clock
+from tenure.ports.cloud import Cloud
+from tenure.ports.provider import Surroundings
+from tenure.ports.transport import Transport
+from tenure.providers.contract import Bench
+from tenure.providers.contract.bench import wants
+from tenure.providers.kwok.catalogue import built_in_types, instance_type
+from tenure.providers.kwok.cloud import KwokCloud
+from tenure.sim.api import Api
+from tenure.sim.environment import Environment
+from tenure.sim.faults import Faults
+from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.store import Store
+from tenure.sim.transport import InProcessTransport
+from tests.sim.nodeworld import World
+
+Json = dict[str, Any]
+EPOCH: Final = datetime(2031, 5, 2, 8, tzinfo=UTC)
+SOLD_OUT: Final = instance_type(
+    "d-1x-amd64-linux",
+    architecture="amd64",
+    systems=("linux",),
+    capacity=parse_resources({"cpu": "2", "memory": "4Gi", "pods": "32"}),
+    offerings=tuple(
+        Offering(zone=zone, capacity_type="spot", price=1, available=False)
+        for zone in ("test-zone-a", "test-zone-b")
+    ),
+)
+TYPES: Final[tuple[InstanceType, ...]] = (*built_in_types(), SOLD_OUT)
+
+
+def class_ref(name: str = "default") -> NodeClassRef:
+    return NodeClassRef(group="karpenter.kwok.sh", kind="KWOKNodeClass", name=name)
+
+
+class KwokBench(Bench):
+    """The provider over any transport. ``delay``: of registration, said in the node class."""
+
+    broken_class = class_ref("broken")
+    dry = wants(type=SOLD_OUT.name)
+
+    def __init__(self, prefix: str = "contract", *, delay: str = "") -> None:
+        super().__init__(prefix)
+        self.delay = delay
+        self.transport: Transport
+        self.clock: Clock
+        self.errors: list[Exception] = []
+
+    @property
+    def class_ref(self) -> NodeClassRef:
+        return class_ref("late" if self.delay else "default")
+
+    @property
+    def client(self) -> Client:
+        return Client(self.transport)
+
+    def surroundings(self, cluster: str = "", **options: str) -> Surroundings:
+        return Surroundings(
+            api=self.client,
+            clock=self.clock,
+            cluster=cluster or self.cluster,
+            options=options,
+            report=self.errors.append,
+        )
+
+    def opened(self, cluster: str = "") -> AbstractAsyncContextManager[Cloud]:
+        return KwokCloud(self.surroundings(cluster), TYPES)
+
+    async def node_class(self) -> ApiObject:
+        raw = await self.client.get(KWOK_NODE_CLASSES, self.class_ref.name)
+        return decode(KWOK_NODE_CLASSES, raw)
+
+    async def node_of(self, instance: Instance) -> Node | None:
+        name = instance.provider_id.removeprefix("kwok://")
+        for _ in range(self.looks):
+            try:
+                node = decode(NODES, await self.client.get(NODES, name))
+            except NotFound:
+                await asyncio.sleep(self.look_every)
+            else:
+                assert isinstance(node, Node)
+                return node
+        raise AssertionError(f"{name} never registers")
+
+    async def nodes(self) -> list[Json]:
+        items, _ = await self.client.list_all(NODES)
+        return [msgspec.json.decode(item) for item in items]
+
+    async def add_classes(self) -> None:
+        late = {"nodeRegistrationDelay": self.delay} if self.delay else {}
+        for name, spec in (("default", {}), ("late", late), ("broken", {})):
+            body = {
+                "apiVersion": KWOK_NODE_CLASSES.api_version,
+                "kind": KWOK_NODE_CLASSES.kind,
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+            await self.client.create(KWOK_NODE_CLASSES, body)
+        await self.client.patch(KWOK_NODE_CLASSES, "broken", not_ready(), subresource="status")
+
+
+def not_ready() -> Json:
+    condition = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "NoSubnet",
+        "message": "no subnet has the tag",
+        "lastTransitionTime": "2031-05-02T08:00:00Z",
+    }
+    return {"status": {"conditions": [condition]}}
+
+
+class StoreBench(KwokBench):
+    """On the embedded store, in process and in virtual time. Nothing plays the kubelets."""
+
+    environment: Environment
+    store: Store
+
+    def run(self, story: Coroutine[Any, Any, None]) -> None:
+        run_virtually(self._run(story))
+        assert self.errors == []
+
+    async def _run(self, story: Coroutine[Any, Any, None]) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        world = Environment(loop, epoch=EPOCH, seed=1)
+        self.environment, self.clock = world, world.clock
+        self.store = Store(world.clock, world.random_for("store"), world.at, world.soon)
+        self.transport = InProcessTransport(Api(self.store))
+        await self.add_classes()
+        await story
+
+    @property
+    def seconds(self) -> float:
+        return (self.clock.now() - EPOCH).total_seconds()
+
+
+class EmbeddedBench(Bench):
+    """The embedded cloud, which is one and the same however often it is opened."""
+
+    world: World
+    broken_class = class_ref("broken")
+    dry = wants(type="t3.small")
+
+    def run(self, story: Coroutine[Any, Any, None]) -> None:
+        run_virtually(self._run(story))
+
+    async def _run(self, story: Coroutine[Any, Any, None]) -> None:
+        self.world = World()
+        self.world.faults.current = Faults(cloud_dry=(("t3.small", "*", "*"),))
+        store = self.world.store
+        store.create(KWOK_NODE_CLASSES, {"metadata": {"name": "broken"}})
+        store.patch(KWOK_NODE_CLASSES, "", "broken", not_ready(), subresource="status")
+        await story
+
+    @asynccontextmanager
+    async def opened(self, cluster: str) -> AsyncIterator[Cloud]:
+        yield self.world.cloud
+
+    @property
+    def class_ref(self) -> NodeClassRef:
+        return class_ref()
+
+    async def node_class(self) -> ApiObject:
+        stored = self.world.store.get(KWOK_NODE_CLASSES, "", "default")
+        return decode(KWOK_NODE_CLASSES, msgspec.json.encode(stored))
+
+    async def node_of(self, instance: Instance) -> Node | None:
+        name = self.world.cloud.node_name(instance.provider_id)
+        while (stored := self.world.store.find(NODES, "", name)) is None:
+            await asyncio.sleep(self.look_every)
+        node = decode(NODES, msgspec.json.encode(stored))
+        assert isinstance(node, Node)
+        return node
