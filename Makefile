@@ -83,7 +83,7 @@ check-imports: $(READY)
 
 check-generated: $(READY)
 	@echo "· generated files (mended by: make generate)"
-	@$(BIN)/python -m docs.generate --check
+	@$(BIN)/python -m docs.generate --check; docs=$$?; $(BIN)/python -m testbed.manifests --check && exit $$docs
 
 bench: $(READY) ## Decode, packing and simulation: ratios and growth first, then seconds
 	@$(BIN)/python -m benchmarks.run $(ARGS)
@@ -105,8 +105,9 @@ scenarios: $(READY) ## Simulate every shipped scenario and hold it to its expect
 	done; \
 	if [ -n "$$failed" ]; then echo "scenarios: failed:$$failed" >&2; exit 1; fi
 
-generate: $(READY) ## Write the generated files: CRDs, docs/reasons.md
+generate: $(READY) ## Write the generated files: CRDs, pages, the chart's settings, deploy/
 	@$(BIN)/python -m docs.generate
+	@$(BIN)/python -m testbed.manifests
 
 crds: $(READY) ## Print the four CRDs as YAML for kubectl apply
 	@$(BIN)/tenure crds

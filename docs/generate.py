@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from docs import chart
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
 from tenure.schema import crd
@@ -38,6 +39,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "settings.md": settings_page(),
         **{crds / name: text for name, text in crd.files().items()},
+        **chart.files(),
     }
 
 

@@ -1,0 +1,27 @@
+{{/* Settings become environment variables; _environment.tpl has their names. */}}
+
+{{/* Numbers without an exponent; gates as Name=true,Name=false. */}}
+{{- define "tenure.environmentValue" -}}
+{{- if kindIs "map" . -}}
+  {{- $gates := list -}}
+  {{- range $gate, $on := . -}}
+    {{- $gates = append $gates (printf "%s%s=%v" (substr 0 1 $gate | upper) (substr 1 -1 $gate) $on) -}}
+  {{- end -}}
+  {{- join "," $gates -}}
+{{- else if and (kindIs "float64" .) (eq (floor .) .) -}}
+  {{- int64 . -}}
+{{- else -}}
+  {{- . -}}
+{{- end -}}
+{{- end }}
+
+{{- define "tenure.environment" -}}
+{{- $settings := merge (dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .)) .Values.settings -}}
+{{- range $key, $value := $settings }}
+{{- $text := include "tenure.environmentValue" $value }}
+{{- if ne $text "" }}
+- name: {{ include "tenure.environmentName" $key }}
+  value: {{ $text | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
