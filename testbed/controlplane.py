@@ -35,6 +35,8 @@ ADDRESS_IN_USE: Final = "address already in use"
 ADMINISTRATORS: Final = "system:masters"
 #: Nodes that kwok plays the kubelet of.
 KWOK_LABEL: Final = "kwok.x-k8s.io/node=fake"
+#: Who is written down in the audit log: service accounts, and what they asked for.
+AUDIT_POLICY: Final = Path(__file__).with_name("audit.yaml")
 STAGES: Final = Path(__file__).with_name("stages.yaml")
 EVERY_CONTROLLER: Final = ("*",)
 #: Those of them that make the accounts without which no pod is admitted.
@@ -141,6 +143,11 @@ class ControlPlane:
         with urlopen(url, json.dumps(body).encode(), timeout=10) as answer:
             return dict(json.load(answer))
 
+    @property
+    def audit_log(self) -> Path:
+        """One JSON object on each line for what a service account asked for."""
+        return self._folder / "audit.log"
+
     def log(self, name: str) -> str:
         path = self._folder / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
@@ -179,6 +186,7 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
             "--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged",
+            f"--audit-policy-file={AUDIT_POLICY}", f"--audit-log-path={self.audit_log}",
         ]  # fmt: skip
 
     def _start_controllers(self, program: str, controllers: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Stories on a real control plane: left out where the test bed is not built (``make bed``).
 
-One control plane for all of them, with all that a cluster has. They come one after the other,
+One control plane for all of them, with all that a cluster has, and Tenure's account in it. They come one after the other,
 and each begins with an empty cluster, whatever became of the one before.
 """
 
@@ -13,6 +13,7 @@ import pytest
 
 from testbed.controlplane import EVERY_CONTROLLER, ControlPlane, control_plane
 from tests import bed
+from tests.real.account import install_account
 from tests.real.cluster import install_crds
 from tests.real.emptying import empty
 
@@ -31,6 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def running_cluster() -> Iterator[ControlPlane]:
     with control_plane(controllers=EVERY_CONTROLLER, scheduler=True, kwok=True) as running:
         install_crds(running)
+        install_account(running)
         yield running
 
 

@@ -20,6 +20,7 @@ from tenure.model.settings import Settings
 from tenure.runtime.loop import Controller
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
+from tests.real.account import account
 from tests.real.cloud import KwokCloud
 from tests.real.cluster import SystemClock, connected
 
@@ -79,8 +80,8 @@ class Story:
 async def tenure_at_work(
     plane: ControlPlane, namespace: str, *types: str, settings: Settings
 ) -> AsyncIterator[Story]:
-    async with connected(plane.kubeconfig) as transport:
-        client = Client(transport)
+    async with connected(plane.kubeconfig) as people, connected(account(plane)) as transport:
+        client = Client(people)
         namespace_ = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await client.create(NAMESPACES, namespace_)
         story = Story(client, namespace, *types)

@@ -1,0 +1,63 @@
+"""Tenure's own account in the cluster, with exactly the rights that are shipped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tenure.errors import AlreadyExists
+from tenure.kube.client import Client
+from tenure.model.resource import NAMESPACES, Resource
+from testbed.controlplane import ControlPlane
+from testbed.manifests import MANIFEST
+from tests.real.cluster import connected
+
+Json = dict[str, Any]
+NAMESPACE: Final = "tenure"
+USER: Final = f"system:serviceaccount:{NAMESPACE}:tenure"
+GROUPS: Final = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+#: What makes up the account; the rest of the manifest is not needed to be somebody.
+RESOURCES: Final = {
+    resource.kind: resource
+    for resource in (
+        NAMESPACES,
+        Resource("", "v1", "ServiceAccount", "serviceaccounts", True),
+        Resource(_RBAC, "v1", "ClusterRole", "clusterroles", False),
+        Resource(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", False),
+        Resource(_RBAC, "v1", "Role", "roles", True),
+        Resource(_RBAC, "v1", "RoleBinding", "rolebindings", True),
+    )
+}
+
+
+def shipped() -> Iterator[Json]:
+    """Every object of the plain manifests."""
+    yield from filter(None, yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")))
+
+
+def install_account(plane: ControlPlane) -> None:
+    asyncio.run(_install(plane.kubeconfig))
+
+
+async def _install(kubeconfig: Path) -> None:
+    async with connected(kubeconfig) as transport:
+        client = Client(transport)
+        for manifest in shipped():
+            if (resource := RESOURCES.get(manifest["kind"])) is not None:
+                try:
+                    await client.create(
+                        resource, manifest, manifest["metadata"].get("namespace", "")
+                    )
+                except AlreadyExists:
+                    continue
+
+
+def account(plane: ControlPlane) -> Path:
+    """The kubeconfig of whoever runs as Tenure does."""
+    return plane.kubeconfig_for(USER, *GROUPS)
