@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from docs import chart
+from docs.metrics_page import metrics_page
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
 from tenure.schema import crd
@@ -37,6 +38,7 @@ def generated() -> dict[Path, str]:
     crds = ROOT / "charts" / "tenure" / "crds"
     return {
         ROOT / "docs" / "reasons.md": reasons(),
+        ROOT / "docs" / "metrics.md": metrics_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         **{crds / name: text for name, text in crd.files().items()},
         **chart.files(),

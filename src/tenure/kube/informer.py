@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tenure.errors import ApiError, Gone, SpecError, TenureError, Unavailable
+from tenure.errors import ApiError, Gone, NotFound, SpecError, TenureError, Unavailable
 from tenure.kube.client import Client, Status, error_from_status
 from tenure.model.kinds import Unreadable, decode, decode_list
 from tenure.model.meta import ApiObject, ObjectMeta
@@ -116,7 +116,7 @@ class Informer:
             self._version = ""
             return True
         except TenureError as error:
-            self.problem = str(error)
+            self.problem = in_words(error)
             self._report(self.resource, error)
             return True
         return False
@@ -185,6 +185,13 @@ class Informer:
     def _pause(self, fruitless: int) -> float:
         longest = min(RETRY_MIN * (1 << min(max(fruitless - 1, 0), 10)), RETRY_MAX)
         return longest.total_seconds() * (0.5 + self._random.random() / 2)
+
+
+def in_words(error: TenureError) -> str:
+    """Why a kind could not be listed or watched."""
+    if isinstance(error, NotFound):  # Some servers say "page not found", and no more.
+        return "the API server does not have this kind"
+    return str(error)
 
 
 class _Watchdog:

@@ -137,14 +137,14 @@ class Complaints:
         self._sparing = sparing
         self._count = count
 
-    def report(self, error: TenureError, *, about: str = "", advice: str = "") -> None:
-        kind = type(error).__name__
+    def report(self, error: TenureError, *, sentence: str = "", advice: str = "") -> None:
+        """``sentence``: better words than the error's own."""
+        sentence, kind = sentence or str(error), type(error).__name__
         self._count(kind)
-        unsaid = self._sparing.times_unsaid(f"{about} {error}", f"{kind} {about}")
-        if unsaid is None:
-            return
-        fields = {"about": about, "advice": advice, "timesUnsaid": unsaid}
-        self._log.warning(str(error), kind=kind, **{k: v for k, v in fields.items() if v})
+        unsaid = self._sparing.times_unsaid(sentence, kind)
+        if unsaid is not None:
+            fields = {"kind": kind, "advice": advice, "timesUnsaid": unsaid}
+            self._log.warning(sentence, **{name: value for name, value in fields.items() if value})
 
 
 def instant(at: datetime | None) -> str | None:

@@ -48,7 +48,7 @@ def not_ready(standing: Standing) -> Iterator[str]:
     for informer in standing.informers:
         if not informer.synced:
             why = informer.problem or "the first list is not here yet"
-            yield f"{informer.resource} is not synced: {why}"
+            yield f"{informer.resource}: not synced: {why}"
     if standing.waits_for:
         yield standing.waits_for
 
