@@ -86,6 +86,9 @@ class KwokBench(Bench):
         )
 
     def opened(self, cluster: str = "") -> AbstractAsyncContextManager[Cloud]:
+        return self.kwok(cluster)
+
+    def kwok(self, cluster: str = "") -> KwokCloud:
         return KwokCloud(self.surroundings(cluster), TYPES)
 
     async def node_class(self) -> ApiObject:
