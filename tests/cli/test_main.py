@@ -36,7 +36,10 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 WRONG = {
-    "an unknown command": (["simulat"], "tenure: got 'simulat', expected one of demo, simulate,"),
+    "an unknown command": (
+        ["simulat"],
+        "tenure: got 'simulat', expected one of demo, run, up, simulate,",
+    ),
     "a missing argument": (["simulate"], "tenure simulate: Missing argument 'FILE'"),
     "an unknown option": (["crds", "--all"], "tenure crds: No such option '--all'"),
     "a file that is not there": (

@@ -31,6 +31,7 @@ class _Entry(NamedTuple):
 
 COMMANDS: Final = {
     "demo": _Entry("tenure.cli.demo", "Watch a cluster being looked after, in half a minute."),
+    "run": _Entry("tenure.cli.run", "Look after a real cluster."),
     "up": _Entry("tenure.cli.up", "Serve the embedded cluster to kubectl."),
     "simulate": _Entry("tenure.cli.simulate", "Play a scenario and say whether it held."),
     "explain": _Entry("tenure.cli.explain", "Why is this node, claim or pod in this state?"),
@@ -62,6 +63,7 @@ Begin with one of these:
   tenure simulate examples/scenarios/fifty-pods.yaml
   tenure explain pool/general --in examples/scenarios/fifty-pods.yaml --at 2m
   tenure crds | kubectl apply -f -
+  tenure run --kubeconfig ~/.kube/config
 
 \b
 Exit codes: 0 fine, 1 what was asked for did not hold, 2 bad input.
@@ -89,7 +91,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
 def cli(ctx: click.Context) -> None:
     """Manages the life of Kubernetes nodes, and can say why and until when.
 
-    Everything here runs on an embedded cluster in virtual time: no cloud, no
+    Only run needs a cluster. Everything else works on an embedded one: no cloud, no
     cluster and no credentials are needed.
     """
     if ctx.invoked_subcommand is None:

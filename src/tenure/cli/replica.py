@@ -1,0 +1,253 @@
+"""One replica on a real cluster, wired together: the only place that knows everything.
+
+In order: the API server is greeted, for as long as it takes; the cluster's name is found; then
+whoever holds the Lease leads. What is watched outlives the terms of leadership; a controller
+lives for one term, and begins it by judging everything anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from datetime import datetime
+from random import Random
+from typing import Any
+
+import msgspec
+from prometheus_client import ProcessCollector
+
+from tenure.cli.access import Reached
+from tenure.cli.greeting import advice, cluster_uid, patiently, server_version
+from tenure.core.plan import deciders
+from tenure.errors import NotLeader, TenureError
+from tenure.kube.client import Client
+from tenure.kube.credentials import credentials_for
+from tenure.kube.http import HttpTransport
+from tenure.kube.informer import Informer, in_words
+from tenure.kube.lease import Elector
+from tenure.kube.pace import Pace
+from tenure.model.resource import Resource
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Snapshot
+from tenure.ports.provider import Provider, Surroundings
+from tenure.runtime.judge import Judge
+from tenure.runtime.logs import Complaints, Log, Sparing
+from tenure.runtime.loop import Controller
+from tenure.runtime.memoir import Memoir
+from tenure.runtime.metered import MeteredCloud, MeteredTransport, timed
+from tenure.runtime.metrics import Metrics
+from tenure.runtime.pulse import Pulse
+from tenure.runtime.scrape import ClusterCollector
+from tenure.runtime.serving import Serving
+from tenure.runtime.systemclock import SystemClock
+from tenure.runtime.view import View
+
+
+class Replica:
+    """Its properties are what metrics and probes ask for: ``runtime.scrape.Standing``."""
+
+    def __init__(
+        self, settings: Settings, reached: Reached, provider: Provider, log: Log, identity: str
+    ) -> None:
+        self._settings = settings
+        self._provider = provider
+        self._log = log
+        self._clock = SystemClock()
+        self._random = Random(identity)
+        self._metrics = Metrics(time.perf_counter)
+        sparing = Sparing(self._clock, self._metrics.withheld.inc)
+        self._complaints = Complaints(
+            log, sparing, lambda kind: self._metrics.errors.labels(kind).inc()
+        )
+        self._memoir = Memoir(log, sparing, settings.journal_size)
+        self._pulse = Pulse(lambda lag: log.warning("the loop was busy", seconds=round(lag, 1)))
+        credentials = credentials_for(reached.access, self._clock)
+        self._lease_transport = HttpTransport(reached.access, credentials)
+        self._elector = self._new_elector(identity) if settings.leader_election else None
+        fence = self._elector.fence if self._elector is not None else None
+        self._http = HttpTransport(reached.access, credentials, fence=fence)
+        self._transport = MeteredTransport(self._http, self._metrics)
+        self._pace = Pace(settings.client_qps, settings.client_burst)
+        self._client = Client(self._transport, pace=self._pace, random=self._random)
+        self._view = View(
+            self._client,
+            node_classes=provider.node_classes,
+            clock=self._clock,
+            random=self._random,
+            report=self._of_kind,
+        )
+        self._controller: Controller | None = None
+        self.waits_for = ""
+
+    def _new_elector(self, identity: str) -> Elector:
+        # Its own transport: it opens the fence, and must not wait behind anything.
+        return Elector(
+            client=Client(MeteredTransport(self._lease_transport, self._metrics)),
+            clock=self._clock,
+            settings=self._settings,
+            identity=identity,
+            say=self._log.info,
+        )
+
+    # -- its life ----------------------------------------------------------------------
+
+    async def live(self, stop: asyncio.Event) -> None:
+        """Until stopped, or until something happens that should not."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._lease_transport)
+            await stack.enter_async_context(self._http)
+            await stack.enter_async_context(self._serving())
+            await self._until(stop)
+
+    def check_input(self) -> None:
+        """Raises ``SpecError`` for what the provider cannot use, before anybody is reached."""
+        self._provider.open(self._surroundings(self._settings.cluster_name))
+
+    async def _until(self, stop: asyncio.Event) -> None:
+        ends = asyncio.create_task(stop.wait())
+        tasks = [
+            asyncio.create_task(work) for work in (self._work(), self._watch(), self._pulse.run())
+        ]
+        try:
+            await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (ends, *tasks):
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            if self._elector is not None:
+                await self._elector.release()
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+
+    async def _watch(self) -> None:
+        """Whether or not it leads: who takes over knows everything already."""
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._view.run())
+            await self._view.until_synced()
+            self._log.info("every kind is listed", seconds=round(time.monotonic() - began, 1))
+
+    async def _work(self) -> None:
+        version = await self._patiently(lambda: server_version(self._transport), "the API server")
+        self._log.info("connected", kubernetes=version)
+        cluster = self._settings.cluster_name or await self._patiently(
+            lambda: cluster_uid(self._client), "the name of the cluster"
+        )
+        self._log.info("this is the cluster", clusterName=cluster)
+        if self._elector is None:
+            await self._lead(cluster)
+        else:
+            await self._elector.run(lambda: self._lead(cluster))
+
+    async def _lead(self, cluster: str) -> None:
+        """One term."""
+        settings = msgspec.structs.replace(self._settings, cluster_name=cluster)
+        async with self._provider.open(self._surroundings(cluster)) as cloud:
+            self._controller = Controller(
+                transport=self._transport,
+                cloud=MeteredCloud(cloud, self._metrics),
+                clock=self._clock,
+                journal=self._memoir,
+                settings=settings,
+                random=self._random,
+                view=self._view,
+                metrics=self._metrics,
+                pace=self._pace,
+                choose=lambda: timed(deciders(), self._metrics),
+                report=self._complain,
+            )
+            try:
+                await self._controller.run()
+            finally:
+                self._controller = None
+
+    async def _patiently(self, attempt: Any, what: str) -> str:
+        def complain(error: TenureError) -> None:
+            self.waits_for = f"{what}: {error}"
+            self._complaints.report(error, sentence=self.waits_for, advice=advice(error))
+
+        self.waits_for = f"{what}: asked, not answered yet"
+        answer: str = await patiently(attempt, complain, self._random)
+        self.waits_for = ""
+        return answer
+
+    def _surroundings(self, cluster: str) -> Surroundings:
+        options = {"instance-types-file": self._settings.instance_types_file}
+        return Surroundings(
+            api=self._client,
+            clock=self._clock,
+            cluster=cluster,
+            namespace=self._settings.lease_namespace,
+            options={name: value for name, value in options.items() if value},
+        )
+
+    # -- what goes wrong beside actions ------------------------------------------------
+
+    def _complain(self, error: TenureError) -> None:
+        if not isinstance(error, NotLeader):  # The end of a term is said by the lease.
+            self._complaints.report(error, advice=advice(error))
+
+    def _of_kind(self, resource: Resource, error: TenureError) -> None:
+        sentence = f"{resource}: {in_words(error)}"
+        self._complaints.report(error, sentence=sentence, advice=advice(error, resource))
+
+    # -- how it stands -----------------------------------------------------------------
+
+    def _serving(self) -> Serving:
+        collector = ClusterCollector(self, per_object=self._settings.cluster_metrics)
+        self._metrics.registry.register(collector)
+        ProcessCollector(registry=self._metrics.registry)
+        return Serving(
+            self,
+            self._metrics,
+            collector,
+            self._memoir,
+            metrics_port=self._settings.metrics_port,
+            health_port=self._settings.health_port,
+            opened=lambda **ports: self._log.info("serving", **ports),
+        )
+
+    @property
+    def snapshot(self) -> Snapshot:
+        if self._controller is not None:
+            return self._controller.snapshot()
+        ours = frozenset(kind.group_kind for kind in self._provider.node_classes)
+        return Snapshot(self._view.cache.tables, ours=ours)
+
+    @property
+    def informers(self) -> Iterable[Informer]:
+        return self._view.informers
+
+    @property
+    def synced(self) -> bool:
+        return self._view.synced
+
+    @property
+    def judge(self) -> Judge | None:
+        return self._controller.judge if self._controller is not None else None
+
+    @property
+    def leading(self) -> bool:
+        if self._elector is None:
+            return self._controller is not None
+        return not self._elector.fence.closed()
+
+    @property
+    def role(self) -> str:
+        if self._elector is not None:
+            return self._elector.state.sentence
+        return "leading: without a Lease" if self.leading else "starting"
+
+    @property
+    def events_dropped(self) -> int:
+        return self._controller.events.dropped if self._controller is not None else 0
+
+    @property
+    def loop_lag(self) -> float:
+        return self._pulse.lag
+
+    def now(self) -> datetime:
+        return self._clock.now()
