@@ -14,7 +14,10 @@ cannot disagree. For each kind, and where the status says it:
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import Final
 
 import msgspec
 
@@ -32,6 +35,9 @@ from tenure.schema.template import template_problems
 from tenure.schema.window import window_problems
 
 Problems = tuple[SpecError, ...]
+
+#: Where an element stands in its list.
+_PLACE: Final = re.compile(r"\[[0-9]+\]")
 
 
 class PoolProblems(msgspec.Struct, frozen=True):
@@ -70,3 +76,23 @@ def problems_of(obj: ApiObject, watched: Collection[str] = ()) -> Problems:
 def in_words(problems: Iterable[SpecError]) -> str:
     """All of them in one line, for a condition; empty when all is well."""
     return "; ".join(map(str, problems))
+
+
+def brought_by(change: Problems, before: Problems) -> Problems:
+    """The problems that were not there before: an old mistake must not lock its object.
+
+    An element of a list is known by what it says, not by its place: one that is put in front
+    makes none of the others new.
+    """
+    known = Counter(map(_identity, before))
+    brought: list[SpecError] = []
+    for problem in change:
+        if known[_identity(problem)]:
+            known[_identity(problem)] -= 1
+        else:
+            brought.append(problem)
+    return tuple(brought)
+
+
+def _identity(problem: SpecError) -> tuple[str, str, str]:
+    return _PLACE.sub("[]", problem.at), repr(problem.got), problem.expected

@@ -1,0 +1,94 @@
+"""The webhook and the status can never disagree: whatever one refuses, the other says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenure.core.decider import Decider
+from tenure.core.decision import Patch
+from tenure.core.lifecycle import LifecycleDecider
+from tenure.core.poolstatus import PoolDecider
+from tenure.core.reasons import Reason
+from tenure.core.windowstatus import WindowDecider
+from tenure.model.kinds import TYPES
+from tenure.model.meta import ApiObject
+from tenure.model.resource import BY_KIND
+from tests.core.build import judged
+from tests.kube.reviews import Json, a_review, admission
+from tests.schema.objects import an_object
+from tests.schema.test_problems import (
+    BAD_CLAIMS,
+    BAD_DISRUPTIONS,
+    BAD_REPAIRS,
+    BAD_SELECTORS,
+    BAD_TEMPLATES,
+    BAD_WINDOWS,
+    GOOD_TEMPLATES,
+)
+
+MAY_DAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
+FINALIZERS = ["karpenter.sh/termination"]
+VALIDITY = ("ValidationSucceeded", "DisruptionValid", "RepairValid", "Valid")
+DECIDERS: dict[str, Decider[Any]] = {
+    "NodePool": PoolDecider(),
+    "NodeClaim": LifecycleDecider(),
+    "MaintenanceWindow": WindowDecider(),
+}
+
+
+def refused(obj: Json) -> list[str]:
+    _, judgement = admission().answer(a_review(obj), MAY_DAY)
+    return [str(problem) for problem in judgement.problems]
+
+
+def stored(obj: Json) -> ApiObject:
+    metadata = {**obj["metadata"], "uid": "u", "resourceVersion": "7", "finalizers": FINALIZERS}
+    resource = BY_KIND[obj["apiVersion"], obj["kind"]]
+    return msgspec.convert({**obj, "metadata": metadata}, TYPES[resource])
+
+
+def status_says(obj: Json) -> str:
+    """The messages of the conditions that are not as they should be, one after the other."""
+    kind = obj["kind"]
+    (verdict,) = judged(DECIDERS[kind], stored(obj))
+    while isinstance(verdict.action, Patch) and not verdict.action.subresource:
+        obj["metadata"] |= verdict.action.body["metadata"]  # It is stamped first, then judged.
+        (verdict,) = judged(DECIDERS[kind], stored(obj))
+    if kind == "NodeClaim":
+        return verdict.message if verdict.reason is Reason.LAUNCH_FAILED else ""
+    assert isinstance(verdict.action, Patch)
+    conditions = verdict.action.body["status"]["conditions"]
+    said = [c for c in conditions if c["type"] in VALIDITY and c["status"] == "False"]
+    said.sort(key=lambda condition: VALIDITY.index(condition["type"]))
+    return "; ".join(condition["message"] for condition in said)
+
+
+POOL_CASES = [(says, changes) for says, changes, _ in BAD_TEMPLATES + BAD_DISRUPTIONS + BAD_REPAIRS]
+CASES = [
+    *(("NodePool", *case) for case in POOL_CASES + GOOD_TEMPLATES),
+    *(("MaintenanceWindow", *case[:2]) for case in BAD_WINDOWS + BAD_SELECTORS),
+    *(("NodeClaim", *case[:2]) for case in BAD_CLAIMS),
+    *((kind, "fine", {}) for kind in DECIDERS),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"), [pytest.param(kind, c, id=f"{kind}: {says}") for kind, says, c in CASES]
+)
+def test_what_is_refused_is_what_the_status_says(kind: str, changes: Json) -> None:
+    assert "; ".join(refused(an_object(kind, changes))) == status_says(an_object(kind, changes))
+
+
+@given(changes=st.lists(st.sampled_from(POOL_CASES + GOOD_TEMPLATES), max_size=4))
+def test_so_it_is_for_mistakes_that_come_together(changes: list[tuple[str, Json]]) -> None:
+    together: dict[str, Any] = {}
+    for _, change in changes:
+        together |= change
+    said = status_says(an_object("NodePool", together))
+    assert "; ".join(refused(an_object("NodePool", together)))[:1000] == said[:1000]
