@@ -40,3 +40,17 @@ def covers(selector: Obj | None, obj: Obj) -> bool:
     if selector is None:
         return False
     return matches(msgspec.convert(selector, LabelSelector), obj["metadata"].get("labels") or {})
+
+
+def written(selector: Obj | None) -> str:
+    """A ``LabelSelector`` object as text: ``app=web,tier in (a,b)``; nothing for none."""
+    selector = selector or {}
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for one in selector.get("matchExpressions") or []:
+        key, operator = one.get("key", ""), one.get("operator", "")
+        values = ",".join(sorted(one.get("values") or []))
+        if operator in ("Exists", "DoesNotExist"):
+            parts.append((key, key if operator == "Exists" else f"!{key}"))
+        else:
+            parts.append((key, f"{key} {operator.lower()} ({values})"))
+    return ",".join(text for _, text in sorted(parts))

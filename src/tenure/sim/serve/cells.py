@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
+from tenure.sim.selection import written
 from tenure.sim.serve.ages import age, span
 from tenure.sim.serve.podcells import NONE
 from tenure.sim.tree import Obj, dig
@@ -37,19 +38,8 @@ def _containers(obj: Obj) -> list[str]:
     return [",".join(str(one.get(key, "")) for one in containers) for key in ("name", "image")]
 
 
-def selector_text(selector: Any) -> str:
-    """A label selector as kubectl writes it; ``<none>`` for none."""
-    if not isinstance(selector, dict):
-        return NONE
-    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
-    for one in selector.get("matchExpressions") or []:
-        values = f" ({','.join(one.get('values') or [])})"
-        key, operator = one.get("key", ""), one.get("operator", "")
-        if operator in ("Exists", "DoesNotExist"):
-            parts.append(key if operator == "Exists" else f"!{key}")
-        else:
-            parts.append(f"{key} {operator.lower()}{values}")
-    return ",".join(parts) or NONE
+def selector_text(selector: Obj | None) -> str:
+    return written(selector) or NONE
 
 
 def namespace_cells(obj: Obj, now: datetime) -> list[Any]:
