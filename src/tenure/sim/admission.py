@@ -1,7 +1,7 @@
 """What happens to an object between the request and the shelf.
 
 Built-in kinds: nulls are dropped, amounts become text, defaults are filled in, a few rules
-checked (``tenure.sim.amounts``, ``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds: unknown fields are
+checked (``tenure.sim.reading`` has read them before; ``tenure.sim.amounts``, ``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds: unknown fields are
 pruned (or refused, when the client asks for strictness), the schema's defaults filled in,
 then schema and CEL rules checked. The custom half is a port, because the same rules also
 serve the webhook.
@@ -10,7 +10,6 @@ serve the webhook.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from tenure.errors import Cause
@@ -19,7 +18,8 @@ from tenure.schema.validate import CustomResourceSchema, schema_for
 from tenure.sim.amounts import with_text_amounts
 from tenure.sim.defaults import create_defaults, update_defaults
 from tenure.sim.kinds import Kind
-from tenure.sim.refusals import bad_request, invalid
+from tenure.sim.refusals import invalid
+from tenure.sim.strictness import Strictness
 from tenure.sim.tree import Obj, without_nulls
 from tenure.sim.validation import creation_causes, update_causes
 
@@ -36,14 +36,6 @@ class Admission(Protocol):
     def default(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj: ...
 
     def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]: ...
-
-
-@dataclass(slots=True)
-class Strictness:
-    """What the client wants done about unknown fields: refuse, or collect as warnings."""
-
-    refuse: bool = False
-    warnings: list[str] = field(default_factory=list)
 
 
 class Schemas:
@@ -110,11 +102,7 @@ class Gate:
         resource, given = kind.resource, obj
         obj = self._custom.prune(resource, given, old)
         if obj is not given and strictness is not None:
-            unknown = self._custom.unknown_fields(resource, given)
-            sentences = [f'unknown field "{path}"' for path in unknown]
-            if strictness.refuse:
-                raise bad_request(f"strict decoding error: {', '.join(sentences)}")
-            strictness.warnings += sentences
+            strictness.meet_unknown(resource, self._custom.unknown_fields(resource, given))
         obj = self._custom.default(resource, obj, old)
         if causes := self._custom.validate(resource, obj, old):
             raise invalid(resource, obj["metadata"]["name"], causes)

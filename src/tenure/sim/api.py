@@ -9,38 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from tenure.errors import ApiError, Invalid
-from tenure.model.resource import PODS, Resource
+from tenure.errors import ApiError
+from tenure.model.resource import NAMESPACES, PODS, Resource
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim import eviction, listing
-from tenure.sim.admission import Strictness
-from tenure.sim.deletion import POLICIES, DeleteOptions
-from tenure.sim.kinds import KINDS
+from tenure.sim.beyond import kubelet_answer
 from tenure.sim.refusals import (
     Unexplained,
     bad_request,
     invalid,
     method_not_allowed,
     status_body,
-    unsupported,
-    unsupported_media_type,
     untouchable,
 )
 from tenure.sim.routes import Route, known_prefix, route
+from tenure.sim.scaling import SCALED, rescale, scale_of
 from tenure.sim.selection import selected
 from tenure.sim.store import Store
+from tenure.sim.strictness import Strictness
 from tenure.sim.tree import Obj
 from tenure.sim.watch import Watch
+from tenure.sim.wishes import (
+    TRUE,
+    body_of,
+    deletion_options,
+    deletion_wished,
+    metadata_in,
+    object_for,
+    object_in,
+    only_tried,
+)
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
 _JSON_HEADERS: Final = {"Content-Type": JSON}
 _SUCCESS: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
-_TRUE: Final = ("true", "1", "True")
 _NO_RESOURCE: Final = "the server could not find the requested resource"
 
 Handler = Callable[["Api", Request, Route], Response]
@@ -56,7 +63,11 @@ class Api:
         if target is None:
             return _nothing_there(request.path)
         try:
-            return self._handler(request.method, target)(self, request, target)
+            handler = self._handler(request.method, target)
+            if request.method != "GET" and only_tried(request):
+                with self._store.dry_run():
+                    return handler(self, request, target)
+            return handler(self, request, target)
         except ApiError as error:
             return _refusal(error, target)
 
@@ -75,7 +86,9 @@ class Api:
             return self._subresource_handler(method, target)
         handler = (self._BY_NAME if target.name else self._BY_COLLECTION).get(method)
         everywhere = target.resource.namespaced and not target.namespace
-        if handler is None or (everywhere and method != "GET"):
+        # Namespaces are deleted one by one.
+        together = method == "DELETE" and target.resource == NAMESPACES and not target.name
+        if handler is None or (everywhere and method != "GET") or together:
             raise method_not_allowed()
         return handler
 
@@ -83,6 +96,8 @@ class Api:
         handlers: Mapping[str, Handler] = {}
         if target.resource == PODS:
             handlers = self._OF_PODS.get(target.subresource, {})
+        elif target.subresource == "scale" and target.resource in SCALED:
+            handlers = self._OF_SCALE
         if target.subresource == "status" and self._store.shelf(target.resource).kind.status:
             handlers = self._OF_STATUS
         if not handlers:
@@ -101,8 +116,8 @@ class Api:
         return _json(200, listing.list_body(shelf, target.namespace, request.query, version))
 
     def _create(self, request: Request, target: Route) -> Response:
-        obj = _body_object(request, target)
-        strictness = _strictness(request.query)
+        strictness = Strictness.wished(request.query)
+        obj = object_for(request, target)
         try:
             created = self._store.create(target.resource, obj, strictness=strictness)
         except ApiError as error:
@@ -110,20 +125,20 @@ class Api:
         return self._object(201, target.resource, created, strictness)
 
     def _update(self, request: Request, target: Route) -> Response:
-        obj = _body_object(request, target)
-        strictness = _strictness(request.query)
+        strictness = Strictness.wished(request.query)
+        obj = object_for(request, target)
         updated = self._store.update(
             target.resource, obj, target.subresource, strictness=strictness
         )
         return self._object(200, target.resource, updated, strictness)
 
     def _patch(self, request: Request, target: Route) -> Response:
-        strictness = _strictness(request.query)
+        strictness = Strictness.wished(request.query, patch=True)
         patched = self._store.patch(
             target.resource,
             target.namespace,
             target.name,
-            _body(request),
+            body_of(request),
             request.content_type,
             target.subresource,
             strictness=strictness,
@@ -131,7 +146,7 @@ class Api:
         return self._object(200, target.resource, patched, strictness)
 
     def _delete(self, request: Request, target: Route) -> Response:
-        options = _delete_options(_body(request) if request.body else {}, request.query)
+        options = deletion_wished(request)
         left = self._store.remove(target.resource, target.namespace, target.name, options)
         stored = self._store.find(target.resource, target.namespace, target.name)
         if target.resource == PODS or stored is not None:
@@ -151,7 +166,7 @@ class Api:
 
     def _delete_all(self, request: Request, target: Route) -> Response:
         """Delete every object that the query selects; answers with the list of them."""
-        options = _delete_options(_body(request) if request.body else {}, request.query)
+        options = deletion_wished(request)
         response = self._list(request, target)
         for item in _decode(response.body)["items"]:
             metadata = item["metadata"]
@@ -161,20 +176,44 @@ class Api:
         return response
 
     def _evict(self, request: Request, target: Route) -> Response:
-        body = _body(request)
-        name = _metadata(body).get("name", "")
+        body = object_in(request)
+        name = metadata_in(body).get("name", "")
         if name != target.name:
             raise bad_request("name in URL does not match name in Eviction object")
-        options = _delete_options(body.get("deleteOptions") or {}, {})
+        options = deletion_options(body.get("deleteOptions") or {}, {})
         eviction.evict(self._store, target.namespace, target.name, options)
         return _json(201, _SUCCESS)
 
     def _bind(self, request: Request, target: Route) -> Response:
-        body = _body(request)
+        body = object_in(request)
         node = (body.get("target") or {}).get("name", "")
-        uid = _metadata(body).get("uid", "")
+        uid = metadata_in(body).get("uid", "")
         self._store.bind(target.namespace, target.name, node, uid=uid)
         return _json(201, _SUCCESS)
+
+    def _get_scale(self, request: Request, target: Route) -> Response:
+        obj = self._store.get(target.resource, target.namespace, target.name)
+        return _json(200, _encode(scale_of(target.resource, obj)))
+
+    def _set_scale(self, request: Request, target: Route) -> Response:
+        patch = request.method == "PATCH"
+        scale = rescale(
+            self._store,
+            target.resource,
+            target.namespace,
+            target.name,
+            body_of(request),
+            request.content_type if patch else None,
+            Strictness.wished(request.query, patch=patch),
+        )
+        return _json(200, _encode(scale))
+
+    def _ask_kubelet(self, request: Request, target: Route) -> Response:
+        pod = self._store.get(PODS, target.namespace, target.name)
+        refusal = kubelet_answer(pod, target.subresource, request.query)
+        if refusal is not None:
+            raise refusal
+        return Response(status=204, headers={"Content-Type": "text/plain"})
 
     _OF_STATUS: Final[Mapping[str, Handler]] = {"GET": _get, "PUT": _update, "PATCH": _patch}
     _BY_NAME: Final[Mapping[str, Handler]] = {**_OF_STATUS, "DELETE": _delete}
@@ -186,6 +225,15 @@ class Api:
     _OF_PODS: Final[Mapping[str, Mapping[str, Handler]]] = {
         "eviction": {"POST": _evict},
         "binding": {"POST": _bind},
+        "attach": {"GET": _ask_kubelet, "POST": _ask_kubelet},
+        "exec": {"GET": _ask_kubelet, "POST": _ask_kubelet},
+        "log": {"GET": _ask_kubelet},
+        "portforward": {"GET": _ask_kubelet, "POST": _ask_kubelet},
+    }
+    _OF_SCALE: Final[Mapping[str, Handler]] = {
+        "GET": _get_scale,
+        "PUT": _set_scale,
+        "PATCH": _set_scale,
     }
 
     def _open_watch(self, request: Request, target: Route) -> Watch:
@@ -197,7 +245,7 @@ class Api:
         version = query.get("resourceVersion", "") or "0"
         if not version.isdigit():
             raise Unexplained(f"resourceVersion: invalid number {version!r}")
-        initial = query.get("sendInitialEvents") in _TRUE
+        initial = query.get("sendInitialEvents") in TRUE
         if query.get("resourceVersionMatch", "") != ("NotOlderThan" if initial else ""):
             why = "goes with sendInitialEvents, and is then NotOlderThan"
             raise invalid(target.resource, "", [untouchable("resourceVersionMatch", why)])
@@ -208,7 +256,7 @@ class Api:
             matches=selected(shelf.kind, query.get("labelSelector", ""), field_selector),
             since=None if initial or version == "0" else int(version),
             initial_end=initial,
-            bookmarks=query.get("allowWatchBookmarks") in _TRUE,
+            bookmarks=query.get("allowWatchBookmarks") in TRUE,
             timeout=timedelta(seconds=seconds) if seconds > 0 else None,
         )
 
@@ -219,7 +267,8 @@ class Api:
         record = shelf.records.get(shelf.key_of(obj))
         raw = record.raw if record is not None and record.obj is obj else _encode(obj)
         if strictness is not None and strictness.warnings:
-            warnings = ", ".join(f'299 - "{text}"' for text in strictness.warnings)
+            quoted = (text.replace('"', '\\"') for text in strictness.warnings)
+            warnings = ", ".join(f'299 - "{text}"' for text in quoted)
             return Response(status=status, body=raw, headers={**_JSON_HEADERS, "Warning": warnings})
         return _json(status, raw)
 
@@ -242,64 +291,3 @@ def _nothing_there(path: str) -> Response:
         return Response(status=404, body=status_body(error), headers=_JSON_HEADERS)
     headers = {"Content-Type": "text/plain; charset=utf-8"}
     return Response(status=404, body=b"404 page not found\n", headers=headers)
-
-
-def _body(request: Request) -> Any:
-    try:
-        return _decode(request.body)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"the body of the request is not JSON: {error}") from error
-
-
-def _metadata(body: Any) -> Mapping[str, Any]:
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _body_object(request: Request, target: Route) -> Obj:
-    """The object in the body, settled to be the one that the path names."""
-    if request.content_type != JSON:
-        raise unsupported_media_type(request.content_type, [JSON])
-    obj = _body(request)
-    if not isinstance(obj, dict):
-        raise bad_request("the body of the request is not an object")
-    resource, custom = target.resource, KINDS[target.resource].custom
-    for field, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        # A built-in kind is known from the path; a custom object must say what it is.
-        got = obj.get(field, "" if custom else expected)
-        if got != expected:
-            raise bad_request(f"{field} {got!r} cannot be handled as {expected!r}")
-    metadata = dict(_metadata(obj))
-    if metadata.setdefault("namespace", target.namespace) != target.namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-    if target.name and metadata.setdefault("name", target.name) != target.name:
-        raise bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL "
-            f"({target.name})"
-        )
-    return {**obj, "metadata": metadata}
-
-
-def _strictness(query: Mapping[str, str]) -> Strictness | None:
-    """Unknown fields: refused, warned about (the server's default), or silently dropped."""
-    wish = query.get("fieldValidation", "Warn")
-    return None if wish == "Ignore" else Strictness(refuse=wish == "Strict")
-
-
-def _delete_options(body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
-    preconditions = body.get("preconditions") or {}
-    grace = body.get("gracePeriodSeconds")
-    if grace is None and query.get("gracePeriodSeconds", "").isdigit():
-        grace = int(query["gracePeriodSeconds"])
-    policy = body.get("propagationPolicy") or query.get("propagationPolicy", "")
-    if policy and policy not in POLICIES:
-        cause = unsupported("propagationPolicy", policy, POLICIES)
-        raise Invalid(f"DeleteOptions is invalid: {cause.message}", causes=[cause])
-    return DeleteOptions(
-        grace_period_seconds=grace,
-        uid=preconditions.get("uid") or "",
-        resource_version=preconditions.get("resourceVersion") or "",
-        propagation_policy=policy,
-    )

@@ -1,7 +1,8 @@
 """An API server's semantics in memory: single-threaded, synchronous, deterministic.
 
 Simulated actors call these methods; everybody else comes through ``tenure.sim.api``,
-which speaks requests and responses and ends up here too. Objects are plain JSON dicts
+which speaks requests and responses and ends up here too, with a ``strictness``: what comes
+from outside is read with care, actors are trusted to write objects that can be read. Objects are plain JSON dicts
 and immutable by agreement (``tenure.sim.tree``): nothing handed in or out is copied.
 
 A write goes, in this order: which object and which version of it (404, 409) · what this
@@ -15,7 +16,8 @@ is put on the simulation's heap through ``schedule``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -26,12 +28,13 @@ from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tenure.sim import binding, eviction, namespaces, priority
 from tenure.sim import metadata as meta
-from tenure.sim.admission import Admission, Gate, Schemas, Strictness
+from tenure.sim.admission import Admission, Gate, Schemas
 from tenure.sim.deletion import DeleteOptions, finished, plan_deletion
 from tenure.sim.feed import Feed, Post, Schedule
 from tenure.sim.gc import GarbageCollector
 from tenure.sim.kinds import KINDS, Kind
 from tenure.sim.patches import json_patch, merge_patch_object
+from tenure.sim.reading import read_object
 from tenure.sim.refusals import (
     already_exists,
     conflict,
@@ -43,6 +46,7 @@ from tenure.sim.selection import selected
 from tenure.sim.separation import spec_changed, what_may_be_written
 from tenure.sim.shelf import Overlay, Shelf, Subscriber
 from tenure.sim.strategic import strategic_merge_patch
+from tenure.sim.strictness import Strictness
 from tenure.sim.tree import Obj
 from tenure.sim.watch import ADDED, DELETED, MODIFIED, Event, Record
 
@@ -63,6 +67,7 @@ class Store:
     ) -> None:
         """``history``: events kept per kind. ``collect_after``: how long garbage lies around."""
         self.clock = clock
+        self._dry = False
         self._random = random
         self.schedule = schedule
         self.feed = Feed(clock, random, schedule, post)
@@ -141,6 +146,8 @@ class Store:
     def create(self, resource: Resource, obj: Obj, *, strictness: Strictness | None = None) -> Obj:
         shelf = self._shelves[resource]
         kind = shelf.kind
+        if strictness is not None:
+            obj = read_object(kind, obj, None, strictness)
         given = obj.get("metadata") or {}
         namespace = given.get("namespace", "")
         settled = meta.for_creation(
@@ -167,6 +174,8 @@ class Store:
     ) -> Obj:
         """Replace the object (a PUT)."""
         shelf = self._shelves[resource]
+        if strictness is not None:
+            obj = read_object(shelf.kind, obj, None, strictness)
         metadata = obj.get("metadata") or {}
         record = shelf.found(metadata.get("namespace", ""), metadata.get("name", ""))
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=True)
@@ -188,6 +197,8 @@ class Store:
         patched = _patched(shelf.kind, record.obj, patch, content_type)
         if patched is record.obj:
             return record.obj
+        if strictness is not None:
+            patched = read_object(shelf.kind, patched, record.obj, strictness)
         metadata = patched.get("metadata") or {}
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=False)
         return self._replace(shelf, record, patched, subresource, strictness)
@@ -279,7 +290,18 @@ class Store:
             return new
         return self._commit(shelf, MODIFIED, new, record)
 
+    @contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """Inside, every write is judged and answered as usual, and nothing is stored."""
+        self._dry = True
+        try:
+            yield
+        finally:
+            self._dry = False
+
     def _commit(self, shelf: Shelf, type_: str, obj: Obj, old: Record | None) -> Obj:
+        if self._dry:
+            return obj
         self.feed.version = version = self.feed.version + 1
         obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
         self.feed.publish(shelf, Event(type_, version, Record(obj), old))

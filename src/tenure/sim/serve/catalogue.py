@@ -15,6 +15,7 @@ from tenure.model import resource as r
 from tenure.model.resource import Resource
 from tenure.schema.crd import CUSTOM_KINDS
 from tenure.sim.kinds import KINDS
+from tenure.sim.scaling import SCALED
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _CHANGE: Final = ("get", "patch", "update")
@@ -63,13 +64,6 @@ _SHORT: Final[dict[Resource, tuple[str, ...]]] = {
 }
 _ALL: Final = frozenset(
     {r.PODS, r.SERVICES, r.DAEMON_SETS, r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.JOBS}
-)
-#: Kinds with a number of replicas that ``kubectl scale`` sets.
-SCALED: Final = frozenset(
-    {
-        *(r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS),
-        *(kind.resource for kind in CUSTOM_KINDS if kind.scale),
-    }
 )
 _OF_PODS: Final = (
     Subresource("attach", "PodAttachOptions", _CALL),

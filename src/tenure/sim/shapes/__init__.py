@@ -1,0 +1,1 @@
+"""The shapes of the built-in kinds: what an API server can read of them, and what it means."""
