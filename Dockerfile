@@ -1,0 +1,34 @@
+# The container image: what uv.lock names and nothing else, for a user that is nobody.
+#   docker build --tag registry.example.com/tenure:0.1.0 .
+# The Python is the one that the tests run on; PYTHON takes another that pyproject.toml allows.
+ARG PYTHON=3.11-slim-bookworm
+
+FROM python:${PYTHON} AS build
+WORKDIR /build
+ENV UV_PROJECT_ENVIRONMENT=/opt/tenure \
+    UV_COMPILE_BYTECODE=1 \
+    UV_LINK_MODE=copy \
+    UV_NO_CACHE=1
+# The installer is locked like everything else.
+COPY pyproject.toml uv.lock README.md LICENSE ./
+RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore \
+    "uv==$(awk '/^name = "uv"$/ { getline; gsub(/"/, ""); print $3 }' uv.lock)"
+# First what others wrote: that layer stays as long as the lock does.
+RUN uv sync --frozen --no-dev --no-install-project
+COPY src src
+RUN uv sync --frozen --no-dev --no-editable
+
+FROM python:${PYTHON}
+LABEL org.opencontainers.image.title="tenure" \
+      org.opencontainers.image.description="Manages the life of Kubernetes nodes" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/tenure /opt/tenure
+ENV PATH=/opt/tenure/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+# The chart asks for the same; it needs no entry in /etc/passwd.
+USER 65532:65532
+WORKDIR /
+EXPOSE 8080 8081
+ENTRYPOINT ["tenure"]
+CMD ["run"]
