@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from tenure.errors import SpecError
-from tenure.model.quantity import format_resources
+from tenure.model.market import Market
+from tenure.model.quantity import UNIT, format_resources
+from tenure.model.requirements import Requirements
 from tenure.providers.kwok.typesfile import load_types, parse_types
 
 Json = Any
@@ -114,13 +116,33 @@ SLIPS = [
     ),
     pytest.param(
         change(0, "resources", "memory"),
-        "t.json[0].resources[memory]: got None, expected a quantity above 0",
+        "t.json[0].resources[memory]: got None, expected a quantity above 10Mi: the kubelet",
         id="without memory",
     ),
     pytest.param(
         change(0, "resources", "cpu", to=[2]),
         "t.json[0].resources[cpu]: got 'a list', expected a quantity such as 2",
         id="an amount that is a list",
+    ),
+    pytest.param(
+        change(0, "resources", "cpu", to="100m"),
+        "t.json[0].resources[cpu]: got '100m', expected a quantity above 100m: the kubelet keeps",
+        id="nothing left for pods",
+    ),
+    pytest.param(
+        change(0, "resources", "memory", to="9E"),
+        "t.json[0].resources[memory]: got '9E', expected a quantity from 0 to 1P",
+        id="more than the API server counts",
+    ),
+    pytest.param(
+        change(0, "resources", "nvidia.com/gpu", to="500m"),
+        "t.json[0].resources[nvidia.com/gpu]: got '500m', expected a whole number",
+        id="half a device",
+    ),
+    pytest.param(
+        change(0, "resources", "graphics card", to="1"),
+        "t.json[0].resources: got 'graphics card', expected names of resources, such as cpu",
+        id="no name of a resource",
     ),
     pytest.param(
         change(0, "operatingSystems", to="linux"),
@@ -164,6 +186,31 @@ SLIPS = [
         change(0, "offerings", 0, "Requirements", 1, "operator", to="NotIn"),
         "offerings[0].Requirements[1].operator: got 'NotIn', expected In",
         id="anywhere but there",
+    ),
+    pytest.param(
+        change(0, "offerings", 0, "Requirements", 1, "values", to=["zone a"]),
+        "offerings[0].Requirements[1].values[0]: got 'zone a', expected the value of a label",
+        id="no value of a label",
+    ),
+    pytest.param(
+        change(0, "offerings", 0, "Requirements", 1, "key", to="the zone"),
+        "offerings[0].Requirements[1].key: got 'the zone', expected the key of a label, such as",
+        id="no key of a label",
+    ),
+    pytest.param(
+        change(0, "offerings", 0, "Requirements", 1, "key", to=f"a/{'z' * 64}"),
+        "Requirements[1].key: got 'a/zzz",
+        id="a key that is too long",
+    ),
+    pytest.param(
+        change(0, "offerings", 0, "Requirements", 1, "key", to="kubernetes.io/arch"),
+        "Requirements[1].key: got 'kubernetes.io/arch', expected a key that is not said already",
+        id="what the type says itself",
+    ),
+    pytest.param(
+        change(0, "offerings", 0, "Requirements", 1, "key", to="karpenter.sh/capacity-type"),
+        "got 'karpenter.sh/capacity-type', expected a key that is not said already",
+        id="the same key twice",
     ),
     pytest.param(
         change(0, "offerings", 1, to=offering()),
@@ -217,9 +264,14 @@ def test_offerings_of_a_type_differ_in_zone_and_capacity_type_only() -> None:
             "[]",
             "types.json: got 'a list without anything in it', expected a list of instance types",
         ),
-        ("[NaN]", "--instance-types-file: got 'NaN', expected a number"),
+        ("[NaN]", "types.json: got 'NaN', expected a number"),
+        ("[" * 100_000, "expected JSON that is not nested so deeply"),
+        ("1" * 5000, "types.json: got 'a number with thousands of digits', expected a shorter"),
     ],
-    ids=["a comma too many", "an empty file", "an object", "an empty list", "not a number"],
+    ids=[
+        *("a comma too many", "an empty file", "an object", "an empty list", "not a number"),
+        *("a thousand brackets", "a thousand digits"),
+    ],
 )
 def test_a_file_without_types_says_what_is_in_it(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "types.json"
@@ -227,6 +279,17 @@ def test_a_file_without_types_says_what_is_in_it(tmp_path: Path, text: str, sent
     with pytest.raises(SpecError) as refusal:
         load_types(str(path))
     assert sentence in str(refusal.value)
+
+
+def test_a_file_as_large_as_a_public_clouds_is_read_and_bought_from(tmp_path: Path) -> None:
+    places = [offering(f"zone-{zone}", terms) for zone in "abcdef" for terms in ("spot", "odd")]
+    path = tmp_path / "types.json"
+    path.write_text(
+        json.dumps([{**M5, "name": f"t{n}.large", "offerings": places} for n in range(1000)])
+    )
+    types = load_types(str(path))
+    offer = next(Market(types).suitable(Requirements(), {"cpu": UNIT}))
+    assert (len(types), offer.key) == (1000, ("t0.large", "zone-a", "odd"))
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ _GIB: Final = 1024 * _MIB
 _DISK: Final = 20 * _GIB
 _PODS_PER_CPU: Final = 16
 _PODS_MAX: Final = 1024
-_KUBE_RESERVED: Final = {"cpu": UNIT // 10, "memory": 10 * _MIB}
+KUBE_RESERVED: Final = {"cpu": UNIT // 10, "memory": 10 * _MIB}
 
 _DOLLARS_PER_CPU: Final = Fraction(25, 1000)
 _DOLLARS_PER_BYTE: Final = Fraction(1, 1000 * 10**9)
@@ -123,7 +123,7 @@ def instance_type(
         ),
         capacity=dict(capacity),
         allocatable={
-            key: max(0, amount - _KUBE_RESERVED.get(key, 0)) for key, amount in capacity.items()
+            key: max(0, amount - KUBE_RESERVED.get(key, 0)) for key, amount in capacity.items()
         },
         offerings=offerings,
     )

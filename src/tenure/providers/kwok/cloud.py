@@ -47,7 +47,14 @@ from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.boots import Boots
 from tenure.providers.kwok.envelopes import Envelope, Envelopes
-from tenure.providers.kwok.machines import Machine, manifest, name_of, node_name, read_machine
+from tenure.providers.kwok.machines import (
+    Machine,
+    is_object_name,
+    manifest,
+    name_of,
+    node_name,
+    read_machine,
+)
 
 _CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)
 _NO_DELAY: Final = timedelta(0)
@@ -120,6 +127,8 @@ class KwokCloud:
         what = f"{ref.kind}/{ref.name}"
         if (ref.group, ref.kind) != (KWOK_NODE_CLASSES.group, KWOK_NODE_CLASSES.kind):
             raise Misconfigured(f"{what}: the kwok provider serves {KWOK_NODE_CLASSES.kind} only")
+        if not is_object_name(ref.name):
+            raise Misconfigured(f"{what}: not found, and no object can have such a name")
         try:
             node_class = _CLASS.decode(await self._api.get(KWOK_NODE_CLASSES, ref.name))
         except NotFound as error:

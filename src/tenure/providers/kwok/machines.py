@@ -36,7 +36,7 @@ from tenure.providers.kwok import labels as kwok
 _NAME_LENGTH: Final = 44
 _SUFFIX_LENGTH: Final = 12
 
-_NODE_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 
 
 class _Sizes(msgspec.Struct, frozen=True):
@@ -166,8 +166,13 @@ def provider_id(name: str) -> str:
 def name_of(provider_id_: str) -> str:
     """The Node's name; empty when the id is none of ours."""
     prefix, _, name = provider_id_.partition("//")
-    is_ours = f"{prefix}//" == kwok.PROVIDER_ID_PREFIX and _NODE_NAME.fullmatch(name)
+    is_ours = f"{prefix}//" == kwok.PROVIDER_ID_PREFIX and is_object_name(name)
     return name if is_ours else ""
+
+
+def is_object_name(name: str) -> bool:
+    """Whether it can stand in a path: what is none never reaches the API server."""
+    return _OBJECT_NAME.fullmatch(name) is not None
 
 
 def read_time(text: str) -> datetime | None:
