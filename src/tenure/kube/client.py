@@ -90,18 +90,19 @@ class Client:
             raise Unavailable(f"a list of {resource} cannot be read: {error}") from error
 
     async def list_all(
-        self, resource: Resource, namespace: str = ""
+        self, resource: Resource, namespace: str = "", *, field_selector: str = ""
     ) -> tuple[list[msgspec.Raw], str]:
         """Every item, page by page, and the version to watch from."""
         items: list[msgspec.Raw] = []
-        page = await self.list_page(resource, namespace=namespace)
+        continue_ = ""
         while True:
-            items += page.items or ()
-            if not page.metadata.continue_:
-                return items, page.metadata.resource_version
             page = await self.list_page(
-                resource, namespace=namespace, continue_=page.metadata.continue_
+                resource, namespace=namespace, field_selector=field_selector, continue_=continue_
             )
+            items += page.items or ()
+            continue_ = page.metadata.continue_
+            if not continue_:
+                return items, page.metadata.resource_version
 
     async def watch(self, resource: Resource, resource_version: str) -> Stream:
         request = Request(

@@ -53,6 +53,10 @@ NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 REPLACES: Final = "karpenter.sh/replaces"
+# Ours alone, so not under Karpenter's name: on the Lease, who of us held it last …
+LEASE_IDENTITY: Final = "tenure.dev/identity"
+#: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.
+LEASE_TRANSITIONS: Final = "tenure.dev/transitions"
 
 # Taints (keys).
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"

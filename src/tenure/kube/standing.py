@@ -1,0 +1,53 @@
+"""Where a replica stands with the Lease: for probes, metrics and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from tenure.ports.clock import Clock
+
+
+class Standing(StrEnum):
+    #: Another replica acts, or nobody knows yet.
+    WAITING = "waiting"
+    #: Something that is none of our replicas is, or may be, at work.
+    HELD_BACK = "held back"
+    LEADING = "leading"
+
+
+class LeaseState(msgspec.Struct, frozen=True):
+    standing: Standing
+    #: For people; says who holds what, and since when.
+    sentence: str
+    #: When the standing, not the sentence, changed last.
+    since: datetime
+    #: Who holds our Lease, as far as we know; empty: nobody.
+    holder: str = ""
+
+
+class Bulletin:
+    """Keeps the state, and says each new sentence once."""
+
+    def __init__(self, clock: Clock, say: Callable[[str], None], first: str) -> None:
+        self._clock = clock
+        self._say = say
+        self.state = LeaseState(Standing.WAITING, first, clock.now())
+
+    @property
+    def standing(self) -> Standing:
+        return self.state.standing
+
+    def post(self, standing: Standing, sentence: str, holder: str = "") -> None:
+        old = self.state
+        since = old.since if standing is old.standing else self._clock.now()
+        self.state = LeaseState(standing, sentence, since, holder)
+        if sentence != old.sentence:
+            self._say(sentence)
+
+    def add(self, sentence: str) -> None:
+        """News that leaves us where we stand."""
+        self.post(self.state.standing, sentence, self.state.holder)

@@ -1,0 +1,240 @@
+"""Replicas that want one Lease, in virtual time, on the embedded store.
+
+Whoever leads acts four times a second, and each act looks at everybody's fence: two that
+are open at once end the story. A replica can be cut off, slowed down, paused or killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from tenure.errors import Unavailable
+from tenure.kube.client import Client
+from tenure.kube.lease import Elector
+from tenure.kube.leaserecord import micro_time
+from tenure.kube.standing import Standing
+from tenure.model.resource import LEASES, NAMESPACES
+from tenure.model.settings import Settings
+from tenure.model.workload import Lease
+from tenure.ports.transport import Request, Response, Stream, Transport
+from tenure.sim.api import Api
+from tenure.sim.environment import Environment
+from tenure.sim.loop import VirtualLoop
+from tenure.sim.store import Store
+from tenure.sim.transport import InProcessTransport
+
+EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)
+NAME = "karpenter-leader-election"
+NAMESPACE = "kube-system"
+ACT_EVERY = 0.25
+
+
+class Way:
+    """A replica's way to the API server, with bad days."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self._goes_on = asyncio.Event()
+        self._goes_on.set()
+        self.down = False
+        self.latency = 0.0
+        #: Methods whose next answer is lost, after it was carried out.
+        self.lose: list[str] = []
+        #: Answers to give instead.
+        self.instead: dict[str, Response] = {}
+
+    def pause(self) -> None:
+        self._goes_on.clear()
+
+    def wake(self) -> None:
+        self._goes_on.set()
+
+    async def gate(self) -> None:
+        await self._goes_on.wait()
+
+    async def request(self, request: Request) -> Response:
+        await self.gate()
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        if self.down:
+            raise Unavailable("connection refused")
+        if (answer := self.instead.get(request.method)) is not None:
+            return answer
+        response = await self._inner.request(request)
+        if request.method in self.lose:
+            self.lose.remove(request.method)
+            raise Unavailable("connection reset")
+        await self.gate()
+        return response
+
+    async def stream(self, request: Request) -> Stream | Response:
+        raise AssertionError("a Lease is never watched")
+
+
+class Skewed:
+    def __init__(self, environment: Environment, by: timedelta) -> None:
+        self._environment = environment
+        self._by = by
+
+    def now(self) -> datetime:
+        return self._environment.now() + self._by
+
+
+class Replica:
+    def __init__(self, stage: Stage, name: str, skew: timedelta, **more: Any) -> None:
+        self.name = name
+        self.said: list[str] = []
+        self.way = Way(stage.door)
+        #: Seconds for which the machine was suspended: no timer of ours counted them.
+        self.suspended = 0.0
+        self._stage = stage
+        settings = Settings(lease_namespace=more.pop("namespace", NAMESPACE))
+        self.elector = Elector(
+            client=Client(self.way),
+            clock=Skewed(stage.environment, skew),
+            settings=settings,
+            identity=name,
+            say=self.said.append,
+            steady=lambda: stage.loop.time() + self.suspended,
+            **more,
+        )
+        #: Instants at which work began.
+        self.began: list[float] = []
+        self.working = False
+        self.task = stage.loop.create_task(self.elector.run(self._lead))
+
+    @property
+    def leads(self) -> bool:
+        return self.elector.state.standing is Standing.LEADING
+
+    @property
+    def sentence(self) -> str:
+        return self.elector.state.sentence
+
+    async def stop(self) -> None:
+        """Cleanly, as on SIGTERM."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.elector.release()
+
+    def die(self) -> None:
+        """As on SIGKILL: nothing leaves any more, and nobody is told."""
+        self.way.pause()
+        self.task.cancel()
+
+    async def _lead(self) -> None:
+        self.began.append(self._stage.loop.time())
+        self.working = True
+        try:
+            while True:
+                await self.way.gate()
+                if not self.elector.fence.closed():
+                    self._stage.acted(self)
+                await asyncio.sleep(ACT_EVERY)
+        finally:
+            self.working = False
+
+
+class Stage:
+    """A store, and everybody who wants the Lease. Made inside of a running virtual loop."""
+
+    def __init__(self, seed: int = 0) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.loop = loop
+        self.environment = env = Environment(loop, epoch=EPOCH, seed=seed)
+        self.store = Store(env.clock, env.random_for("store"), env.at, env.soon)
+        self.door = InProcessTransport(Api(self.store))
+        self.client = Client(self.door)
+        self.replicas: list[Replica] = []
+        self.acts: list[tuple[float, str]] = []
+
+    def replica(self, name: str, skew: timedelta = timedelta(0), **more: Any) -> Replica:
+        replica = Replica(self, name, skew, **more)
+        self.replicas.append(replica)
+        return replica
+
+    def acted(self, replica: Replica) -> None:
+        open_ = [one.name for one in self.replicas if not one.elector.fence.closed()]
+        assert open_ == [replica.name], "two may act at once"
+        self.acts.append((self.loop.time(), replica.name))
+
+    def acts_of(self, replica: Replica, since: float = 0) -> list[float]:
+        return [at for at, name in self.acts if name == replica.name and at >= since]
+
+    async def lease(self, namespace: str = NAMESPACE) -> Lease:
+        return msgspec.json.decode(await self.client.get(LEASES, NAME, namespace), type=Lease)
+
+    async def namespace(self, name: str) -> None:
+        await self.client.create(NAMESPACES, {"metadata": {"name": name}})
+
+    async def patch(self, body: dict[str, Any], namespace: str = NAMESPACE) -> None:
+        await self.client.patch(LEASES, NAME, body, namespace=namespace)
+
+    async def delete(self, namespace: str = NAMESPACE) -> None:
+        lease = await self.lease(namespace)
+        await self.client.delete(LEASES, NAME, uid=lease.uid, namespace=namespace)
+
+    async def empty_lease(self) -> None:
+        """Nobody has held it yet: it is taken at once."""
+        await self.client.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
+
+    async def end(self) -> None:
+        for replica in self.replicas:
+            replica.die()
+        tasks = [replica.task for replica in self.replicas]
+        for end in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end
+
+
+class Stranger:
+    """Something that holds the Lease as client-go does, and knows nothing of us."""
+
+    def __init__(self, stage: Stage, namespace: str = NAMESPACE, name: str = "karpenter-1") -> None:
+        self._stage = stage
+        self.namespace = namespace
+        self.name = name
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def create(self) -> None:
+        body = {"metadata": {"name": NAME}, "spec": self._record(acquired=True, transitions=0)}
+        await self._stage.client.create(LEASES, body, self.namespace)
+
+    async def take(self) -> None:
+        """As client-go does: the annotations stay, the count goes up."""
+        count = (await self._stage.lease(self.namespace)).spec.lease_transitions
+        await self._write(self._record(acquired=True, transitions=count + 1))
+
+    async def give_back(self) -> None:
+        self.stop()
+        now = micro_time(self._stage.environment.now())
+        record = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        await self._write({**record, "renewTime": now, "acquireTime": now})
+
+    def renew(self) -> None:
+        """Again and again, from now on."""
+        self._renewing = asyncio.get_running_loop().create_task(self._renews())
+
+    def stop(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+
+    async def _renews(self) -> None:
+        while True:
+            await asyncio.sleep(2)
+            await self._write(self._record())
+
+    async def _write(self, spec: dict[str, Any]) -> None:
+        await self._stage.patch({"spec": spec}, self.namespace)
+
+    def _record(self, *, acquired: bool = False, transitions: int | None = None) -> dict[str, Any]:
+        now = micro_time(self._stage.environment.now())
+        record: dict[str, Any] = {"holderIdentity": self.name, "leaseDurationSeconds": 15}
+        record |= {"renewTime": now}
+        record |= {"acquireTime": now} if acquired else {}
+        return record if transitions is None else {**record, "leaseTransitions": transitions}
