@@ -9,8 +9,9 @@ The executor owns the in-flight set. In the order in which the rules bite:
    on a newer version than the one that failed may go at once;
 4. a deletion or eviction that was accepted is not repeated before the watch has shown it,
    or, after a while, a read has;
-5. what takes something away needs a fresh view, and every action the guard's consent,
-   asked right before the call leaves.
+5. every action needs an open fence, and the guard's consent; what takes something away
+   needs a fresh view, too. All three are asked right before the call leaves, and the
+   fence once more as it does.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from tenure.core.decision import (
     Verdict,
     takes_away,
 )
-from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, TenureError
+from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
 from tenure.kube.cache import Cache, Place
 from tenure.model.meta import ApiObject, format_time
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.ports.clock import Clock
+from tenure.ports.fence import OPEN, Fence
 from tenure.runtime.backoff import BackOff, Bucket
 from tenure.runtime.guard import veto
 from tenure.runtime.outcome import Outcome
@@ -59,6 +61,7 @@ class Executor:
         snapshot: Callable[[], Snapshot],
         outdated: Callable[[], str],
         finished: Callable[[Verdict, Outcome], None],
+        fence: Fence = OPEN,
     ) -> None:
         self._verbs = verbs
         self._cache = cache
@@ -69,6 +72,7 @@ class Executor:
         #: Says what of our view is too old to take anything away; empty when nothing is.
         self._outdated = outdated
         self._finished = finished
+        self._fence = fence
         self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
         self._in_flight: dict[str, asyncio.Task[None]] = {}
         # Deletions that were accepted and that the watch has not shown yet, with their instant.
@@ -127,6 +131,8 @@ class Executor:
             if isinstance(action, Evict):
                 await self._evictions.take()
             outcome = self._refusal(action) or await self._verbs.carry_out(verdict.subject, action)
+        except NotLeader as error:
+            outcome = Outcome("held", f"nothing was sent: {error}")
         except (Conflict, NotFound, AlreadyExists) as error:
             # The object moved under us. The next look decides; the pause is for a stale one.
             self._back_off.failed(target, self._clock.now(), _attempt(action))
@@ -137,6 +143,8 @@ class Executor:
 
     def _refusal(self, action: Action) -> Outcome | None:
         """The last look before the call leaves."""
+        if why := self._fence.closed():
+            return Outcome("held", f"nothing is done while we may not act: {why}")
         if takes_away(action) and (what := self._outdated()):
             return Outcome("held", f"nothing is taken away while {what}")
         refusal = veto(action, self._snapshot())

@@ -1,0 +1,51 @@
+"""A cloud behind the fence: what changes something is asked for only while we may act.
+
+The fence is asked in the step that calls the provider. What lies between that and the
+provider's own bytes is the provider's; a launch is idempotent by the claim's UID and an
+end by the instance's id, so one that arrives late does nothing that was not decided.
+"""
+
+from __future__ import annotations
+
+from tenure.errors import NotLeader
+from tenure.model.instance import Instance, LaunchRequest
+from tenure.model.meta import ApiObject
+from tenure.model.offering import InstanceType
+from tenure.model.resource import Resource
+from tenure.ports.cloud import Cloud
+from tenure.ports.fence import Fence
+
+
+class FencedCloud:
+    def __init__(self, cloud: Cloud, fence: Fence) -> None:
+        self._cloud = cloud
+        self._fence = fence
+
+    @property
+    def name(self) -> str:
+        return self._cloud.name
+
+    @property
+    def node_classes(self) -> tuple[Resource, ...]:
+        return self._cloud.node_classes
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        return await self._cloud.instance_types(node_class)
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        self._check(f"launch for NodeClaim {request.claim_name}")
+        return await self._cloud.launch(request)
+
+    async def terminate(self, provider_id: str) -> None:
+        self._check(f"end of {provider_id}")
+        await self._cloud.terminate(provider_id)
+
+    async def get(self, provider_id: str) -> Instance:
+        return await self._cloud.get(provider_id)
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        return await self._cloud.list_instances(cluster)
+
+    def _check(self, what: str) -> None:
+        if why := self._fence.closed():
+            raise NotLeader(f"{what}: {why}")
