@@ -1,49 +1,31 @@
-"""An instance is a Node: how it comes, whose it is, and that it ends when we say so."""
+"""An instance is a Node: how it comes, and how it is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
 
+import msgspec
 import pytest
 
-from tenure.errors import InstanceGone, Misconfigured, OutOfCapacity, ProviderError
-from tenure.model.instance import InstanceState
+from tenure.errors import (
+    Misconfigured,
+    OutOfCapacity,
+    ProviderError,
+    Throttled,
+)
 from tenure.model.node import Taint
+from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.offering import Offering
 from tenure.model.quantity import parse_resources
 from tenure.model.requirements import Requirement, Requirements
 from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.ports.transport import Response
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import instance_type
 from tenure.providers.kwok.cloud import KwokCloud
 from tests.kube.doors import Scripted
 from tests.providers.benches import SOLD_OUT, StoreBench, class_ref
-
-Json = dict[str, Any]
-HELD = {"metadata": {"finalizers": ["karpenter.sh/termination"]}}
-RELEASED: Json = {"metadata": {"finalizers": []}}
-
-
-def tell(tale: Callable[[StoreBench, KwokCloud], Awaitable[None]]) -> None:
-    bench = StoreBench()
-
-    async def told() -> None:
-        async with bench.kwok() as cloud:
-            await tale(bench, cloud)
-
-    bench.run(told())
-
-
-async def the_node(bench: StoreBench) -> Json:
-    (node,) = await bench.nodes()
-    return node
-
-
-def in_kwok(**metadata: Any) -> Json:
-    """A Node that somebody else has made."""
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
-
+from tests.providers.tales import Deaf, in_kwok, tell, the_node
 
 # How it comes.
 
@@ -161,6 +143,40 @@ def test_a_class_that_is_not_ready_says_why_in_its_own_words() -> None:
     tell(tale)
 
 
+@pytest.mark.parametrize("name", ["", "../../../v1/nodes/x", "a b", "a?watch=true", "Default"])
+def test_a_class_whose_name_no_object_can_have_reaches_nobody(name: str) -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        with pytest.raises(Misconfigured, match="no object can have such a name"):
+            await cloud.launch(bench.request(node_class=class_ref(name)))
+
+    tell(tale)
+
+
+def test_a_class_of_another_kind_is_not_ours_to_serve() -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        other = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+        with pytest.raises(Misconfigured, match="the kwok provider serves KWOKNodeClass only"):
+            await cloud.launch(bench.request(node_class=other))
+
+    tell(tale)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(429, Throttled), (403, ProviderError), (422, ProviderError)]
+)
+def test_what_the_api_server_refuses_is_said_as_a_cloud_says_it(
+    status: int, kind: type[ProviderError]
+) -> None:
+    async def tale(bench: StoreBench, _cloud: KwokCloud) -> None:
+        no = {"kind": "Status", "status": "Failure", "message": "no, no", "code": status}
+        bench.transport = Scripted(Response(status=status, body=msgspec.json.encode(no)))
+        with pytest.raises(kind, match=r"launching for claim contract-one: .*no, no") as refusal:
+            await bench.kwok().launch(bench.request())
+        assert type(refusal.value) is kind
+
+    tell(tale)
+
+
 def test_a_launch_whose_answer_was_lost_is_found_although_it_would_now_be_refused() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         first = await cloud.launch(bench.request())
@@ -172,121 +188,29 @@ def test_a_launch_whose_answer_was_lost_is_found_although_it_would_now_be_refuse
     tell(tale)
 
 
+@pytest.mark.parametrize("lost", range(1, 4), ids=lambda lost: f"after {lost} answers")
+def test_a_launch_is_repeated_by_the_next_controller_whenever_the_first_one_died(lost: int) -> None:
+    """As many answers reach the first one; what it asked for next is done all the same."""
+
+    async def tale(bench: StoreBench, _cloud: KwokCloud) -> None:
+        sound = bench.transport
+        bench.transport = Deaf(sound, after=lost)
+        with suppress(ProviderError):
+            await bench.kwok().launch(bench.request())
+        bench.transport = sound
+        async with bench.kwok() as successor:
+            instance = await successor.launch(bench.request())
+            assert await successor.list_instances("contract") == (instance,)
+        assert len(await bench.nodes()) == 1
+
+    tell(tale)
+
+
 def test_a_node_of_somebody_else_under_our_name_is_not_taken_for_ours() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         name = "kwok-contract-one-630430985096"
         await bench.client.create(NODES, in_kwok(name=name))
         with pytest.raises(ProviderError, match=f"Node {name} is there, and not for claim"):
             await cloud.launch(bench.request())
-
-    tell(tale)
-
-
-# How it ends.
-
-
-def test_a_node_that_a_person_deletes_can_be_drained_its_instance_runs_until_we_end_it() -> None:
-    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
-        instance = await cloud.launch(bench.request())
-        name = instance.provider_id.removeprefix("kwok://")
-        await bench.client.patch(NODES, name, HELD)
-        await bench.client.delete(NODES, name, uid="")
-        assert "deletionTimestamp" in (await the_node(bench))["metadata"]
-        assert (await cloud.get(instance.provider_id)).state is InstanceState.RUNNING
-        assert await cloud.list_instances("contract") == (instance,)
-
-        await cloud.terminate(instance.provider_id)
-        for gone in (cloud.get, cloud.terminate):
-            with pytest.raises(InstanceGone, match=f"there is no instance {instance.provider_id}"):
-                await gone(instance.provider_id)
-        assert await cloud.list_instances("contract") == ()
-        await bench.client.patch(NODES, name, RELEASED)
-        assert await bench.nodes() == []
-
-    tell(tale)
-
-
-def test_an_instance_that_is_ended_takes_its_node_along() -> None:
-    """Nobody else would: there is no kubelet behind it, and no cloud controller either."""
-
-    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
-        unregistered = await cloud.launch(bench.request("one"))
-        registered = await cloud.launch(bench.request("two"))
-        held = registered.provider_id.removeprefix("kwok://")
-        await bench.client.patch(NODES, held, HELD)
-        await cloud.terminate(unregistered.provider_id)
-        await cloud.terminate(registered.provider_id)
-        node = await the_node(bench)
-        assert node["metadata"]["name"] == held
-        assert "deletionTimestamp" in node["metadata"], "and it is drained and released next"
-        assert node["metadata"]["annotations"]["karpenter.kwok.sh/terminated-at"]
-
-    tell(tale)
-
-
-def test_while_the_node_of_an_ended_instance_is_held_its_claim_gets_no_other() -> None:
-    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
-        instance = await cloud.launch(bench.request())
-        await bench.client.patch(NODES, instance.provider_id.removeprefix("kwok://"), HELD)
-        await cloud.terminate(instance.provider_id)
-        sentence = "the instance of claim contract-one was ended at 2031-05-02T08:00:00Z"
-        with pytest.raises(ProviderError, match=sentence):
-            await cloud.launch(bench.request())
-
-    tell(tale)
-
-
-# Whose it is.
-
-
-def test_nodes_without_our_tags_are_never_touched() -> None:
-    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
-        node = in_kwok(name="theirs", labels={"kwok.x-k8s.io/node": "fake"})
-        await bench.client.create(NODES, {**node, "spec": {"providerID": "kwok://theirs"}})
-        assert await cloud.list_instances("contract") == ()
-        with pytest.raises(InstanceGone):
-            await cloud.terminate("kwok://theirs")
-        assert "deletionTimestamp" not in (await the_node(bench))["metadata"]
-
-    tell(tale)
-
-
-def test_nodes_of_another_cluster_are_never_touched() -> None:
-    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
-        foreign = await cloud.launch(bench.request(cluster="elsewhere"))
-        for touch in (cloud.get, cloud.terminate):
-            with pytest.raises(InstanceGone):
-                await touch(foreign.provider_id)
-        assert "deletionTimestamp" not in (await the_node(bench))["metadata"]
-        assert await cloud.list_instances("elsewhere") == (foreign,)
-
-    tell(tale)
-
-
-def test_a_copy_of_one_of_our_nodes_is_not_one_of_ours() -> None:
-    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
-        instance = await cloud.launch(bench.request())
-        node = await the_node(bench)
-        copied = {key: node["metadata"][key] for key in ("labels", "annotations")}
-        await bench.client.create(NODES, {**in_kwok(name="copy", **copied), "spec": node["spec"]})
-        assert await cloud.list_instances("contract") == (instance,)
-        with pytest.raises(InstanceGone):
-            await cloud.terminate("kwok://copy")
-
-    tell(tale)
-
-
-@pytest.mark.parametrize(
-    "provider_id",
-    ["kwok://a/../../pods", "kwok://A?x=1", "kwok:///a", "aws:///eu/i-1", "kwok://"],
-)
-def test_an_id_that_we_never_gave_out_reaches_nobody(provider_id: str) -> None:
-    async def tale(bench: StoreBench, _cloud: KwokCloud) -> None:
-        bench.transport = nobody = Scripted()
-        cloud = bench.kwok()
-        for ask in (cloud.get, cloud.terminate):
-            with pytest.raises(InstanceGone):
-                await ask(provider_id)
-        assert nobody.requests == []
 
     tell(tale)
