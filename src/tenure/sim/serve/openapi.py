@@ -1,7 +1,138 @@
-"""The schemas of what is served, for ``kubectl explain`` and ``kubectl apply``."""
+"""The schemas of what is served, for ``kubectl explain`` and ``kubectl apply``.
+
+``/openapi/v3`` lists a document for each group and version. It holds the paths of its kinds
+(kubectl looks there for the kind behind a name, and whether the server checks fields by
+itself) and the schemas that they are made of. Of older clients' ``/openapi/v2`` there is none:
+kubectl does without.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
 
-def documents() -> dict[str, bytes]:
-    return {}
+import msgspec
+
+from tenure.model.resource import ALL, Resource
+from tenure.schema.crd import CUSTOM_KINDS, schema_of
+from tenure.schema.structural import Schema
+from tenure.sim.serve.catalogue import SERVED, Served
+from tenure.sim.shapes.definitions import definitions, name_of, with_type_and_metadata
+
+INDEX: Final = "/openapi/v3"
+Json = dict[str, Any]
+
+_encode = msgspec.json.encode
+_PREFIXES: Final = tuple(dict.fromkeys(resource.prefix for resource in ALL))
+_ACTIONS: Final = {
+    "list": ("get", "list"),
+    "create": ("post", "post"),
+    "deletecollection": ("delete", "deletecollection"),
+    "get": ("get", "get"),
+    "update": ("put", "put"),
+    "patch": ("patch", "patch"),
+    "delete": ("delete", "delete"),
+}
+_OF_ALL: Final = ("list", "create", "deletecollection")
+_OF_ONE: Final = ("get", "update", "patch", "delete")
+_WRITES: Final = ("create", "update", "patch")
+
+
+def document(path: str) -> bytes | None:
+    """What lies at a path at or below the index; None if there is nothing."""
+    if path == INDEX:
+        return _index()
+    prefix = path.removeprefix(INDEX)
+    return _of_version(prefix) if path != prefix and prefix in _PREFIXES else None
+
+
+@cache
+def _index() -> bytes:
+    return _encode({"paths": dict(_places())})
+
+
+def _places() -> Iterator[tuple[str, Json]]:
+    for prefix in _PREFIXES:
+        mark = hashlib.sha256(_of_version(prefix)).hexdigest()
+        yield prefix.removeprefix("/"), {"serverRelativeURL": f"{INDEX}{prefix}?hash={mark}"}
+
+
+@cache
+def _of_version(prefix: str) -> bytes:
+    served = [one for one in SERVED if one.resource.prefix == prefix]
+    return _encode(
+        {
+            "openapi": "3.0.0",
+            "info": {"title": "The embedded cluster of Tenure", "version": "unversioned"},
+            "paths": {path: item for one in served for path, item in _paths(one)},
+            "components": {"schemas": _schemas([one.resource for one in served])},
+        }
+    )
+
+
+def _paths(served: Served) -> Iterator[tuple[str, Json]]:
+    resource = served.resource
+    among = "/namespaces/{namespace}" if resource.namespaced else ""
+    collection = f"{resource.prefix}{among}/{resource.plural}"
+    if resource.namespaced:
+        everywhere = {"get": _operation(resource, "list")}
+        yield f"{resource.prefix}/{resource.plural}", everywhere
+    yield collection, _operations(served, _OF_ALL)
+    yield f"{collection}/{{name}}", _operations(served, _OF_ONE)
+
+
+def _operations(served: Served, verbs: tuple[str, ...]) -> Json:
+    offered = (verb for verb in verbs if verb in served.verbs)
+    return {_ACTIONS[verb][0]: _operation(served.resource, verb) for verb in offered}
+
+
+def _operation(resource: Resource, verb: str) -> Json:
+    operation: Json = {
+        "x-kubernetes-action": _ACTIONS[verb][1],
+        "x-kubernetes-group-version-kind": _kind(resource),
+        "responses": {"200": {"description": "OK"}},
+    }
+    if verb in _WRITES:
+        operation["parameters"] = [_parameter("dryRun"), _parameter("fieldValidation")]
+    return operation
+
+
+def _parameter(name: str) -> Json:
+    return {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+
+
+def _kind(resource: Resource) -> Json:
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _schemas(resources: list[Resource]) -> dict[str, Schema]:
+    """Those of the kinds, and everything that they refer to."""
+    found = {}
+    for resource in resources:
+        schema = _custom_schemas().get(resource) or definitions()[resource.kind]
+        found[resource.kind] = {**schema, "x-kubernetes-group-version-kind": [_kind(resource)]}
+    missing = set(_references(found)) - found.keys()
+    while missing:
+        name = missing.pop()
+        found[name] = definitions()[name]
+        missing |= set(_references(found[name])) - found.keys()
+    return dict(sorted(found.items()))
+
+
+@cache
+def _custom_schemas() -> dict[Resource, Schema]:
+    return {kind.resource: with_type_and_metadata(schema_of(kind)) for kind in CUSTOM_KINDS}
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, list):
+        for item in node:
+            yield from _references(item)
+    elif isinstance(node, dict):
+        if name := name_of(node):
+            yield name
+            return
+        for item in node.values():
+            yield from _references(item)

@@ -36,9 +36,14 @@ def definitions() -> dict[str, Schema]:
     text = files(__package__).joinpath("builtin.txt").read_text(encoding="utf-8")
     found = dict(_shapes(text.splitlines()))
     for kind in (r.kind for r in ALL if not KINDS[r].custom):
-        metadata = _of_type("ObjectMeta") | {"description": "Its name, labels and the like."}
-        found[kind]["properties"] = _TOP | {"metadata": metadata} | found[kind]["properties"]
+        found[kind] = with_type_and_metadata(found[kind])
     return found
+
+
+def with_type_and_metadata(schema: Schema) -> Schema:
+    """The schema with what every object has."""
+    metadata = _of_type("ObjectMeta") | {"description": "Its name, labels and the like."}
+    return {**schema, "properties": {**schema["properties"], **_TOP, "metadata": metadata}}
 
 
 def definition(resource: Resource) -> Schema:
