@@ -90,7 +90,7 @@ class Census:
     async def run_types(self) -> None:
         while True:
             self._classes_changed.clear()
-            complete = await self._refresh_types()
+            complete = await self.refresh_types()
             pause = TYPES_PERIOD if complete else TYPES_RETRY
             try:
                 async with asyncio.timeout(pause.total_seconds()):
@@ -98,7 +98,7 @@ class Census:
             except TimeoutError:
                 pass
 
-    async def _refresh_types(self) -> bool:
+    async def refresh_types(self) -> bool:
         """Whether every node class in use was answered for."""
         wanted = _classes_in_use(self._snapshot())
         self._knowledge.forget_types(wanted)
@@ -123,11 +123,11 @@ class Census:
         while True:
             await asyncio.sleep(self._settings.garbage_period.total_seconds())
             try:
-                await self._compare()
+                await self.compare()
             except TenureError as error:
                 self._report(error)
 
-    async def _compare(self) -> None:
+    async def compare(self) -> None:
         """Instances first: a claim that is made in between is then no surprise."""
         instances = await self._cloud.list_instances(self._settings.cluster_name)
         raw, _ = await self._client.list_all(NODE_CLAIMS)
