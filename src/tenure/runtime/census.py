@@ -1,7 +1,8 @@
 """Asks the cloud what it has: instance types for planning, instances for garbage.
 
-Instances are compared with a *live* list of claims, not with the cache: a stale cache
-must never make a running node look like garbage.
+Where the cache shows a claim for every instance and an instance for every claim, all is
+well. Else instances are compared with a *live* list of claims: a stale cache must never make
+a running node look like garbage.
 """
 
 from __future__ import annotations
@@ -130,18 +131,26 @@ class Census:
     async def compare(self) -> None:
         """Instances first: a claim that is made in between is then no surprise."""
         instances = await self._cloud.list_instances(self._settings.cluster_name)
-        raw, _ = await self._client.list_all(NODE_CLAIMS)
-        claims = [_sighted(item) for item in raw]
-        known_uids = {claim.metadata.uid for claim in claims}
+        orphans: dict[str, Instance] = {}
+        vanished: dict[str, Subject] = {}
+        if not self._all_is_well(instances):
+            raw, _ = await self._client.list_all(NODE_CLAIMS)
+            claims = [_sighted(item) for item in raw]
+            orphans = _without_claim(claims, instances)
+            vanished = _without_instance(claims, instances)
         now = self._clock.now()
-        orphans = {
-            instance.provider_id: instance
-            for instance in instances
-            if instance.claim_uid and instance.claim_uid not in known_uids
-        }
         self._knowledge.seen_orphans(orphans, now)
-        self._knowledge.seen_vanished(_without_instance(claims, instances), now)
+        self._knowledge.seen_vanished(vanished, now)
         self._knowledge.forget_dry(now)
+
+    def _all_is_well(self, instances: tuple[Instance, ...]) -> bool:
+        """Whether the cache shows a claim for every instance, and an instance for every claim."""
+        claims = self._snapshot().claims.values()
+        uids = {claim.uid for claim in claims}
+        running = _running(instances)
+        return all(instance.claim_uid in uids for instance in instances) and all(
+            claim.provider_id in running for claim in claims if claim.launched
+        )
 
 
 def _sighted(item: msgspec.Raw) -> _Sighting:
@@ -158,13 +167,30 @@ def _classes_in_use(snapshot: Snapshot) -> dict[str, NodeClassRef]:
     return {node_class_key(ref): ref for ref in refs if (ref.group, ref.kind) in snapshot.ours}
 
 
+def _without_claim(
+    claims: Sequence[_Sighting], instances: tuple[Instance, ...]
+) -> dict[str, Instance]:
+    """Instances that were launched for a claim which is no more, by provider id."""
+    known_uids = {claim.metadata.uid for claim in claims}
+    return {
+        instance.provider_id: instance
+        for instance in instances
+        if instance.claim_uid and instance.claim_uid not in known_uids
+    }
+
+
 def _without_instance(
     claims: Sequence[_Sighting], instances: tuple[Instance, ...]
 ) -> dict[str, Subject]:
-    """Launched claims whose instance is missing; one that is terminating counts as missing."""
-    running = {i.provider_id for i in instances if i.state is not InstanceState.TERMINATING}
+    """Launched claims whose instance is missing."""
+    running = _running(instances)
     return {
         claim.metadata.uid: Subject(NODE_CLAIMS.kind, claim.metadata.name, "", claim.metadata.uid)
         for claim in claims
         if claim.launched and claim.status.provider_id not in running
     }
+
+
+def _running(instances: tuple[Instance, ...]) -> set[str]:
+    """One that is terminating counts as gone."""
+    return {i.provider_id for i in instances if i.state is not InstanceState.TERMINATING}
