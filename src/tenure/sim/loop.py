@@ -30,46 +30,12 @@ from typing import Any, Final, NoReturn, TypeVar
 T = TypeVar("T")
 
 _GRID: Final = 1_000_000  # Ticks per second: microseconds, as ``datetime`` has them.
+#: So many timers may lie cancelled in the heap before it is swept.
+_CANCELLED_MAX: Final = 500
 
 
 class Deadlock(RuntimeError):
     """Everything waits and no timer is set: nothing can ever happen again."""
-
-
-class _OrderedTimer(asyncio.TimerHandle):
-    """A timer that knows when it was set, to break ties."""
-
-    __slots__ = ("sequence",)
-
-    def __init__(
-        self,
-        when: float,
-        callback: Callable[..., object],
-        args: tuple[object, ...],
-        loop: VirtualLoop,
-        context: contextvars.Context | None,
-    ) -> None:
-        super().__init__(when, callback, args, loop, context)
-        self.sequence = next(loop.sequence)
-
-    def __lt__(self, other: object) -> bool:
-        # A virtual day asks this a million times: no tuples, no checks.
-        mine: float = self._when  # type: ignore[attr-defined]  # not in typeshed
-        theirs: float = other._when  # type: ignore[attr-defined]  # the heap holds nothing else
-        if mine != theirs:
-            return mine < theirs
-        later: int = other.sequence  # type: ignore[attr-defined]
-        return self.sequence < later
-
-    def __le__(self, other: object) -> bool:
-        return not other.__lt__(self)  # type: ignore[operator]  # both are _OrderedTimer
-
-    __gt__ = None  # type: ignore[assignment]  # heapq asks only for "less than"
-    __ge__ = None  # type: ignore[assignment]
-    __hash__ = asyncio.TimerHandle.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 class _CountedTask(asyncio.Task[Any]):
@@ -104,12 +70,11 @@ class _JumpingSelector(TimeKeepingSelector):
 
     def select(self, timeout: float | None = None) -> list[Any]:
         assert self.loop is not None
-        if timeout is None:
-            raise Deadlock("every task waits and no timer is set")
-        if timeout > 0:
+        if timeout is None:  # Nothing is ready; the base loop knows of no timers.
+            pause = self.loop.jump()
             if self._speed:
-                wall.sleep(timeout / self._speed)
-            self.loop.jump()
+                wall.sleep(pause / self._speed)
+        self.loop.ring()
         return []
 
     def register(self, fileobj: object, events: int, data: object = None) -> NoReturn:
@@ -130,12 +95,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> None:
         self.sequence = itertools.count(1)
         self._ticks = 0
+        # Our own heap, by (when, which was set first): the base loop's leaves ties open, and
+        # asks Python code to compare timers, a million times on a virtual day.
+        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._cancelled = 0
         #: Observers: called at the end of each instant, when nothing is left to run at it.
         self.on_instant_end: list[Callable[[], object]] = []
         selector = selector or _JumpingSelector(speed)
         super().__init__(selector)
         selector.loop = self
-        self._clock_resolution = 0.5 / _GRID
         self.set_task_factory(_task_factory)
 
     def time(self) -> float:
@@ -145,18 +113,39 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Microseconds since the loop began."""
         return self._ticks
 
-    def jump(self) -> None:
-        """Go to the next timer that still counts."""
+    def next_timer(self) -> float | None:
+        """When the next timer that still counts is due; None when there is none."""
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
+            self._cancelled -= 1
+        return timers[0][0] / _GRID if timers else None
+
+    def jump(self) -> float:
+        """End this instant and go to the next timer's; the seconds in between."""
         for look in self.on_instant_end:
             look()
-        when: float = self._scheduled[0]._when  # type: ignore[attr-defined]  # asyncio's own heap
-        self._ticks = max(self._ticks, round(when * _GRID))
+        if self.next_timer() is None:
+            raise Deadlock("every task waits and no timer is set")
+        before, self._ticks = self._ticks, max(self._ticks, self._timers[0][0])
+        return (self._ticks - before) / _GRID
 
     def advance(self, seconds: float) -> None:
         """Let it be that time, or the next timer's if that is earlier: none is jumped over."""
-        timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio's own heap
-        until = min(seconds, timers[0].when()) if timers else seconds
+        timer = self.next_timer()
+        until = seconds if timer is None else min(seconds, timer)
         self._ticks = max(self._ticks, round(until * _GRID))
+
+    def ring(self) -> None:
+        """Make the timers ready that are due now."""
+        timers, ready = self._timers, self._ready  # type: ignore[attr-defined]  # not in typeshed
+        while timers and timers[0][0] <= self._ticks:
+            timer = heapq.heappop(timers)[2]
+            if timer.cancelled():
+                self._cancelled -= 1
+            else:
+                timer._scheduled = False  # type: ignore[attr-defined]  # not in typeshed
+                ready.append(timer)
 
     def call_at(  # type: ignore[override]  # typeshed ties args to the callback
         self,
@@ -166,11 +155,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         self._check_closed()  # type: ignore[attr-defined]  # not in typeshed
-        on_grid = max(round(when * _GRID), self._ticks) / _GRID
-        timer = _OrderedTimer(on_grid, callback, args, self, context)
-        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        ticks = max(round(when * _GRID), self._ticks)
+        timer = asyncio.TimerHandle(ticks / _GRID, callback, args, self, context)
+        heapq.heappush(self._timers, (ticks, next(self.sequence), timer))
         timer._scheduled = True  # type: ignore[attr-defined]
         return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Called by a timer that is cancelled while it lies in the heap."""
+        self._cancelled += 1
+        if self._cancelled > max(_CANCELLED_MAX, len(self._timers) // 2):
+            self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._cancelled = 0
 
     def create_future(self) -> asyncio.Future[Any]:
         return _CountedFuture(loop=self)

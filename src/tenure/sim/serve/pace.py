@@ -31,12 +31,14 @@ class _PacingSelector(TimeKeepingSelector):
         return (time.monotonic() - self._began) * self._speed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """``timeout``: 0 when something is ready to run; the base loop knows of no timers."""
         assert self.loop is not None
-        if timeout:
-            due = self.loop.time() + timeout
+        due = self.loop.next_timer()
+        if timeout is None and due is not None:
             timeout = max(due - self._elapsed(), 0) / self._speed
         ready = self._sockets.select(timeout)
         self.loop.advance(self._elapsed())
+        self.loop.ring()
         return ready
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
