@@ -23,7 +23,7 @@ import msgspec
 
 from tenure.errors import ApiError, Gone, NotFound, SpecError, TenureError, Unavailable
 from tenure.kube.client import Client, Status, error_from_status
-from tenure.model.kinds import Unreadable, decode, decode_list
+from tenure.model.kinds import Unreadable, WatchEvent, decode_event, decode_list
 from tenure.model.meta import ApiObject, ObjectMeta
 from tenure.model.resource import Resource
 from tenure.ports.clock import Clock
@@ -38,16 +38,10 @@ class Sink(Protocol):
     def remove(self, resource: Resource, item: ApiObject) -> None: ...
 
 
-class _WatchEvent(msgspec.Struct, frozen=True):
-    type: str
-    object: msgspec.Raw
-
-
 class _OnlyMeta(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-_EVENT = msgspec.json.Decoder(_WatchEvent)
 _META = msgspec.json.Decoder(_OnlyMeta)
 _STATUS = msgspec.json.Decoder(Status)
 
@@ -152,19 +146,19 @@ class Informer:
     async def _read(self, stream: Stream) -> None:
         async for line in stream:
             try:
-                self._apply(_EVENT.decode(line))
+                self._apply(decode_event(self.resource, line))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise ApiError(f"a line of the watch cannot be read: {error}") from error
             self._lines += 1
             self._heard()
 
-    def _apply(self, event: _WatchEvent) -> None:
-        if event.type == "ERROR":
-            raise error_from_status(_STATUS.decode(event.object))
-        if event.type == "BOOKMARK":
-            self._version = _META.decode(event.object).metadata.resource_version or self._version
+    def _apply(self, event: WatchEvent[ApiObject] | WatchEvent[msgspec.Raw]) -> None:
+        item = event.object
+        if isinstance(item, msgspec.Raw):
+            if event.type == "ERROR":
+                raise error_from_status(_STATUS.decode(item))
+            self._version = _META.decode(item).metadata.resource_version or self._version
             return
-        item = decode(self.resource, event.object)
         if event.type == "DELETED":
             self._sink.remove(self.resource, item)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -46,9 +46,31 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.KWOK_NODE_CLASSES: KWOKNodeClass,
 }
 
+T = TypeVar("T")
+
+
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
+    """One line of a watch."""
+
+    type: str
+    object: T
+
+
 _DECODERS: Final = {res: msgspec.json.Decoder(type_) for res, type_ in TYPES.items()}
 #: A kind that is not in the table is watched because a provider calls it a node class.
 _NODE_CLASS: Final[msgspec.json.Decoder[ApiObject]] = msgspec.json.Decoder(NodeClass)
+
+_EVENTS: Final[dict[r.Resource, msgspec.json.Decoder[WatchEvent[ApiObject]]]] = {
+    # Built at run time from the table above, which no checker can follow.
+    res: msgspec.json.Decoder(WatchEvent[type_])  # type: ignore[valid-type]
+    for res, type_ in TYPES.items()
+}
+_NODE_CLASS_EVENT: Final[msgspec.json.Decoder[WatchEvent[ApiObject]]] = msgspec.json.Decoder(
+    WatchEvent[NodeClass]
+)
+_RAW_EVENT: Final = msgspec.json.Decoder(WatchEvent[msgspec.Raw])
+#: Types of lines that are not about an object of the kind: bookmarks and errors.
+_ABOUT_THE_WATCH: Final = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
 
 
 class Unreadable(ApiObject, frozen=True, kw_only=True):
@@ -76,6 +98,24 @@ def decode(resource: r.Resource, data: bytes | msgspec.Raw) -> ApiObject:
         return _DECODERS.get(resource, _NODE_CLASS).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Unreadable(kind=resource.kind, metadata=_identity(data), problem=str(error))
+
+
+def decode_event(
+    resource: r.Resource, line: bytes
+) -> WatchEvent[ApiObject] | WatchEvent[msgspec.Raw]:
+    """A line of a watch, its object typed; raw where it is a bookmark or an error."""
+    if not line.startswith(_ABOUT_THE_WATCH):
+        try:
+            event = _EVENTS.get(resource, _NODE_CLASS_EVENT).decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass  # Looked at again, more patiently.
+        else:
+            if event.type in ("ADDED", "MODIFIED", "DELETED"):
+                return event
+    raw = _RAW_EVENT.decode(line)
+    if raw.type in ("BOOKMARK", "ERROR"):
+        return raw
+    return WatchEvent(raw.type, decode(resource, raw.object))
 
 
 def decode_list(resource: r.Resource, items: Iterable[bytes | msgspec.Raw]) -> list[ApiObject]:
