@@ -14,13 +14,13 @@ from tenure.core.drain import DrainDecider
 from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
 from tenure.core.nodestate import NodeDecider
-from tenure.core.poolstatus import PoolDecider
+from tenure.core.poolstatus import PoolDecider, only_counts
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
 
 #: Changes that a concern may leave for a moment, so that a burst of them is judged once.
-PATIENCE: Final = {Concern.PROVISIONING: may_wait}
+PATIENCE: Final = {Concern.PROVISIONING: may_wait, Concern.POOL: only_counts}
 
 
 def deciders() -> tuple[AnyDecider, ...]:

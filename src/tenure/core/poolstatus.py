@@ -41,6 +41,11 @@ _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES:
 DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
 
 
+def only_counts(change: Change) -> bool:
+    """Nodes come and go by the hundred, and the pool only counts them."""
+    return change.resource in (NODE_CLAIMS, NODE_OBJECTS)
+
+
 class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     pool: NodePool
     ours: bool

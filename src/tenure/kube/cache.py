@@ -16,6 +16,8 @@ that object, because then its version counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -156,10 +158,16 @@ _BESIDE: Final = ("metadata", "kind", "api_version")
 
 def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
     """Whether no judgement can tell the two apart: of what we read, only the version differs."""
-    if old is None or new is None:
+    if old is None or new is None or type(old) is not type(new):
         return False
     version = old.metadata.resource_version
     if msgspec.structs.replace(new.metadata, resource_version=version) != old.metadata:
         return False
-    others = (field for field in new.__struct_fields__ if field not in _BESIDE)
-    return all(getattr(old, field) == getattr(new, field) for field in others)
+    content = _content_of(type(new))
+    return content(old) == content(new)
+
+
+@cache
+def _content_of(type_: type[ApiObject]) -> Callable[[ApiObject], object]:
+    """Everything that an object of this type says beside who it is."""
+    return attrgetter(*(field for field in type_.__struct_fields__ if field not in _BESIDE))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -136,6 +137,7 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     return None
 
 
+@lru_cache(256)  # One instant is written many times: by every object that changes at it.
 def format_time(instant: datetime) -> str:
     """RFC 3339 with whole seconds, as the API server writes ``metav1.Time``."""
     if instant.tzinfo is not UTC:

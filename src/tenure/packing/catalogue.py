@@ -9,6 +9,7 @@ the same claim again and again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tenure.model.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
@@ -63,8 +64,7 @@ class Catalogue:
     ) -> None:
         self.template: Final = template
         self.resources: Final = tuple(resources)
-        self.types: Final = tuple(sorted(template.instance_types, key=lambda t: t.name))
-        self._index = _index(self.types)
+        self.types, self._index = _indexed(_Same(template.instance_types))
         #: Keys that some type speaks about: its provider will label nodes with them.
         self.known_keys: Final = WELL_KNOWN_LABELS.union(self._index)
         accepting = {i: self._accepting(pod) for i, pod in enumerate(daemons)}
@@ -179,7 +179,32 @@ class Catalogue:
         return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)
 
 
-def _index(types: Sequence[InstanceType]) -> dict[str, list[tuple[Requirement, int]]]:
+class _Same:
+    """A value that equals itself alone: prices move slowly, and comparing them takes long."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: tuple[InstanceType, ...]) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+_Index = dict[str, list[tuple[Requirement, int]]]
+
+
+@lru_cache(16)
+def _indexed(given: _Same) -> tuple[tuple[InstanceType, ...], _Index]:
+    """The types by name, and their index; kept for as long as the provider's answer is."""
+    types = tuple(sorted(given.value, key=lambda t: t.name))
+    return types, _index(types)
+
+
+def _index(types: Sequence[InstanceType]) -> _Index:
     """For each key: each requirement that types have on it, and which types those are."""
     masks: dict[str, dict[Requirement, int]] = {}
     for i, instance_type in enumerate(types):

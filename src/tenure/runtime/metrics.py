@@ -13,7 +13,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from tenure.core.decision import Create, Delete, Evict, Verdict
+from tenure.core.decision import Concern, Create, Delete, Evict, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.meta import find_condition
 from tenure.model.names import FINALIZER, NODEPOOL, ZONE
@@ -58,6 +58,7 @@ class Metrics:
         self.cloud_calls = self._histogram(names.CLOUD_CALLS)
         self.cloud_errors = self._counter(names.CLOUD_ERRORS)
         self.verdicts = self._counter(names.VERDICTS)
+        self._verdicts: dict[tuple[Concern, Reason], Counter] = {}
         self.actions = self._counter(names.ACTIONS)
         self.turns = self._counter(names.TURNS)
         self.turn_duration = self._histogram(names.TURN)
@@ -70,7 +71,11 @@ class Metrics:
         self.withheld = self._counter(names.WITHHELD)
 
     def judged(self, verdict: Verdict) -> None:
-        self.verdicts.labels(verdict.concern.value, verdict.reason.value).inc()
+        kind = verdict.concern, verdict.reason
+        child = self._verdicts.get(kind)
+        if child is None:  # Kept, because finding it takes longer than counting.
+            child = self._verdicts[kind] = self.verdicts.labels(kind[0].value, kind[1].value)
+        child.inc()
 
     def acted(self, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None) -> None:
         action = verdict.action

@@ -8,7 +8,7 @@ writes itself. Watches get their line at once and read it when their task runs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
@@ -36,7 +36,8 @@ class Feed:
         self._schedule = schedule
         self._post = post
         self.version = 0
-        self._undelivered: deque[tuple[Subscriber, str, Obj, Obj | None]] = deque()
+        # Each write with those who have yet to hear of it.
+        self._undelivered: deque[tuple[Iterator[Subscriber], str, Obj, Obj | None]] = deque()
         self._delivering = False
         self._bookmarked: dict[Watch, Resource] = {}
 
@@ -46,17 +47,17 @@ class Feed:
         shelf.subscribers.append(subscriber)
         if replay:
             for _, record in shelf.listed():
-                self._enqueue(subscriber, ADDED, record.obj, None)
+                self._enqueue((subscriber,), ADDED, record.obj, None)
 
     def publish(self, shelf: Shelf, event: Event) -> None:
         """Put the write on the shelf and tell everybody who follows it."""
         shelf.put(event)
         old = event.old.obj if event.old is not None else None
-        for subscriber in shelf.subscribers:
-            self._enqueue(subscriber, event.type, event.record.obj, old)
+        if shelf.subscribers:
+            self._enqueue(tuple(shelf.subscribers), event.type, event.record.obj, old)
 
-    def _enqueue(self, subscriber: Subscriber, type_: str, new: Obj, old: Obj | None) -> None:
-        self._undelivered.append((subscriber, type_, new, old))
+    def _enqueue(self, to: tuple[Subscriber, ...], type_: str, new: Obj, old: Obj | None) -> None:
+        self._undelivered.append((iter(to), type_, new, old))
         if not self._delivering:
             self._delivering = True
             self._post(self._deliver)
@@ -64,8 +65,10 @@ class Feed:
     def _deliver(self) -> None:
         try:
             while self._undelivered:
-                subscriber, type_, new, old = self._undelivered.popleft()
-                subscriber(type_, new, old)
+                to, type_, new, old = self._undelivered[0]
+                for subscriber in to:
+                    subscriber(type_, new, old)
+                self._undelivered.popleft()
         finally:
             self._delivering = False
             if self._undelivered:  # A callback failed; the others must still hear of theirs.

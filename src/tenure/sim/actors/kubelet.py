@@ -268,10 +268,14 @@ class Kubelets:
         node = self._store.find(NODES, "", kubelet.name)
         if kubelet.silent_since is not None or node is None:
             return
-        old = dig(node, "status", "conditions") or ()
+        status = node.get("status") or {}
+        old = status.get("conditions") or ()
         conditions = reported(old, kubelet.words, self._environment.now())
-        node_info = {"bootID": kubelet.boot_id}
-        self._write(kubelet, {"conditions": conditions, "nodeInfo": node_info})
+        info = {**(status.get("nodeInfo") or {}), "bootID": kubelet.boot_id}
+        said = {**status, "conditions": conditions, "nodeInfo": info}
+        if said != status:
+            # Past the gate, which has nothing to say to a kubelet: most writes of a quiet day.
+            self._store.rewrite(NODES, {**node, "status": said})
         kubelet.heartbeat = self._environment.after(STATUS_EVERY, self._report, kubelet)
 
     def _write(self, kubelet: _Kubelet, status: Obj) -> None:
