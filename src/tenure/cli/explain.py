@@ -3,75 +3,116 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenure.cli.clusteroptions import Given, cluster_options, no_cluster, reached_and_seen
+
 if TYPE_CHECKING:
-    from tenure.sim.world import World
+    from tenure.cli.explanation import Question
+    from tenure.cli.scene import Scene
 
 EPILOG = """\b
 Examples:
+  tenure explain pod/web-1 -n team-a
+  tenure explain claim/general-4nv74 --kubeconfig ~/.kube/config --context staging
   tenure explain pool/general --in examples/scenarios/fifty-pods.yaml --at 2m
-  tenure explain node node-general-4nv74 --in SCENARIO --at 5m1s
-  tenure explain pod/web-1 -n team-a --in SCENARIO --at 2026-01-05T08:05:00Z
-  tenure explain claim/general-4nv74 --in SCENARIO --at 1d --json
+  tenure explain node node-general-4nv74 --in SCENARIO --at 2026-01-05T08:05:00Z --json
 
 \b
 Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw).
-Names that a scenario makes up are in the output of tenure simulate.
+A cluster is only read: with list and get, no Lease, and nothing is written. What only the
+replica that acts can know (an eviction that was refused a moment ago, an offering that was
+sold out) is in its log and in its events.
+Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad input.
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("what", nargs=-1, required=True, metavar="KIND/NAME | KIND NAME")
+@cluster_options
 @click.option(
-    "--in", "scenario", required=True, type=click.Path(path_type=Path), help="The scenario's file."
+    "--in",
+    "scenario",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="Play this scenario instead of looking at a cluster.",
 )
 @click.option(
     "--at",
     "moment",
-    required=True,
     metavar="TIME",
-    help="5m1s after the start, 2d, or an RFC 3339 instant.",
+    help="Of the scenario: 5m1s after the start, 2d, or an RFC 3339 instant.",
 )
-@click.option("--namespace", "-n", default="", help="Of a pod; default is default.")
-@click.option("--seed", type=click.IntRange(min=0), help="Another seed than the file's.")
+@click.option(
+    "--namespace", "-n", default="", help="Of a pod. [default: the context's, else default]"
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Another seed than the scenario's.")
 @click.option(
     "--json", "as_json", is_flag=True, help="The governing verdict as JSON; the others under also."
 )
 def explain(
     what: tuple[str, ...],
-    scenario: Path,
-    moment: str,
+    scenario: Path | None,
+    moment: str | None,
     namespace: str,
     seed: int | None,
     as_json: bool,
+    **cluster: Any,
 ) -> int:
-    """Say why a node, claim, pod, pool or window is in its state at that time.
+    """Say why a node, claim, pod, pool or window is in its state.
 
-    The scenario is played up to TIME; then the verdicts on the object are shown, the
-    governing one first: the reason, what blocks it, what is being done, and the
-    earliest instant at which the answer can change.
+    The cluster is looked at, or a scenario is played up to TIME; then the verdicts on the
+    object are shown, the governing one first: the reason, what blocks it, what is being
+    done, and the earliest instant at which the answer can change.
     """
-    from tenure.cli.explanation import Question, explanation  # loaded only when called
-    from tenure.cli.explanationtext import as_text, to_json
-    from tenure.cli.timespans import parse_moment
-    from tenure.sim.scenario.load import load_scenario
-    from tenure.sim.scenario.run import Simulation
+    from tenure.cli.explanation import Question  # loaded only when called
 
     question = Question.parse(what, namespace)
-    story = load_scenario(scenario)
-    end = parse_moment(moment, story.options.epoch, "--at")
-    simulation = Simulation(story, seed=seed, until=end)
+    if scenario is None:
+        if moment is not None or seed is not None:
+            flag = "--seed" if moment is None else "--at"
+            raise click.UsageError(f"{flag} goes with --in; a cluster is judged as it is now")
+        return _on_cluster(question, cluster, as_json)
+    no_cluster(cluster)
+    if moment is None:
+        raise click.UsageError("--in needs --at, as in --at 5m")
+    return _in_scenario(question, scenario, moment, seed, as_json)
+
+
+def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
+    from tenure.cli.look import CannotLook
+
     try:
-        simulation.run_until(end)
-        world: World = simulation.world
-        answer = explanation(question, world)
-        if answer is None:
-            click.echo(question.not_found(world), err=True)
-            return 1
-        click.echo(to_json(answer) if as_json else as_text(answer, world.elapsed))
-    finally:
-        simulation.close()
+        reached, sight = reached_and_seen(cluster)
+    except CannotLook as error:
+        for problem in error.problems:
+            click.echo(problem, err=True)
+        return 1
+    question = question.in_namespace(reached.access.namespace)
+    for note in sight.notes:
+        click.echo(f"note: {note}", err=True)
+    return _answer(question, sight.scene, as_json)
+
+
+def _in_scenario(
+    question: Question, scenario: Path, moment: str, seed: int | None, as_json: bool
+) -> int:
+    from tenure.cli.embedded import last_word, played
+
+    question = question.in_namespace()
+    with played(scenario, moment, seed) as (world, scene):
+        return _answer(question, scene, as_json, last_word(world, str(question)))
+
+
+def _answer(question: Question, scene: Scene, as_json: bool, last_word: str = "") -> int:
+    from tenure.cli.explanation import explanation
+    from tenure.cli.explanationtext import as_text, to_json
+
+    answer = explanation(question, scene)
+    if answer is None:
+        click.echo(question.not_found(scene, last_word), err=True)
+        return 1
+    click.echo(to_json(answer) if as_json else as_text(answer))
     return 0

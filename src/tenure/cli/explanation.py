@@ -6,21 +6,24 @@ node is explained together with its claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.scene import Scene
 from tenure.core.decision import Verdict
 from tenure.errors import SpecError
 from tenure.model import resource as r
+from tenure.model.kinds import Unreadable
+from tenure.model.meta import ApiObject, Condition, format_time
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.pod import Pod
 from tenure.model.resource import Resource
 from tenure.sim.scenario.kindwords import resource_called
-from tenure.sim.scenario.stage import clock, span
-from tenure.sim.tree import Obj, dig
-from tenure.sim.world import World
 
 EXPLAINED: Final = (r.NODES, r.NODE_CLAIMS, r.PODS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
 _WORDS: Final = "node, claim, pod, pool or window"
@@ -44,23 +47,27 @@ class Question(msgspec.Struct, frozen=True):
         before, _, name = rest.rpartition("/")
         if not name or (before and not resource.namespaced):
             raise SpecError("NAME", rest, f"the name of a {resource.kind}", _HINT)
-        given = before or namespace or "default"
+        given = before or namespace
         return cls(resource, name, given if resource.namespaced else "")
+
+    def in_namespace(self, usual: str = "") -> Question:
+        """With the namespace that is meant where none is said."""
+        if self.namespace or not self.resource.namespaced:
+            return self
+        return Question(self.resource, self.name, usual or "default")
 
     def __str__(self) -> str:
         return "/".join(part for part in (self.resource.kind, self.namespace, self.name) if part)
 
-    def not_found(self, world: World) -> str:
-        """That it is not there, when it was last heard of, and what is there instead."""
-        when = f"at {span(world.elapsed)}"
-        last = [e for e in world.history.entries if e.subject == str(self) and not e.outcome]
-        names = [obj["metadata"]["name"] for obj in world.store.list(self.resource, self.namespace)]
-        if last:
-            entry = last[-1]
-            said = f"last heard of at {clock(entry.at)}: {entry.reason} {entry.message}".rstrip()
-            return f"{self} is not there {when}; {said}"
+    def not_found(self, scene: Scene, last_word: str = "") -> str:
+        """That it is not there, what was last heard of it, and what is there instead."""
+        when = f"at {scene.also_at or format_time(scene.at)}"
+        if last_word:
+            return f"{self} is not there {when}; {last_word}"
+        names = scene.names(self.resource, self.namespace)
         if not names:
-            return f"there is no {self} {when}, and no other {self.resource.kind}"
+            where = f" in namespace {self.namespace}" if self.namespace else ""
+            return f"there is no {self} {when}, and no other {self.resource.kind}{where}"
         close = get_close_matches(self.name, names, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_some(names)}"
         return f"there is no {self} {when}; {hint}"
@@ -69,6 +76,8 @@ class Question(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     at: datetime
+    #: The same instant in other words.
+    also_at: str
     #: What a person sees of the object, in one sentence.
     state: str
     #: On the object itself, the governing one first.
@@ -77,52 +86,63 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     around: tuple[Verdict, ...]
 
 
-def explanation(question: Question, world: World) -> Explanation | None:
+def explanation(question: Question, scene: Scene) -> Explanation | None:
     """None when there is no such object now."""
-    obj = world.store.find(question.resource, question.namespace, question.name)
-    if obj is None:
+    item = scene.find(question.resource, question.namespace, question.name)
+    if item is None:
         return None
     return Explanation(
         subject=str(question),
-        at=world.now,
-        state=_state(question.resource, obj),
-        verdicts=tuple(_about(world, obj)),
+        at=scene.at,
+        also_at=scene.also_at,
+        state=_state(item),
+        verdicts=tuple(_about(scene, question.resource, item)),
         around=tuple(
-            v for other in _around(world, question.resource, obj) for v in _about(world, other)
+            verdict
+            for resource, other in _around(scene, item)
+            for verdict in _about(scene, resource, other)
         ),
     )
 
 
-def _about(world: World, obj: Obj) -> list[Verdict]:
-    metadata = obj["metadata"]
-    judge = world.controller.judge
-    return judge.about(obj["kind"], metadata["name"], metadata.get("namespace", ""))
+def _about(scene: Scene, resource: Resource, item: ApiObject) -> list[Verdict]:
+    return scene.judge.about(resource.kind, item.name, item.namespace)
 
 
-def _around(world: World, resource: Resource, obj: Obj) -> list[Obj]:
-    if resource == r.PODS:
-        node = world.store.find(r.NODES, "", obj["spec"].get("nodeName", ""))
-        return [] if node is None else [node, *_around(world, r.NODES, node)]
-    if resource == r.NODES:
-        wanted = obj["spec"].get("providerID")
-        claims = world.store.list(r.NODE_CLAIMS)
-        return [c for c in claims if wanted and dig(c, "status", "providerID") == wanted]
-    if resource == r.NODE_CLAIMS:
-        node = world.store.find(r.NODES, "", dig(obj, "status", "nodeName") or "")
-        return [] if node is None else [node]
-    return []
+def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:
+    snapshot = scene.snapshot
+    match item:
+        case Pod() if (node := snapshot.nodes.get(item.spec.node_name)) is not None:
+            yield r.NODES, node
+            yield from _around(scene, node)
+        case Node():
+            for claim in snapshot.claims_with_provider(item.spec.provider_id).values():
+                yield r.NODE_CLAIMS, claim
+        case NodeClaim() if (node := snapshot.nodes.get(item.node_name)) is not None:
+            yield r.NODES, node
+        case _:
+            return
 
 
-def _state(resource: Resource, obj: Obj) -> str:
-    leaving = "deletionTimestamp" in obj["metadata"]
-    words = [f"being deleted since {obj['metadata']['deletionTimestamp']}"] if leaving else []
-    if resource == r.PODS:
-        node = obj["spec"].get("nodeName")
-        words.append(f"{dig(obj, 'status', 'phase') or 'Pending'} on {node or 'no node'}")
-    conditions = dig(obj, "status", "conditions") or ()
-    shown = [f"{one['type']}={one['status']}" for one in conditions if resource != r.PODS]
-    words += [", ".join(shown)] if shown else []
+def _state(item: ApiObject) -> str:
+    leaving = item.metadata.deletion_timestamp
+    words = [f"being deleted since {format_time(leaving)}"] if leaving else []
+    if isinstance(item, Unreadable):
+        words.append(f"it cannot be read, and is left alone: {item.problem}")
+    elif isinstance(item, Pod):
+        phase = item.status.phase or "Pending"
+        words.append(f"{phase} on {item.spec.node_name or 'no node'}")
+    else:
+        conditions = _conditions(item)
+        shown = ", ".join(f"{one.type}={one.status}" for one in conditions)
+        words += [shown] if shown else []
     return "; ".join(words) or "no status yet"
+
+
+def _conditions(item: Any) -> tuple[Condition, ...]:
+    """Of a kind that has a status with conditions, as all but pods do here."""
+    found: tuple[Condition, ...] = item.status.conditions
+    return found
 
 
 def _some(names: list[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -12,17 +11,17 @@ from tenure.cli.explanation import Explanation
 from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate, Verdict
 from tenure.core.reasons import REASONS
 from tenure.model.meta import format_time
-from tenure.sim.scenario.stage import span
 
 _NOTHING_TO_DECIDE = "Tenure has nothing to decide about it"
 
 
-def as_text(answer: Explanation, elapsed: timedelta) -> str:
-    return "\n".join(_lines(answer, elapsed))
+def as_text(answer: Explanation) -> str:
+    return "\n".join(_lines(answer))
 
 
-def _lines(answer: Explanation, elapsed: timedelta) -> Iterator[str]:
-    yield f"{answer.subject} at {format_time(answer.at)}, {span(elapsed)} after the start"
+def _lines(answer: Explanation) -> Iterator[str]:
+    also_at = f", {answer.also_at} after the start" if answer.also_at else ""
+    yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
     yield f"  state     {answer.state}"
     if not answer.verdicts:
         yield f"  verdict   {_NOTHING_TO_DECIDE}"
@@ -44,12 +43,12 @@ def _verdict_lines(verdict: Verdict) -> Iterator[str]:
     for blocker in verdict.blockers:
         until = f", until {format_time(blocker.until)}" if blocker.until else ""
         yield f"  blocked   by {blocker.subject}: {blocker.message}{until}"
-    yield f"  action    {_action(verdict.action)}"
+    yield f"  action    {action_words(verdict.action)}"
     yield f"  changes   {_change(verdict)}"
     yield f"  advice    {info.advice}"
 
 
-def _action(action: Action | None) -> str:
+def action_words(action: Action | None) -> str:
     match action:
         case None:
             return "none"
@@ -73,17 +72,17 @@ def _change(verdict: Verdict) -> str:
 
 def to_json(answer: Explanation) -> str:
     """The governing verdict, with the others under ``also`` and ``around``."""
-    shown = _verdict(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
+    shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {
         "at": answer.at,
         "state": answer.state,
-        "also": [_verdict(verdict) for verdict in answer.verdicts[1:]],
-        "around": [_verdict(verdict) for verdict in answer.around],
+        "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
+        "around": [verdict_json(verdict) for verdict in answer.around],
     }
     return msgspec.json.encode(shown).decode()
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "subject": str(verdict.subject),
         "concern": verdict.concern,
@@ -93,7 +92,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
             {"subject": str(one.subject), "message": one.message, "until": one.until}
             for one in verdict.blockers
         ],
-        "action": None if verdict.action is None else _action(verdict.action),
+        "action": None if verdict.action is None else action_words(verdict.action),
         "recheckAt": verdict.recheck_at,
     }
 

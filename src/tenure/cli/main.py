@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "up": _Entry("tenure.cli.up", "Serve the embedded cluster to kubectl."),
     "simulate": _Entry("tenure.cli.simulate", "Play a scenario and say whether it held."),
     "explain": _Entry("tenure.cli.explain", "Why is this node, claim or pod in this state?"),
+    "plan": _Entry("tenure.cli.plan", "What would be done now, and why not the rest? A dry run."),
     "crds": _Entry("tenure.cli.crds", "Print the CustomResourceDefinitions."),
 }
 
@@ -91,8 +92,8 @@ def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
 def cli(ctx: click.Context) -> None:
     """Manages the life of Kubernetes nodes, and can say why and until when.
 
-    Only run needs a cluster. Everything else works on an embedded one: no cloud, no
-    cluster and no credentials are needed.
+    run looks after a real cluster; explain and plan look at one, or at an embedded one.
+    For everything else no cloud, no cluster and no credentials are needed.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -194,36 +194,37 @@ class Snapshot:
             tables.put(resource_of[type(item)], item)
         return cls(tables, observations, ours=ours)
 
-    def _all(self, resource: r.Resource) -> Mapping[str, Any]:
+    def objects(self, resource: r.Resource) -> Mapping[str, Any]:
+        """Every readable object of a kind, by key."""
         return self._tables.objects.get(resource, _NOTHING)
 
     @property
     def pods(self) -> Mapping[str, Pod]:
-        return self._all(r.PODS)
+        return self.objects(r.PODS)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
-        return self._all(r.NODES)
+        return self.objects(r.NODES)
 
     @property
     def claims(self) -> Mapping[str, NodeClaim]:
-        return self._all(r.NODE_CLAIMS)
+        return self.objects(r.NODE_CLAIMS)
 
     @property
     def pools(self) -> Mapping[str, NodePool]:
-        return self._all(r.NODE_POOLS)
+        return self.objects(r.NODE_POOLS)
 
     @property
     def windows(self) -> Mapping[str, MaintenanceWindow]:
-        return self._all(r.MAINTENANCE_WINDOWS)
+        return self.objects(r.MAINTENANCE_WINDOWS)
 
     @property
     def daemon_sets(self) -> Mapping[str, DaemonSet]:
-        return self._all(r.DAEMON_SETS)
+        return self.objects(r.DAEMON_SETS)
 
     @property
     def budgets(self) -> Mapping[str, PodDisruptionBudget]:
-        return self._all(r.POD_DISRUPTION_BUDGETS)
+        return self.objects(r.POD_DISRUPTION_BUDGETS)
 
     def unreadable(self) -> Mapping[tuple[r.Resource, str], Unreadable]:
         return self._tables.unreadable

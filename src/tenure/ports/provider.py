@@ -58,6 +58,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     report: Callable[[TenureError], None] = lambda _: None
     #: For objects that the provider keeps in the cluster.
     namespace: str = DEFAULT_NAMESPACE
+    #: Somebody only looks (``tenure plan``): begin nothing that would change something.
+    read_only: bool = False
     #: What a person set, by the names in ``Provider.options``; texts as they were written.
     options: Mapping[str, str] = {}
 

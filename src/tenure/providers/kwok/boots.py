@@ -29,16 +29,17 @@ class Boots:
         self._clock = surroundings.clock
         self._report = surroundings.report
         self._envelopes = envelopes
+        self._read_only = surroundings.read_only
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def resume(self, ours: Callable[[Envelope], bool]) -> None:
         """Take up what was waiting when the last controller stopped."""
-        self._start("", self._patiently(lambda: self._expect_all(ours)))
+        self._start("", lambda: self._patiently(lambda: self._expect_all(ours)))
 
     def expect(self, envelope: Envelope) -> None:
         """Register it when it is due, unless somebody is at it already."""
         if envelope.name not in self._tasks:
-            self._start(envelope.name, self._wait_and_register(envelope))
+            self._start(envelope.name, lambda: self._wait_and_register(envelope))
 
     async def cancel(self, name: str) -> None:
         """Returns when nothing of ours registers that Node any more."""
@@ -49,8 +50,10 @@ class Boots:
             _, task = self._tasks.popitem()
             await self._end(task)
 
-    def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+    def _start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._read_only:
+            return
+        task = asyncio.get_running_loop().create_task(work())
         self._tasks[name] = task
         task.add_done_callback(lambda done: self._forget(name, done))
 

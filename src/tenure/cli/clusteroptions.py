@@ -1,0 +1,72 @@
+"""Which cluster to look at: the options that ``explain`` and ``plan`` share, and what they mean.
+
+They are settings of ``tenure run`` by the same names. Whatever else ``run`` reads from the
+environment and from its file counts here too, so that a look judges as the replica does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from tenure.cli.settingshelp import parameter_name
+from tenure.cli.settingstable import TABLE
+from tenure.errors import SpecError
+
+if TYPE_CHECKING:
+    from tenure.cli.access import Reached
+    from tenure.cli.look import Sight
+
+#: Settings that have a flag here.
+FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "instance-types-file")
+_SETTINGS: Final = [setting for flag in FLAGS for setting in TABLE if setting.flag == flag]
+
+C = TypeVar("C", bound=Callable[..., Any])
+#: The options' values, by their names for Python.
+Given = Mapping[str, Any]
+
+
+def cluster_options(command: C) -> C:
+    """Adds the options; the command gets them as keyword arguments of these names."""
+    add_config = click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        envvar="TENURE_CONFIG",
+        metavar="FILE",
+        help="The settings of tenure run, in YAML.",
+    )
+    command = add_config(command)
+    for setting in reversed(_SETTINGS):
+        command = click.option(
+            f"--{setting.flag}",
+            parameter_name(setting),
+            metavar=setting.form.metavar,
+            help=f"{setting.reason} [default: {setting.default_words}]",
+        )(command)
+    return command
+
+
+def no_cluster(given: Given) -> None:
+    """Raises ``SpecError`` when a cluster is named beside a scenario."""
+    for setting in _SETTINGS:
+        if (value := given[parameter_name(setting)]) is not None:
+            raise SpecError(f"--{setting.flag}", value, "a scenario or a cluster, not both")
+
+
+def reached_and_seen(given: Given) -> tuple[Reached, Sight]:
+    """Raises ``CannotLook``, or another ``TenureError`` for input that cannot be used."""
+    from tenure.cli.access import find_access  # loaded only when called
+    from tenure.cli.config import configured
+    from tenure.cli.look import look_at
+    from tenure.providers.registry import find
+
+    flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
+    settings = configured(flags, os.environ, given["config_file"]).settings
+    provider = find(settings.provider)
+    reached = find_access(settings.kubeconfig, settings.context, os.environ)
+    return reached, look_at(settings, reached, provider)

@@ -1,0 +1,214 @@
+"""One look at a real cluster: everything is listed once, and judged as the loop would judge it.
+
+Only reads leave the process. In order: the API server is greeted; every kind that deciders read
+is listed; the Lease tells who acts, and where the provider keeps its things; the cloud is asked
+for its types and instances; then one turn of the judge. Without the lists there is no answer;
+what else is missing is a note beside the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final, TypeVar
+
+import msgspec
+
+from tenure.cli.access import Reached
+from tenure.cli.greeting import advice, cluster_uid, server_version
+from tenure.cli.scene import Scene
+from tenure.core.plan import PATIENCE, deciders
+from tenure.errors import ApiError, SpecError, TenureError, Unavailable
+from tenure.kube.cache import Cache
+from tenure.kube.client import Client
+from tenure.kube.credentials import credentials_for
+from tenure.kube.http import HttpTransport
+from tenure.kube.informer import in_words
+from tenure.kube.leaserecord import held_last_by_tenure
+from tenure.model.kinds import decode, decode_list
+from tenure.model.meta import format_time
+from tenure.model.resource import LEASES, Resource
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Snapshot
+from tenure.model.workload import Lease
+from tenure.ports.clock import Clock
+from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
+from tenure.ports.transport import Transport
+from tenure.runtime.census import Census
+from tenure.runtime.judge import Judge
+from tenure.runtime.knowledge import Knowledge
+from tenure.runtime.looking import LookOnlyCloud, LookOnlyTransport
+from tenure.runtime.systemclock import SystemClock
+from tenure.runtime.view import WATCHED
+
+#: For all of it; a hundred thousand pods take a fraction.
+LOOK_MAX: Final = timedelta(seconds=90)
+
+T = TypeVar("T")
+
+
+class CannotLook(TenureError):
+    """There is no answer; ``problems`` has a sentence for each cause."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
+    scene: Scene
+    #: Who acts on the cluster, in words.
+    leader: str
+    #: What could not be seen, a sentence each.
+    notes: tuple[str, ...]
+
+
+def look_at(settings: Settings, reached: Reached, provider: Provider) -> Sight:
+    """Raises ``CannotLook``, or ``SpecError`` for input that cannot be used."""
+    return asyncio.run(_look_at(settings, reached, provider))
+
+
+async def _look_at(settings: Settings, reached: Reached, provider: Provider) -> Sight:
+    clock = SystemClock()
+    credentials = credentials_for(reached.access, clock)
+    try:
+        async with (
+            asyncio.timeout(LOOK_MAX.total_seconds()),
+            HttpTransport(reached.access, credentials) as transport,
+        ):
+            return await look(LookOnlyTransport(transport), settings, provider, clock)
+    except TimeoutError:
+        seconds = LOOK_MAX // timedelta(seconds=1)
+        raise CannotLook(f"{_whom(reached)} did not tell all within {seconds} s") from None
+    except Unavailable as error:
+        raise CannotLook(
+            f"{_whom(reached)} cannot be asked: {error.message}. "
+            "Is it up, and is this the right context?"
+        ) from None
+    except ApiError as error:
+        why = "; ".join(filter(None, (str(error), advice(error))))
+        raise CannotLook(f"{_whom(reached)} refuses: {why}") from None
+
+
+def _whom(reached: Reached) -> str:
+    return f"the API server at {reached.access.server} ({reached.source})"
+
+
+async def look(transport: Transport, settings: Settings, provider: Provider, clock: Clock) -> Sight:
+    try:
+        await server_version(transport)
+    except TimeoutError:
+        raise Unavailable("no answer") from None
+    client = Client(transport)
+    cache = await _everything(client, (*WATCHED, *provider.node_classes))
+    notes: list[str] = []
+    nobody: list[Lease] = []
+    leases = await _or_note(lambda: _leases(client, settings), nobody, "who acts", notes)
+    name = settings.cluster_name or await _or_note(
+        lambda: cluster_uid(client), "", "the cluster's name", notes
+    )
+    settings = msgspec.structs.replace(settings, cluster_name=name)
+    knowledge = Knowledge()
+    ours = frozenset(kind.group_kind for kind in provider.node_classes)
+
+    def snapshot() -> Snapshot:
+        return Snapshot(cache.tables, knowledge.observations(), ours=ours)
+
+    surroundings = _surroundings(client, clock, settings, _namespace(settings, leases), notes)
+    async with provider.open(surroundings) as cloud:
+        census = Census(
+            client=client,
+            cloud=LookOnlyCloud(cloud),
+            knowledge=knowledge,
+            clock=clock,
+            settings=settings,
+            snapshot=snapshot,
+            report=lambda error: notes.append(f"instance types are not known: {error}"),
+        )
+        await census.refresh_types()
+        if name:  # Else nobody could say which instances are this cluster's.
+            await _or_note(census.compare, None, "the cloud's instances", notes)
+    judge, now = Judge(deciders(), settings, PATIENCE), clock.now()
+    judge.turn(snapshot(), (), (), now)
+    scene = Scene(at=now, snapshot=snapshot(), judge=judge)
+    return Sight(scene=scene, leader=_leader(leases, clock), notes=tuple(notes))
+
+
+async def _everything(client: Client, kinds: tuple[Resource, ...]) -> Cache:
+    cache = Cache()
+
+    async def fill(resource: Resource) -> None:
+        raw, version = await client.list_all(resource)
+        cache.replace(resource, decode_list(resource, raw), version)
+
+    answers = await asyncio.gather(*map(fill, kinds), return_exceptions=True)
+    problems = []
+    for resource, error in zip(kinds, answers, strict=True):
+        if isinstance(error, TenureError):
+            said = f"{resource} cannot be listed: {in_words(error)}"
+            what = advice(error, resource)
+            problems.append(f"{said}; {what}" if what else said)
+        elif error is not None:
+            raise error
+    if problems:
+        raise CannotLook(*problems)
+    return cache
+
+
+async def _or_note(
+    attempt: Callable[[], Awaitable[T]], otherwise: T, what: str, notes: list[str]
+) -> T:
+    try:
+        return await attempt()
+    except SpecError:
+        raise
+    except TenureError as error:
+        notes.append(f"{what} could not be found out: {error}")
+        return otherwise
+
+
+async def _leases(client: Client, settings: Settings) -> list[Lease]:
+    raw, _ = await client.list_all(LEASES, field_selector=f"metadata.name={settings.lease_name}")
+    found = [decode(LEASES, item) for item in raw]
+    return [lease for lease in found if isinstance(lease, Lease)]
+
+
+def _namespace(settings: Settings, leases: list[Lease]) -> str:
+    """Where Tenure lives: as we were told, else where its Lease is."""
+    if settings.lease_namespace:
+        return settings.lease_namespace
+    ours = [lease.namespace for lease in leases if held_last_by_tenure(lease)]
+    return ours[0] if len(ours) == 1 else DEFAULT_NAMESPACE
+
+
+def _leader(leases: list[Lease], clock: Clock) -> str:
+    """By the Leases' own words; whether that is so only their holders know."""
+    said = []
+    for lease in sorted(leases, key=lambda lease: lease.key):
+        holder, renewed = lease.spec.holder_identity, lease.spec.renew_time
+        if not holder or renewed is None:
+            continue
+        seconds = timedelta(seconds=lease.spec.lease_duration_seconds or 0)
+        old = "" if clock.now() - renewed <= seconds else "; that is too long ago to count"
+        who = holder if held_last_by_tenure(lease) else f"{holder}, which is not Tenure"
+        said.append(f"{who} (Lease {lease.key}, renewed at {format_time(renewed)}{old})")
+    return " and ".join(said) or "nobody: no replica holds the Lease"
+
+
+def _surroundings(
+    client: Client, clock: Clock, settings: Settings, namespace: str, notes: list[str]
+) -> Surroundings:
+    options = {"instance-types-file": settings.instance_types_file}
+    return Surroundings(
+        api=client,
+        clock=clock,
+        cluster=settings.cluster_name,
+        report=lambda error: notes.append(f"the provider says: {error}"),
+        namespace=namespace,
+        read_only=True,
+        options={name: value for name, value in options.items() if value},
+    )

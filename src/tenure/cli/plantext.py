@@ -1,0 +1,101 @@
+"""A plan in words, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final
+
+import msgspec
+
+from tenure.cli.explanationtext import action_words, verdict_json
+from tenure.cli.planning import Plan
+from tenure.core.decision import Verdict
+from tenure.core.reasons import REASONS
+from tenure.model.meta import format_time
+
+#: Lines for one reason; a thousand pods that wait for the same thing are told by their number.
+SHOWN: Final = 10
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the plan was made, and what it lacks."""
+
+    where: str
+    #: Who acts there, in words; empty where that is no question.
+    leader: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def as_text(plan: Plan, setting: Setting) -> str:
+    return "\n".join(_lines(plan, setting))
+
+
+def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
+    also_at = f", {plan.also_at} after the start" if plan.also_at else ""
+    yield f"Plan at {format_time(plan.at)}{also_at} for {setting.where}; nothing was changed"
+    if setting.leader:
+        yield f"  acts      {setting.leader}"
+    for note in setting.notes:
+        yield f"  note      {note}"
+    yield ""
+    yield f"To do now: {len(plan.to_do) or 'nothing'}"
+    yield from _heap(plan.to_do)
+    yield ""
+    yield f"Not now: {len(plan.not_now) or 'nothing'}"
+    yield from _heap(plan.not_now)
+    yield ""
+    settled = ", ".join(f"{count} {reason}" for reason, count in sorted(plan.settled.items()))
+    yield f"Settled: {settled or 'nothing'}"
+    yield f"Changes: {_changes(plan)}"
+
+
+def _heap(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    for (_, reason), group in groupby(_by_reason(verdicts), key=lambda v: (v.concern, v.reason)):
+        members = list(group)
+        yield f"  {reason}: {REASONS[reason].meaning}"
+        for verdict in members[:SHOWN]:
+            yield from _verdict(verdict)
+        if len(members) > SHOWN:
+            yield f"    … and {len(members) - SHOWN} more; --json has all of them"
+
+
+def _by_reason(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Stable: within a reason the order stays, and reasons come as their first verdict does."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((verdict.concern, verdict.reason), []).append(verdict)
+    return [verdict for group in groups.values() for verdict in group]
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    who = str(verdict.subject) if verdict.action is None else action_words(verdict.action)
+    until = f" (until {format_time(verdict.recheck_at)} at least)" if verdict.recheck_at else ""
+    yield f"    {who}: {verdict.message}{until if verdict.action is None else ''}"
+    for blocker in verdict.blockers[:SHOWN]:
+        ends = f", until {format_time(blocker.until)}" if blocker.until else ""
+        yield f"      blocked by {blocker.subject}: {blocker.message}{ends}"
+    if len(verdict.blockers) > SHOWN:
+        yield f"      … and {len(verdict.blockers) - SHOWN} more"
+
+
+def _changes(plan: Plan) -> str:
+    if plan.to_do:
+        return "as soon as something of it has been done"
+    if plan.next_at is not None:
+        return f"at {format_time(plan.next_at)} at the earliest, or when the cluster changes"
+    return "when something in the cluster changes"
+
+
+def to_json(plan: Plan, setting: Setting) -> str:
+    shown = {
+        "at": plan.at,
+        "where": setting.where,
+        "leader": setting.leader or None,
+        "toDo": [verdict_json(verdict) for verdict in plan.to_do],
+        "notNow": [verdict_json(verdict) for verdict in plan.not_now],
+        "settled": plan.settled,
+        "nextAt": plan.next_at,
+        "notes": setting.notes,
+    }
+    return msgspec.json.encode(shown).decode()

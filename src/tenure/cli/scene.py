@@ -1,0 +1,31 @@
+"""What there is to explain: a look at a cluster, and what Tenure concludes from it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenure.model.meta import ApiObject
+from tenure.model.resource import Resource
+from tenure.model.snapshot import Snapshot
+from tenure.runtime.judge import Judge
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    at: datetime
+    snapshot: Snapshot
+    judge: Judge
+    #: The same instant in other words, if there are any: how long after the start.
+    also_at: str = ""
+
+    def find(self, resource: Resource, namespace: str, name: str) -> ApiObject | None:
+        """Also one that cannot be read."""
+        key = f"{namespace}/{name}" if namespace else name
+        known: ApiObject | None = self.snapshot.objects(resource).get(key)
+        return known or self.snapshot.unreadable().get((resource, key))
+
+    def names(self, resource: Resource, namespace: str) -> list[str]:
+        """Of that namespace, if the kind has one."""
+        objects = self.snapshot.objects(resource).values()
+        return sorted(item.name for item in objects if item.namespace == namespace)
