@@ -31,6 +31,16 @@ from tests.builders import a_node_class, a_pool
 from tests.runtime.taps import tapped
 
 
+class Switch:
+    """A fence that a story opens and closes."""
+
+    def __init__(self, why: str = "") -> None:
+        self.why = why
+
+    def closed(self) -> str:
+        return self.why
+
+
 class Tapped(Story):
     def __init__(self, *manifests: Mapping[str, Any], options: WorldOptions | None = None) -> None:
         super().__init__(*manifests, options=options)
@@ -111,6 +121,7 @@ class Bench(Tapped):
         options = WorldOptions(settings=settings or Settings())
         self.wishes = Wishes()
         self.decider: AnyDecider = self.wishes
+        self.fence = Switch()
         super().__init__(a_node_class(), a_pool(), *manifests, options=options)
 
     def _new_controller(self) -> Controller:
@@ -121,6 +132,7 @@ class Bench(Tapped):
             journal=self.history,
             settings=self.options.settings,
             random=Random(1),
+            fence=self.fence,
             choose=lambda: (self.decider,),
             report=self.errors.append,
         )

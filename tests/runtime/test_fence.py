@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from tenure.errors import NotLeader
+from tenure.model.resource import DEPLOYMENTS
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN
 from tenure.runtime.fencedcloud import FencedCloud
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
-from tests.runtime.stage import Bench, Tapped, outcomes
-
-
-class Switch:
-    """A fence that a story opens and closes."""
-
-    def __init__(self, why: str = "") -> None:
-        self.why = why
-
-    def closed(self) -> str:
-        return self.why
+from tests.runtime.stage import Bench, Switch, Tapped, outcomes
 
 
 class Hired(Tapped):
@@ -39,15 +30,28 @@ def test_an_open_fence_changes_nothing() -> None:
 
 def test_nothing_is_launched_behind_a_closed_fence_and_everything_is_once_it_opens() -> None:
     with Hired() as story:
+        story.run(3 * MINUTE)
+        launched = len(story.cloud_tap.of("launch"))
         story.fence.why = "the lease was lost"
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 60}})
         story.run(MINUTE)
-        assert story.cloud_tap.of("launch") == []
-        (word,) = {outcome.split(";")[0] for outcome in outcomes(story, action="Launch")}
+        assert len(story.cloud_tap.of("launch")) == launched
+        word = outcomes(story, action="Launch")[-1].split(";")[0]
         assert word.startswith("held: nothing was sent: launch for NodeClaim general-")
         assert word.endswith(": the lease was lost")
         story.fence.why = ""
         story.run(5 * MINUTE)
-        assert story.running("web") == 3
+        assert story.running("web") == 60
+
+
+def test_a_cloud_is_not_even_asked_behind_a_closed_fence() -> None:
+    with Hired() as story:
+        story.fence.why = "the lease was lost"
+        story.run(MINUTE)
+        assert story.cloud_tap.calls == []
+        assert {str(error) for error in story.errors} == {
+            "instance types of default: the lease was lost"
+        }
 
 
 def test_nothing_is_ended_behind_a_closed_fence() -> None:
@@ -67,13 +71,13 @@ def test_the_last_look_before_a_call_asks_the_fence() -> None:
         bench.a_leaving_node()
         evictions = bench.pods_on("leaving", 2)
         bench.run(SECOND)
-        fence = bench.controller.executor._fence = Switch("the lease was lost")
+        bench.fence.why = "the lease was lost"
         bench.wish(*evictions)
         bench.run(2 * SECOND)
         assert bench.api_tap.of("EVICT") == []
         (why,) = {outcome.split(";")[0] for outcome in outcomes(bench)}
         assert why == "held: nothing is done while we may not act: the lease was lost"
-        fence.why = ""
+        bench.fence.why = ""
         bench.run(MINUTE)
         assert len(bench.api_tap.of("EVICT")) == 2
 

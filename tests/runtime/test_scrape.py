@@ -24,6 +24,7 @@ class Onlooker:
     """How the Tenure of an embedded cluster stands."""
 
     leading = True
+    held_back = False
     role = "leading"
     waits_for = ""
     events_dropped = 0

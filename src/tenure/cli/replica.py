@@ -28,10 +28,13 @@ from tenure.kube.http import HttpTransport
 from tenure.kube.informer import Informer, in_words
 from tenure.kube.lease import Elector
 from tenure.kube.pace import Pace
+from tenure.kube.standing import Standing as LeaseStanding
 from tenure.model.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
+from tenure.ports.fence import OPEN, Fence
 from tenure.ports.provider import Provider, Surroundings
+from tenure.runtime.fencedcloud import FencedCloud
 from tenure.runtime.judge import Judge
 from tenure.runtime.logs import Complaints, Log, Sparing
 from tenure.runtime.loop import Controller
@@ -66,8 +69,8 @@ class Replica:
         credentials = credentials_for(reached.access, self._clock)
         self._lease_transport = HttpTransport(reached.access, credentials)
         self._elector = self._new_elector(identity) if settings.leader_election else None
-        fence = self._elector.fence if self._elector is not None else None
-        self._http = HttpTransport(reached.access, credentials, fence=fence)
+        self._fence: Fence = self._elector.fence if self._elector is not None else OPEN
+        self._http = HttpTransport(reached.access, credentials, fence=self._fence)
         self._transport = MeteredTransport(self._http, self._metrics)
         self._pace = Pace(settings.client_qps, settings.client_burst)
         self._client = Client(self._transport, pace=self._pace, random=self._random)
@@ -88,8 +91,11 @@ class Replica:
             clock=self._clock,
             settings=self._settings,
             identity=identity,
-            say=self._log.info,
+            say=self._say_standing,
         )
+
+    def _say_standing(self, sentence: str) -> None:
+        (self._log.warning if self.held_back else self._log.info)(sentence)
 
     # -- its life ----------------------------------------------------------------------
 
@@ -148,7 +154,7 @@ class Replica:
         async with self._provider.open(self._surroundings(cluster)) as cloud:
             self._controller = Controller(
                 transport=self._transport,
-                cloud=MeteredCloud(cloud, self._metrics),
+                cloud=MeteredCloud(FencedCloud(cloud, self._fence), self._metrics),
                 clock=self._clock,
                 journal=self._memoir,
                 settings=settings,
@@ -156,6 +162,7 @@ class Replica:
                 view=self._view,
                 metrics=self._metrics,
                 pace=self._pace,
+                fence=self._fence,
                 choose=lambda: timed(deciders(), self._metrics),
                 report=self._complain,
             )
@@ -234,6 +241,11 @@ class Replica:
         if self._elector is None:
             return self._controller is not None
         return not self._elector.fence.closed()
+
+    @property
+    def held_back(self) -> bool:
+        held_back = LeaseStanding.HELD_BACK
+        return self._elector is not None and self._elector.state.standing is held_back
 
     @property
     def role(self) -> str:

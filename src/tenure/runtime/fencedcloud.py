@@ -1,5 +1,6 @@
-"""A cloud behind the fence: what changes something is asked for only while we may act.
+"""A cloud behind the fence: it is called only while we may act.
 
+Reads are, too: what a replica learns that may not act is of no use, and a cloud counts calls.
 The fence is asked in the step that calls the provider. What lies between that and the
 provider's own bytes is the provider's; a launch is idempotent by the claim's UID and an
 end by the instance's id, so one that arrives late does nothing that was not decided.
@@ -30,6 +31,7 @@ class FencedCloud:
         return self._cloud.node_classes
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        self._check(f"instance types of {node_class.name}")
         return await self._cloud.instance_types(node_class)
 
     async def launch(self, request: LaunchRequest) -> Instance:
@@ -41,9 +43,11 @@ class FencedCloud:
         await self._cloud.terminate(provider_id)
 
     async def get(self, provider_id: str) -> Instance:
+        self._check(f"look at {provider_id}")
         return await self._cloud.get(provider_id)
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        self._check("list of instances")
         return await self._cloud.list_instances(cluster)
 
     def _check(self, what: str) -> None:

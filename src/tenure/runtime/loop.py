@@ -28,6 +28,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
+from tenure.ports.fence import OPEN, Fence
 from tenure.ports.journal import Journal
 from tenure.ports.transport import Transport
 from tenure.runtime.backoff import BackOff
@@ -61,6 +62,7 @@ class Controller:
         view: View | None = None,
         metrics: Metrics | None = None,
         pace: Pace | None = None,
+        fence: Fence = OPEN,
         choose: Callable[[], Sequence[AnyDecider]] = deciders,
         report: Callable[[TenureError], None] = lambda _: None,
     ) -> None:
@@ -119,6 +121,7 @@ class Controller:
             snapshot=self.snapshot,
             outdated=lambda: self.view.outdated,
             finished=self._finished,
+            fence=fence,
         )
 
     def snapshot(self) -> Snapshot:

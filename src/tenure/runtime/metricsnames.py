@@ -244,6 +244,13 @@ UNREADABLE: Final = Named(
     "tenure_unreadable_objects", _G, ("resource",), "Objects that could not be decoded."
 )
 LEADER: Final = Named("tenure_leader", _G, (), "1 while this replica may act.")
+HELD_BACK: Final = Named(
+    "tenure_held_back",
+    _G,
+    (),
+    "1 while this replica does not act because something that is not Tenure holds the Lease, "
+    "held it last, or renews one of its name in another namespace.",
+)
 IN_FORCE: Final = Named(
     "tenure_verdicts_in_force", _G, ("concern", "reason"), "Verdicts that hold now."
 )

@@ -47,6 +47,11 @@ class Standing(Protocol):
     @property
     def leading(self) -> bool: ...
     @property
+    def held_back(self) -> bool:
+        """Something that is none of our replicas is, or may be, at work."""
+        ...
+
+    @property
     def role(self) -> str:
         """Leading, standing by, …: in words."""
         ...
@@ -112,6 +117,7 @@ def family(named: Named, rows: Iterable[Row]) -> Metric:
 def _us(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
     yield names.BUILD, [((version("tenure"), python_version()), 1)]
     yield names.LEADER, [((), float(standing.leading))]
+    yield names.HELD_BACK, [((), float(standing.held_back))]
     yield names.LOOP_LAG, [((), standing.loop_lag)]
     yield names.EVENTS_DROPPED, [((), standing.events_dropped)]
 
