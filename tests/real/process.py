@@ -20,7 +20,12 @@ Json = dict[str, Any]
 PATIENCE: Final = 60.0
 LOOK_EVERY: Final = 0.05
 
-_PROGRAM: Final = (sys.executable, "-c", "from tenure.cli.main import main; main()", "run")
+#: Whoever kills the tests kills it, too: PR_SET_PDEATHSIG.
+_MAIN: Final = (
+    "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL); "
+    "from tenure.cli.main import main; main()"
+)
+_PROGRAM: Final = (sys.executable, "-c", _MAIN, "run")
 
 
 class Process:

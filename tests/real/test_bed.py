@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,22 @@ import pytest
 from testbed import controlplane
 from testbed.controlplane import control_plane
 
-#: Opens a control plane, says where it is, and waits for a blow.
+ROOT = Path(__file__).parents[2]
+#: Seconds; a control plane needs four.
+PATIENCE = 120.0
+#: Opens a control plane, lets Tenure loose on it, says where all that is, and waits for a blow.
 HOLDER = """
+import time
+from pathlib import Path
 from testbed.controlplane import control_plane
-with control_plane() as plane:
-    print(plane.kubeconfig.parent, plane.port, flush=True)
-    input()
+from tests.real.process import tenure_run
+
+def test_that_never_ends(tmp_path):
+    with control_plane() as plane, tenure_run(plane.kubeconfig, tmp_path) as tenure:
+        told = f"{plane.kubeconfig.parent} {plane.port} {tenure.pid}\\n"
+        Path("told.part").write_text(told)
+        Path("told.part").rename("told")
+        time.sleep(600)
 """
 
 
@@ -45,17 +56,35 @@ def test_a_port_that_somebody_else_took_meanwhile_is_given_up_for_another(
         assert str(plane.port) in plane.kubeconfig.read_text()
 
 
-def test_whoever_is_killed_with_kill_9_leaves_no_process_and_no_folder() -> None:
+def test_pytest_that_is_killed_with_kill_9_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "test_holder.py").write_text(HOLDER)
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "--config-file=/dev/null"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     with subprocess.Popen(  # noqa: S603  # our own words
-        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*command, "-p", "no:cacheprovider", "test_holder.py"], cwd=tmp_path, env=environment
     ) as holder:
-        assert holder.stdout is not None
-        folder, port = holder.stdout.readline().split()
+        until((tmp_path / "told").exists, "a control plane")
+        folder, port, pid = (tmp_path / "told").read_text().split()
         assert Path(folder).exists()
+        assert lives(pid)
         holder.kill()
-    deadline = time.monotonic() + 20
-    while Path(folder).exists() and time.monotonic() < deadline:
-        time.sleep(controlplane.LOOK_EVERY)
-    assert not Path(folder).exists()
+    until(lambda: not Path(folder).exists(), "end of the control plane")
+    until(lambda: not lives(pid), "end of Tenure")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(port)), timeout=5)
+
+
+def lives(pid: str) -> bool:
+    """Also where nobody takes notice of the dead, as in a container."""
+    try:
+        state = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"no {what} within {PATIENCE:.0f} s"
+        time.sleep(controlplane.LOOK_EVERY)
