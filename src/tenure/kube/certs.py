@@ -91,54 +91,6 @@ def issue_client(
     return _signed(authority, subject, ExtendedKeyUsageOID.CLIENT_AUTH, None, now=now, valid=valid)
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """What a certificate says of itself."""
-
-    starts_at: datetime
-    ends_at: datetime
-    #: Host names and addresses that it serves.
-    names: frozenset[str]
-    #: Its own key, and the key it was signed with.
-    key_id: bytes
-    issuer_key_id: bytes
-
-    @property
-    def renew_at(self) -> datetime:
-        """When a third of its life is left: time enough for somebody to notice that it fails."""
-        return self.ends_at - (self.ends_at - self.starts_at) / 3
-
-
-def facts_of(pem: str) -> Facts:
-    """Raises ValueError for what is not a certificate of ours."""
-    certificate = x509.load_pem_x509_certificate(pem.encode())
-    try:
-        key_id = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-    except x509.ExtensionNotFound as error:
-        raise ValueError(str(error)) from error
-    return Facts(
-        starts_at=certificate.not_valid_before_utc,
-        ends_at=certificate.not_valid_after_utc,
-        names=frozenset(_names(certificate)),
-        key_id=key_id.value.digest,
-        issuer_key_id=_issuer_key_id(certificate) or key_id.value.digest,
-    )
-
-
-def is_whole(pair: Pair) -> bool:
-    """Whether the key is the certificate's."""
-    certificate = x509.load_pem_x509_certificate(pair.cert.encode())
-    key = serialization.load_pem_private_key(pair.key.encode(), password=None)
-    return certificate.public_key() == key.public_key()
-
-
-def split(bundle: str) -> list[str]:
-    """The certificates of a bundle, each as PEM; raises ValueError where one cannot be read."""
-    return [
-        certificate.public_bytes(serialization.Encoding.PEM).decode()
-        for certificate in x509.load_pem_x509_certificates(bundle.encode())
-    ]
-
-
 def load_into(context: ssl.SSLContext, pair: Pair) -> None:
     """From here on the context presents this pair; connections that are open stay as they are."""
     with _as_file(f"{pair.cert}\n{pair.key}\n".encode()) as path:
@@ -158,23 +110,6 @@ def _as_file(content: bytes) -> Iterator[str]:
             named.write(content)
             named.flush()
             yield named.name
-
-
-def _names(certificate: x509.Certificate) -> Iterator[str]:
-    try:
-        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except x509.ExtensionNotFound:
-        return
-    yield from extension.value.get_values_for_type(x509.DNSName)
-    yield from map(str, extension.value.get_values_for_type(x509.IPAddress))
-
-
-def _issuer_key_id(certificate: x509.Certificate) -> bytes | None:
-    try:
-        extension = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier)
-    except x509.ExtensionNotFound:
-        return None
-    return extension.value.key_identifier
 
 
 def _signed(

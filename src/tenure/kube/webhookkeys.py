@@ -24,16 +24,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.kube.certs import (
-    SKEW,
-    Facts,
-    Pair,
-    facts_of,
-    is_whole,
-    issue,
-    make_authority,
-    split,
-)
+from tenure.kube.certfacts import UNREADABLE, Facts, facts_of, is_whole, split
+from tenure.kube.certs import SKEW, Pair, issue, make_authority
 
 #: From when an authority is in the Secret until every API server has certainly heard of it.
 SETTLE: Final = timedelta(minutes=5)
@@ -76,11 +68,12 @@ def renewed(
 
 
 def _trusted(keys: Keys, now: datetime) -> list[str]:
-    """The bundle without what has run out; nothing where the newest cannot sign any longer."""
+    """The bundle without what has run out; nothing where the newest cannot sign now."""
     try:
         living = [each for each in split(keys.bundle) if now < facts_of(each).ends_at]
-        can_sign = is_whole(keys.authority) and keys.authority.cert in living
-    except (ValueError, TypeError):
+        newest = facts_of(keys.authority.cert)
+        can_sign = newest.signs and newest.holds_at(now) and is_whole(keys.authority)
+    except UNREADABLE:
         return []
     return living if can_sign else []
 
@@ -99,8 +92,8 @@ def _is_due(
 def _usable(server: Pair, bundle: Iterable[str], now: datetime) -> Facts | None:
     try:
         facts = facts_of(server.cert)
-        is_good = is_whole(server) and now < facts.ends_at
-    except (ValueError, TypeError):
+        is_good = is_whole(server) and facts.holds_at(now)
+    except UNREADABLE:
         return None
     signers = {facts_of(each).key_id for each in bundle}
     return facts if is_good and facts.issuer_key_id in signers else None

@@ -1,9 +1,7 @@
-"""Where the webhook's keys are kept and who is told to trust them: a Secret and a configuration.
+"""Where the webhook's keys are kept: one Secret for all replicas.
 
-Every replica reads the Secret and renews what is due; the resourceVersion lets only the first
-one write, and the others take what it wrote. Every replica also sees to it that the
-ValidatingWebhookConfiguration, which is installed without a ``caBundle``, has ours in each of its
-webhooks. Nothing else in either object is ours, and nothing else is changed.
+Every replica reads it and renews what is due; the resourceVersion lets only the first one write,
+and the others take what it wrote. Nothing but our four entries is changed in it.
 """
 
 from __future__ import annotations
@@ -11,18 +9,19 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
 from tenure.errors import AlreadyExists, Conflict, NotFound, Unavailable
-from tenure.kube.certs import Pair, split
+from tenure.kube.certfacts import UNREADABLE, split
+from tenure.kube.certs import Pair
 from tenure.kube.client import Client
 from tenure.kube.webhookkeys import Keys, Lives, renewed
-from tenure.model.resource import SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from tenure.model.resource import SECRETS
 
 #: Whoever loses a race more often than this has no race but a fault.
-_TRIES: Final = 4
+TRIES: Final = 4
 
 _T = TypeVar("_T")
 
@@ -46,13 +45,8 @@ class _Secret(msgspec.Struct, frozen=True):
                 authority=Pair(split(bundle)[0], data["ca.key"].decode()),
                 server=Pair(data["tls.crt"].decode(), data["tls.key"].decode()),
             )
-        except (KeyError, ValueError):
+        except (KeyError, *UNREADABLE):
             return None
-
-
-class _Configuration(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
-    webhooks: list[dict[str, Any]] = []
 
 
 class KeySecret:
@@ -64,7 +58,7 @@ class KeySecret:
         self, names: Collection[str], now: datetime, lives: Lives | None = None
     ) -> Keys:
         """The keys for a server of these names, renewed and kept where that is due."""
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             secret = await self._read()
             kept = secret.keys if secret else None
             keys = renewed(kept, names, now, lives)
@@ -82,7 +76,7 @@ class KeySecret:
             body = await self._client.get(SECRETS, self._name, self._namespace)
         except NotFound:
             return None
-        return _decoded(body, _Secret)
+        return decoded(body, _Secret)
 
     async def _write(self, keys: Keys, secret: _Secret | None) -> None:
         data = {
@@ -91,46 +85,21 @@ class KeySecret:
             "tls.crt": keys.server.cert,
             "tls.key": keys.server.key,
         }
-        body = {"data": {name: _encoded(text) for name, text in data.items()}}
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in data.items()}
         if secret is None:
             kind = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": self._name}}
-            await self._client.create(SECRETS, {**kind, **body}, self._namespace)
+            await self._client.create(SECRETS, {**kind, "data": encoded}, self._namespace)
         else:
-            version = {"metadata": {"resourceVersion": secret.metadata.resource_version}}
+            version = {"resourceVersion": secret.metadata.resource_version}
             await self._client.patch(
-                SECRETS, self._name, {**version, **body}, namespace=self._namespace
+                SECRETS,
+                self._name,
+                {"metadata": version, "data": encoded},
+                namespace=self._namespace,
             )
 
 
-async def make_trusted(client: Client, configuration: str, bundle: str) -> None:
-    """Every webhook of the configuration trusts the bundle; written only where one does not."""
-    for _ in range(_TRIES):
-        body = await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration)
-        found = _decoded(body, _Configuration)
-        trusting = [_trusting(webhook, _encoded(bundle)) for webhook in found.webhooks]
-        if trusting == found.webhooks:
-            return
-        version = {"resourceVersion": found.metadata.resource_version}
-        # A list is patched as a whole, so it goes back as it came, every foreign field included.
-        patch = {"metadata": version, "webhooks": trusting}
-        try:
-            await client.patch(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration, patch)
-        except Conflict:
-            continue
-        return
-    raise Unavailable(f"ValidatingWebhookConfiguration {configuration} changes under us")
-
-
-def _trusting(webhook: dict[str, Any], bundle: str) -> dict[str, Any]:
-    client_config = {**webhook.get("clientConfig", {}), "caBundle": bundle}
-    return {**webhook, "clientConfig": client_config}
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def _decoded(body: bytes, type_: type[_T]) -> _T:
+def decoded(body: bytes, type_: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body, type=type_)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
