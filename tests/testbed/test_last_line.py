@@ -52,7 +52,7 @@ def test_without_the_binaries_the_very_last_line_names_the_suite_and_the_verb(
         check=False,
     )
     assert run.returncode == 0, run.stdout
-    assert "through the store door" in run.stdout
+    assert "contract suite: store " in run.stdout
     last = run.stdout.splitlines()[-1]
     assert last.startswith("real-cluster suite: LEFT OUT, it lacks etcd, kube-apiserver")
     assert last.endswith("`make bed` gets it")
