@@ -71,38 +71,44 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _build_one(go: str, binary: Binary, into: Path, title: str) -> None:
     started = time.monotonic()
+    source = SOURCES / binary.module
     with tempfile.TemporaryDirectory(dir=into, prefix=".building-") as folder:
-        whole = Path(folder) / binary.name
+        needed, whole = Path(folder) / "packages", Path(folder) / binary.name
+        print(f"{title}: fetching its modules", flush=True)
+        _watched([go, "list", "-deps", binary.package], source, needed, title, "fetched")
+        most = len(needed.read_text().splitlines())
+        print(f"{title}: compiling what is new of its {most} packages", flush=True)
         command = [go, "build", "-v", "-ldflags", binary.linker_flags, "-o", str(whole)]
-        print(f"{title}: fetching modules and compiling", flush=True)
-        code, said = _watched([*command, binary.package], SOURCES / binary.module, title)
-        if code != 0:
-            raise BuildFailed("\n".join([f"{title}: go build failed", *said]))
+        _watched([*command, binary.package], source, needed, title, "compiled")
         whole.replace(into / binary.name)
     print(f"{title}: done after {time.monotonic() - started:.0f} s", flush=True)
 
 
-def _watched(command: list[str], folder: Path, title: str) -> tuple[int, list[str]]:
-    """Run it, and show how far it is; its exit code and what it said last come back."""
+def _watched(command: list[str], folder: Path, output: Path, title: str, done: str) -> None:
+    """Run it, and show how far it is. Raises ``BuildFailed`` with what it said last."""
     flags = "-buildvcs=false -mod=readonly -trimpath"
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": flags, "GOWORK": "off"}
-    with subprocess.Popen(  # noqa: S603  # our own words
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as process:
+    with (
+        output.open("wb") as listing,
+        subprocess.Popen(  # noqa: S603  # our own words
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=listing,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
         assert process.stderr is not None
-        said = _tell(process.stderr.fileno(), title)
-    return process.returncode, said
+        said = _tell(process.stderr.fileno(), title, done)
+    if process.returncode != 0:
+        raise BuildFailed("\n".join([f"{title}: go {command[1]} failed", *said]))
 
 
-def _tell(pipe: int, title: str) -> list[str]:
+def _tell(pipe: int, title: str, done: str) -> list[str]:
     """A line of progress now and then, also while the linker says nothing for minutes."""
     said: list[str] = []
-    rest, packages = b"", 0
+    rest, count = b"", 0
     started = told_at = time.monotonic()
     while True:
         readable, _, _ = select.select([pipe], [], [], PROGRESS_EVERY)
@@ -110,11 +116,11 @@ def _tell(pipe: int, title: str) -> list[str]:
             if not (data := os.read(pipe, 65536)):
                 return said
             *lines, rest = (rest + data).split(b"\n")
-            packages += sum(not line.startswith(b"go: ") for line in lines)
+            count += len(lines)
             said = [*said, *(line.decode(errors="replace") for line in lines)][-LAST_WORDS:]
         if time.monotonic() - told_at >= PROGRESS_EVERY:
             told_at = time.monotonic()
-            print(f"{title}: {packages} packages, {told_at - started:.0f} s", flush=True)
+            print(f"{title}: {count} {done}, {told_at - started:.0f} s", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -77,9 +77,10 @@ def test_what_is_there_is_not_built_again(
 
 
 def a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A `go` of our own on the PATH: its sixth word is the file to make."""
+    """A `go` of our own on the PATH, for `go build`: its sixth word is the file to make."""
     put(folder, "go")
-    (folder / "go").write_text(f"#!/bin/sh\n{script}\n")
+    listing = '[ "$1" = list ] && echo one && echo two && exit'
+    (folder / "go").write_text(f"#!/bin/sh\n{listing}\n{script}\n")
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
 
@@ -100,4 +101,5 @@ def test_a_binary_appears_when_it_is_whole_and_the_next_build_takes_what_is_miss
     build(["etcd", "kwok"], environment)
     said = capsys.readouterr().out
     assert said.startswith("bed: building kwok into ")
+    assert "bed: kwok (1 of 1): compiling what is new of its 2 packages\n" in said
     assert found(["etcd", "kwok"], environment)["kwok"] == folders["kwok"] / "kwok"
