@@ -7,12 +7,13 @@ are open at once end the story. A replica can be cut off, slowed down, paused or
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from tenure.errors import Unavailable
+from tenure.errors import NotFound, Unavailable
 from tenure.kube.client import Client
 from tenure.kube.lease import Elector
 from tenure.kube.leaserecord import micro_time
@@ -23,7 +24,7 @@ from tenure.model.workload import Lease
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.sim.api import Api
 from tenure.sim.environment import Environment
-from tenure.sim.loop import VirtualLoop
+from tenure.sim.loop import VirtualLoop, run_virtually
 from tenure.sim.store import Store
 from tenure.sim.transport import InProcessTransport
 
@@ -31,6 +32,21 @@ EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)
 NAME = "karpenter-leader-election"
 NAMESPACE = "kube-system"
 ACT_EVERY = 0.25
+
+
+def told(story: Callable[[Stage], Awaitable[None]], *, fresh: bool = False) -> None:
+    """``fresh``: there is no Lease yet."""
+
+    async def tell() -> None:
+        stage = Stage()
+        try:
+            if not fresh:
+                await stage.empty_lease()
+            await story(stage)
+        finally:
+            await stage.end()
+
+    run_virtually(tell())
 
 
 class Way:
@@ -151,12 +167,24 @@ class Stage:
         self.door = InProcessTransport(Api(self.store))
         self.client = Client(self.door)
         self.replicas: list[Replica] = []
+        self.strangers: list[Stranger] = []
         self.acts: list[tuple[float, str]] = []
 
     def replica(self, name: str, skew: timedelta = timedelta(0), **more: Any) -> Replica:
         replica = Replica(self, name, skew, **more)
         self.replicas.append(replica)
         return replica
+
+    async def stranger(self, namespace: str = NAMESPACE) -> Stranger:
+        """Karpenter takes the Lease, or makes one, and renews it."""
+        stranger = Stranger(self, namespace)
+        self.strangers.append(stranger)
+        try:
+            await stranger.take()
+        except NotFound:
+            await stranger.create()
+        stranger.renew()
+        return stranger
 
     def acted(self, replica: Replica) -> None:
         open_ = [one.name for one in self.replicas if not one.elector.fence.closed()]
@@ -184,6 +212,8 @@ class Stage:
         await self.client.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
 
     async def end(self) -> None:
+        for stranger in self.strangers:
+            stranger.stop()
         for replica in self.replicas:
             replica.die()
         tasks = [replica.task for replica in self.replicas]

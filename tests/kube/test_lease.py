@@ -18,27 +18,11 @@ from tenure.kube.leaserecord import new_identity
 from tenure.kube.standing import Standing
 from tenure.model.resource import LEASES
 from tenure.model.settings import Settings
-from tenure.sim.loop import run_virtually
 from tests.kube.doors import refused
-from tests.kube.electors import EPOCH, NAME, NAMESPACE, Stage
+from tests.kube.electors import EPOCH, NAME, NAMESPACE, Stage, told
 
 HOUR = timedelta(hours=1)
 KEY = f"{NAMESPACE}/{NAME}"
-
-
-def told(story: Callable[[Stage], Awaitable[None]], *, fresh: bool = False) -> None:
-    """``fresh``: there is no Lease yet."""
-
-    async def tell() -> None:
-        stage = Stage()
-        try:
-            if not fresh:
-                await stage.empty_lease()
-            await story(stage)
-        finally:
-            await stage.end()
-
-    run_virtually(tell())
 
 
 # Getting it.
@@ -417,6 +401,11 @@ def test_every_start_has_a_name_of_its_own() -> None:
     [
         pytest.param({"lease_renew_deadline": 11}, "lease_renew_deadline", id="too late to stop"),
         pytest.param({"lease_retry": 9}, "lease_retry", id="too seldom"),
+        pytest.param(
+            {"lease_renew_deadline": 20, "lease_duration": 30},
+            "lease_renew_deadline",
+            id="too late for Karpenter",
+        ),
     ],
 )
 def test_durations_that_would_let_two_act_at_once_are_refused(

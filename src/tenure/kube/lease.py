@@ -49,6 +49,9 @@ from tenure.ports.clock import Clock
 #: Share by which a pause varies, so that replicas do not always ask together.
 JITTER: Final = 0.2
 
+#: Karpenter goes by its own setting, not by the duration that stands in the Lease.
+PEERS_DURATION: Final = timedelta(seconds=15)
+
 
 class Elector:
     def __init__(
@@ -290,6 +293,14 @@ async def _awaited(lead: Callable[[], Awaitable[None]]) -> None:
 def _check(settings: Settings) -> None:
     """What the arithmetic of the fence rests on."""
     deadline, duration = settings.lease_renew_deadline, settings.lease_duration
+    if settings.lease_name == Settings().lease_name and deadline + ANSWER_MAX > PEERS_DURATION:
+        raise SpecError(
+            "lease_renew_deadline",
+            f"{deadline.total_seconds():g}s",
+            f"at most {(PEERS_DURATION - ANSWER_MAX).total_seconds():g}s for Karpenter's Lease, "
+            "which Karpenter takes when it was not renewed for "
+            f"{PEERS_DURATION.total_seconds():g}s, whatever stands in it",
+        )
     if deadline + ANSWER_MAX > duration:
         raise SpecError(
             "lease_renew_deadline",

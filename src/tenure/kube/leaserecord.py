@@ -56,14 +56,16 @@ def who_and_since(lease: Lease) -> str:
 
 
 def who_and_until(lease: Lease) -> str:
-    """For people: of a Lease that is not renewed any more."""
+    """For people: of a Lease that is not renewed any more, or was given back."""
     until = lease.spec.renew_time
     return f"{_who(lease)} until {format_time(until)}" if until else _who(lease)
 
 
 def _who(lease: Lease) -> str:
-    who = lease.spec.holder_identity or "somebody who gave it back"
-    return who if held_last_by_tenure(lease) else f"{who}, which is not Tenure,"
+    if held_last_by_tenure(lease):
+        return lease.spec.holder_identity
+    holder = lease.spec.holder_identity
+    return f"{holder}, which is not Tenure," if holder else "something that is not Tenure"
 
 
 def first_record(name: str, identity: str, duration: timedelta, now: datetime) -> dict[str, Any]:
