@@ -143,6 +143,10 @@ CONTRADICTIONS = {
         {"lease-duration": "12s"},
         "--lease-renew-deadline (its default): got '10s', expected at least 5s less than",
     ),
+    "a deadline after which Karpenter may be at work": (
+        {"lease-renew-deadline": "20s", "lease-duration": "30s"},
+        "expected at most 10s for a Lease that Karpenter may want",
+    ),
     "a renewal that is tried too seldom": (
         {"lease-retry-period": "6s"},
         "expected at most half of --lease-renew-deadline, which is 10s",

@@ -19,6 +19,7 @@ import yaml
 from tenure.cli.settingstable import GATES, PEER_ONLY, TABLE, Setting
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client import ANSWER_MAX
+from tenure.kube.lease import PEERS_DURATION
 from tenure.model.settings import Settings
 
 
@@ -167,6 +168,10 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
     if renewal > lease - ANSWER_MAX:
         least = f"at least {ANSWER_MAX // timedelta(seconds=1)}s less than --lease-duration"
         yield wrong("lease-renew-deadline", f"{least}, which is {_shown('lease-duration', values)}")
+    longest = PEERS_DURATION - ANSWER_MAX
+    if values["leader-election-name"] == Settings().lease_name and renewal > longest:
+        most = f"at most {longest // timedelta(seconds=1)}s for a Lease that Karpenter may want"
+        yield wrong("lease-renew-deadline", most)
     if values["lease-retry-period"] * 2 > renewal:
         most = _shown("lease-renew-deadline", values)
         half = f"at most half of --lease-renew-deadline, which is {most}"

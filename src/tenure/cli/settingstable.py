@@ -171,7 +171,8 @@ TABLE: Final = (
         "lease-renew-deadline",
         "10s",
         "A leader that could not renew for this long stops acting. At least 5s, the longest that a "
-        "call takes, before the lease duration ends.",
+        "call takes, before the lease duration ends; and at most 10s for Karpenter's Lease, which "
+        "Karpenter takes 15s after the last renewal.",
         at_least=_SECOND,
     ),
     _span(
