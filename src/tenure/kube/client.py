@@ -10,7 +10,7 @@ under its own name is ``AlreadyExists``, and its author reads it back. A caller 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from random import Random
 from typing import Any, Final
@@ -92,17 +92,27 @@ class Client:
     async def list_all(
         self, resource: Resource, namespace: str = "", *, field_selector: str = ""
     ) -> tuple[list[msgspec.Raw], str]:
-        """Every item, page by page, and the version to watch from."""
+        """Every item, and the version to watch from."""
         items: list[msgspec.Raw] = []
+        version = ""
+        async for page in self.pages(resource, namespace, field_selector=field_selector):
+            items += page.items or ()
+            version = page.metadata.resource_version
+        return items, version
+
+    async def pages(
+        self, resource: Resource, namespace: str = "", *, field_selector: str = ""
+    ) -> AsyncIterator[ListPage]:
+        """A list, page by page; the last one's version is the one to watch from."""
         continue_ = ""
         while True:
             page = await self.list_page(
                 resource, namespace=namespace, field_selector=field_selector, continue_=continue_
             )
-            items += page.items or ()
+            yield page
             continue_ = page.metadata.continue_
             if not continue_:
-                return items, page.metadata.resource_version
+                return
 
     async def watch(self, resource: Resource, resource_version: str) -> Stream:
         request = Request(

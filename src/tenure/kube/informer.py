@@ -116,8 +116,12 @@ class Informer:
         return False
 
     async def _list(self) -> None:
-        raw, version = await self._client.list_all(self.resource)
-        items = decode_list(self.resource, raw)
+        items: list[ApiObject] = []
+        version = ""
+        async for page in self._client.pages(self.resource):
+            # Each page for itself: the bytes of them all would be many times what we keep.
+            items += decode_list(self.resource, page.items or ())
+            version = page.metadata.resource_version
         for item in items:
             self._complain(item)
         self._sink.replace(self.resource, items, version)
