@@ -13,12 +13,20 @@ complete example. What a test demands is said in its name; why, in its first lin
 
 from __future__ import annotations
 
-from tenure.providers.contract.bench import Bench
-from tenure.providers.contract.ends import EndContract, RefusalContract
-from tenure.providers.contract.launches import LaunchContract, RepeatContract
-from tenure.providers.contract.types import TypesContract
+import pytest
 
-__all__ = ["Bench", "ProviderContract"]
+# Before they are imported: then a failed assert shows what was there, wherever it is run.
+pytest.register_assert_rewrite(
+    *(f"{__name__}.{module}" for module in ("bench", "ends", "launches", "types"))
+)
+
+from tenure.providers.contract.bench import Bench  # noqa: E402
+from tenure.providers.contract.ends import EndContract, RefusalContract  # noqa: E402
+from tenure.providers.contract.launches import LaunchContract, RepeatContract  # noqa: E402
+from tenure.providers.contract.outside import ClassesOnly, outside  # noqa: E402
+from tenure.providers.contract.types import TypesContract  # noqa: E402
+
+__all__ = ["Bench", "ClassesOnly", "ProviderContract", "outside"]
 
 
 class ProviderContract(TypesContract, LaunchContract, RepeatContract, RefusalContract, EndContract):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 import msgspec
@@ -90,8 +90,7 @@ def told(story: Story) -> Callable[[Any, Bench], None]:
             try:
                 await story(self, bench, cloud)
             finally:
-                for instance in await ours(bench, cloud):
-                    await ended(bench, cloud, instance)
+                await _cleared(bench, cloud)
 
     def test(self: Any, bench: Bench) -> None:
         bench.run(tell(self, bench))
@@ -105,6 +104,18 @@ async def ours(bench: Bench, cloud: Cloud) -> list[Instance]:
     """The instances of this test."""
     every = await cloud.list_instances(bench.cluster)
     return [instance for instance in every if instance.claim_name.startswith(f"{bench.prefix}-")]
+
+
+async def _cleared(bench: Bench, cloud: Cloud) -> None:
+    """End what a test has left; it goes by the list alone, whatever else is wrong."""
+    for _ in range(bench.looks):
+        if not (left := await ours(bench, cloud)):
+            return
+        for instance in left:
+            with suppress(InstanceGone):
+                await cloud.terminate(instance.provider_id)
+        await asyncio.sleep(bench.look_every)
+    raise AssertionError(f"still listed: {[instance.provider_id for instance in left]}")
 
 
 async def running_for(bench: Bench, cloud: Cloud, request: LaunchRequest) -> list[str]:

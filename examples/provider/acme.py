@@ -1,0 +1,150 @@
+"""A provider for the machines of Acme, Inc.: complete, and as small as one can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+import msgspec
+
+from tenure.errors import (
+    ApiError,
+    InstanceGone,
+    Misconfigured,
+    NotFound,
+    OutOfCapacity,
+    ProviderError,
+    SpecError,
+)
+from tenure.model.instance import Instance, LaunchRequest
+from tenure.model.market import Market, Offer
+from tenure.model.meta import ApiObject
+from tenure.model.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
+from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.nodeclass import NodeClass
+from tenure.model.offering import InstanceType, Offering
+from tenure.model.quantity import format_resources, parse_resources
+from tenure.model.requirements import Requirement, Requirements
+from tenure.model.resource import Resource
+from tenure.ports.provider import Surroundings
+
+ACME_CLASSES = Resource(
+    "acme.example.com", "v1", "AcmeNodeClass", "acmenodeclasses", namespaced=False
+)
+ZONES = ("north", "south")
+
+
+def machine_type(name: str, cpu: int, gib: int, price: float) -> InstanceType:
+    said = {INSTANCE_TYPE: [name], ARCH: ["amd64"], OS: ["linux"]}
+    sold = {ZONE: ZONES, CAPACITY_TYPE: ["on-demand"]}
+    return InstanceType(
+        name=name,
+        requirements=Requirements.of(
+            Requirement.of(key, "In", values) for key, values in {**said, **sold}.items()
+        ),
+        capacity=parse_resources({"cpu": cpu, "memory": f"{gib}Gi", "pods": 110}),
+        # The kubelet takes its share.
+        allocatable=parse_resources({"cpu": cpu - 0.1, "memory": f"{gib - 1}Gi", "pods": 110}),
+        offerings=tuple(
+            Offering(zone=zone, capacity_type="on-demand", price=round(price * 1_000_000))
+            for zone in ZONES
+        ),
+    )
+
+
+TYPES = (machine_type("anvil", 4, 16, 0.20), machine_type("rocket", 16, 64, 0.75))
+
+
+class Acme:
+    """Stands for Acme's API. What it runs outlives every controller."""
+
+    def __init__(self) -> None:
+        self.machines: dict[str, Instance] = {}
+
+    def start(self, token: str, machine: Instance) -> Instance:
+        """The same token gives the same machine: most clouds have a field for it."""
+        return self.machines.setdefault(token, machine)
+
+
+class AcmeCloud:
+    """Implements ``tenure.ports.cloud.Cloud``."""
+
+    name = "acme"
+    node_classes = (ACME_CLASSES,)
+
+    def __init__(self, acme: Acme, surroundings: Surroundings) -> None:
+        self._acme = acme
+        self._api = surroundings.api
+        self._clock = surroundings.clock
+        self._market = Market(TYPES)
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        return TYPES
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        if (running := self._acme.machines.get(request.claim_uid)) is not None:
+            return running
+        await self._check(request.node_class)
+        offer = next(self._market.suitable(request.requirements, request.requests), None)
+        if offer is None:
+            raise OutOfCapacity("no machine satisfies the requirements and holds the requests")
+        return self._acme.start(request.claim_uid, self._machine(request, offer))
+
+    async def _check(self, ref: NodeClassRef) -> None:
+        try:
+            found = await self._api.get(ACME_CLASSES, ref.name)
+        except NotFound as error:
+            raise Misconfigured(f"AcmeNodeClass/{ref.name}: not found") from error
+        except ApiError as error:
+            raise ProviderError(f"AcmeNodeClass/{ref.name}: {error}") from error
+        if not msgspec.json.decode(found, type=NodeClass).spec.get("network"):
+            raise Misconfigured(f"AcmeNodeClass/{ref.name}: spec.network is missing")
+
+    def _machine(self, request: LaunchRequest, offer: Offer) -> Instance:
+        kind, offering = offer.instance_type, offer.offering
+        return Instance(
+            provider_id=f"acme:///{offering.zone}/m-{request.claim_uid}",
+            cluster=request.cluster,
+            claim_uid=request.claim_uid,
+            claim_name=request.claim_name,
+            instance_type=kind.name,
+            zone=offering.zone,
+            capacity_type=offering.capacity_type,
+            price=offering.price,
+            launched_at=self._clock.now(),
+            labels=offer.labels,
+            capacity=format_resources(kind.capacity),
+            allocatable=format_resources(kind.allocatable),
+        )
+
+    async def terminate(self, provider_id: str) -> None:
+        machine = await self.get(provider_id)
+        del self._acme.machines[machine.claim_uid]
+
+    async def get(self, provider_id: str) -> Instance:
+        for machine in self._acme.machines.values():
+            if machine.provider_id == provider_id:
+                return machine
+        raise InstanceGone(f"there is no machine {provider_id}")
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        return tuple(each for each in self._acme.machines.values() if each.cluster == cluster)
+
+
+class AcmeProvider:
+    """Implements ``tenure.ports.provider.Provider``."""
+
+    name = AcmeCloud.name
+    node_classes = AcmeCloud.node_classes
+    options: Mapping[str, str] = {}
+
+    def __init__(self, acme: Acme) -> None:
+        self._acme = acme
+
+    def open(self, surroundings: Surroundings) -> nullcontext[AcmeCloud]:
+        for option, value in surroundings.options.items():
+            raise SpecError(f"--{option}", value, "no options: Acme has none")
+        return nullcontext(AcmeCloud(self._acme, surroundings))
+
+
+ACME = AcmeProvider(Acme())

@@ -1,0 +1,220 @@
+"""The contract catches what a provider gets wrong, and each fault by the sentence it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+
+from examples.provider.acme import ACME_CLASSES, TYPES, Acme, AcmeCloud
+from tenure.errors import InstanceGone, OutOfCapacity, ProviderError
+from tenure.model.instance import Instance, InstanceState, LaunchRequest
+from tenure.model.market import Offer
+from tenure.model.meta import ApiObject
+from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.offering import InstanceType
+from tenure.ports.cloud import Cloud
+from tenure.ports.provider import Surroundings
+from tenure.providers.contract import Bench, ClassesOnly, ProviderContract, outside
+
+replace = msgspec.structs.replace
+
+
+class Sound(AcmeCloud):
+    """The example as it is."""
+
+
+class LaunchesAnew(AcmeCloud):
+    """Knows nothing of idempotency."""
+
+    numbers = count()
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        token = f"{request.claim_uid}-{next(self.numbers)}"
+        instance = await super().launch(replace(request, claim_uid=token))
+        mended = replace(instance, claim_uid=request.claim_uid)
+        self._acme.machines[token] = mended
+        return mended
+
+    async def terminate(self, provider_id: str) -> None:
+        for token, machine in self._acme.machines.items():
+            if machine.provider_id == provider_id:
+                del self._acme.machines[token]
+                return
+        raise InstanceGone(provider_id)
+
+
+class LooksThenLaunches(LaunchesAnew):
+    """Somebody else may look in between."""
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        for machine in self._acme.machines.values():
+            if machine.claim_uid == request.claim_uid:
+                return machine
+        await asyncio.sleep(0.01)
+        return await super().launch(request)
+
+
+class RemembersInTheProcess(AcmeCloud):
+    def __init__(self, acme: Acme, surroundings: Surroundings) -> None:
+        super().__init__(Acme(), surroundings)
+
+
+class TagsNothing(AcmeCloud):
+    def _machine(self, request: LaunchRequest, offer: Offer) -> Instance:
+        return replace(super()._machine(request, offer), claim_uid="")
+
+    async def terminate(self, provider_id: str) -> None:
+        gone = await self.get(provider_id)
+        machines = self._acme.machines
+        self._acme.machines = {uid: each for uid, each in machines.items() if each != gone}
+
+
+class ListsEverybodys(AcmeCloud):
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        return tuple(self._acme.machines.values())
+
+
+class NeverSaysThatItIsGone(AcmeCloud):
+    async def terminate(self, provider_id: str) -> None:
+        try:
+            await super().terminate(provider_id)
+        except InstanceGone:
+            return
+
+
+class HandsOutWhatIsEnding(AcmeCloud):
+    async def terminate(self, provider_id: str) -> None:
+        machine = await self.get(provider_id)
+        if machine.state is InstanceState.TERMINATING:
+            await super().terminate(provider_id)
+        else:
+            ending = replace(machine, state=InstanceState.TERMINATING)
+            self._acme.machines[machine.claim_uid] = ending
+
+
+class SaysThatWhatIsEndingRuns(AcmeCloud):
+    asked: set[str]
+
+    async def terminate(self, provider_id: str) -> None:
+        self.asked = getattr(self, "asked", set())
+        if provider_id in self.asked:
+            await super().terminate(provider_id)
+        else:
+            self.asked.add((await self.get(provider_id)).provider_id)
+
+
+class BuysTheDearest(AcmeCloud):
+    async def launch(self, request: LaunchRequest) -> Instance:
+        suitable = list(self._market.suitable(request.requirements, request.requests))
+        if not suitable:
+            raise OutOfCapacity("nothing")
+        await self._check(request.node_class)
+        return self._acme.start(request.claim_uid, self._machine(request, suitable[-1]))
+
+
+class RefusesInItsOwnWords(AcmeCloud):
+    async def launch(self, request: LaunchRequest) -> Instance:
+        try:
+            return await super().launch(request)
+        except ProviderError as error:
+            raise ProviderError(str(error)) from error
+
+
+class LeavesSomethingBehind(AcmeCloud):
+    """Starts the machine, and looks at the class then."""
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        offer = next(self._market.suitable(request.requirements, request.requests), None)
+        if offer is None:
+            raise OutOfCapacity("nothing")
+        machine = self._acme.start(request.claim_uid, self._machine(request, offer))
+        await self._check(request.node_class)
+        return machine
+
+
+class PromisesTooMuch(AcmeCloud):
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        return tuple(
+            replace(kind, allocatable={**kind.capacity, "cpu": kind.capacity["cpu"] + 1})
+            for kind in TYPES
+        )
+
+
+FAULTS: dict[type[AcmeCloud], str] = {
+    LaunchesAnew: "test_the_same_claim_gets_the_same_instance_again",
+    LooksThenLaunches: "test_two_launches_at_once_for_one_claim_make_one_instance",
+    RemembersInTheProcess: "test_an_instance_outlives_the_controller_that_launched_it",
+    TagsNothing: "test_an_instance_carries_its_cluster_its_claim_and_its_labels",
+    ListsEverybodys: "test_instances_of_other_clusters_are_not_listed",
+    NeverSaysThatItIsGone: "test_an_instance_that_never_was_is_gone",
+    HandsOutWhatIsEnding: "test_an_instance_that_was_ended_is_not_handed_out_again",
+    SaysThatWhatIsEndingRuns: "test_an_instance_whose_end_has_begun_is_not_said_to_run",
+    BuysTheDearest: "test_a_launch_buys_the_cheapest_that_holds_the_requests",
+    RefusesInItsOwnWords: "test_requests_that_nothing_holds_are_out_of_capacity",
+    LeavesSomethingBehind: "test_a_class_that_is_not_there_is_misconfigured",
+    PromisesTooMuch: "test_pods_are_never_promised_more_than_there_is",
+}
+
+
+class FaultyBench(Bench):
+    look_every, looks = 0.0, 3
+
+    def __init__(self, kind: type[AcmeCloud]) -> None:
+        super().__init__()
+        self._kind, self._acme = kind, Acme()
+        self._classes = ClassesOnly(ACME_CLASSES, {"default": {"network": "n-1"}})
+
+    def run(self, story: Coroutine[Any, Any, None]) -> None:
+        asyncio.run(story)
+
+    def opened(self, cluster: str) -> AbstractAsyncContextManager[Cloud]:
+        return nullcontext(self._kind(self._acme, outside(cluster, self._classes)))
+
+    @property
+    def class_ref(self) -> NodeClassRef:
+        return NodeClassRef(group="acme.example.com", kind="AcmeNodeClass", name="default")
+
+    async def node_class(self) -> ApiObject:
+        return self._classes.read("default")
+
+
+def sentences() -> Iterator[tuple[str, Callable[[Bench], None]]]:
+    suite = ProviderContract()
+    for name in dir(suite):
+        if name.startswith("test_"):
+            steps = {"steps": 3} if "given_up_half_way" in name else {}
+            yield name, partial(getattr(suite, name), **steps)
+
+
+def broken_sentences(kind: type[AcmeCloud]) -> set[str]:
+    broken = set()
+    for name, holds in sentences():
+        try:
+            holds(FaultyBench(kind))
+        except pytest.skip.Exception:
+            continue
+        except (Exception, pytest.fail.Exception):  # noqa: BLE001  # whatever a faulty one does
+            broken.add(name)
+    return broken
+
+
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.__name__)
+def test_a_fault_is_caught_by_the_sentence_it_breaks(kind: type[AcmeCloud]) -> None:
+    assert FAULTS[kind] in broken_sentences(kind)
+
+
+def test_a_fault_leaves_most_sentences_alone() -> None:
+    """So the one that fails tells what is wrong."""
+    every = [name for name, _ in sentences()]
+    assert max(len(broken_sentences(kind)) for kind in FAULTS) < len(every) / 2
+
+
+def test_a_sound_provider_breaks_none() -> None:
+    assert broken_sentences(Sound) == set()
