@@ -34,6 +34,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.provider import Provider, Surroundings
+from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.fencedcloud import FencedCloud
 from tenure.runtime.judge import Judge
 from tenure.runtime.logs import Complaints, Log, Sparing
@@ -188,6 +189,7 @@ class Replica:
             clock=self._clock,
             cluster=cluster,
             namespace=self._settings.lease_namespace,
+            report=self._complain,
             options={name: value for name, value in options.items() if value},
         )
 

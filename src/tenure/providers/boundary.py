@@ -1,0 +1,72 @@
+"""A cloud whose every call ends, and ends in our words.
+
+Providers are other people's code over other people's SDKs. What escapes from them becomes a
+``ProviderError`` that names the call, so that one bad answer is asked for again later like any
+other, and never ends the loop; a call that hangs is given up. Giving up is safe: launches are
+idempotent by claim UID, ends by instance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from tenure.errors import ProviderError, TenureError
+from tenure.model.instance import Instance, LaunchRequest
+from tenure.model.meta import ApiObject
+from tenure.model.offering import InstanceType
+from tenure.model.resource import Resource
+from tenure.ports.cloud import Cloud
+
+#: Longer than any cloud's own time-out, shorter than people wait before they ask what is wrong.
+CALL_MAX: Final = timedelta(seconds=60)
+
+_Answer = TypeVar("_Answer")
+
+
+class BoundedCloud:
+    """Implements ``ports.cloud.Cloud`` around another one."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    @property
+    def name(self) -> str:
+        return self._cloud.name
+
+    @property
+    def node_classes(self) -> tuple[Resource, ...]:
+        return self._cloud.node_classes
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        what = f"the instance types of {node_class.name}"
+        return await self._ended(what, self._cloud.instance_types(node_class))
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        what = f"the launch for NodeClaim {request.claim_name}"
+        return await self._ended(what, self._cloud.launch(request))
+
+    async def terminate(self, provider_id: str) -> None:
+        await self._ended(f"the end of {provider_id}", self._cloud.terminate(provider_id))
+
+    async def get(self, provider_id: str) -> Instance:
+        return await self._ended(f"a look at {provider_id}", self._cloud.get(provider_id))
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        return await self._ended("the list of instances", self._cloud.list_instances(cluster))
+
+    async def _ended(self, what: str, call: Awaitable[_Answer]) -> _Answer:
+        try:
+            async with asyncio.timeout(CALL_MAX.total_seconds()) as patience:
+                return await call
+        except TenureError:
+            raise
+        except TimeoutError as error:
+            seconds = CALL_MAX.total_seconds()
+            why = f"no answer within {seconds:.0f} s" if patience.expired() else "it timed out"
+            raise ProviderError(f"{self.name}: {what}: {why}") from error
+        except Exception as error:  # Whatever a stranger's SDK raises.
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ProviderError(f"{self.name}: {what}: {said}") from error

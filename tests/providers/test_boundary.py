@@ -1,0 +1,91 @@
+"""What a stranger's provider lets escape, or never answers, ends in our words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from examples.provider.acme import ACME_CLASSES, Acme, AcmeCloud
+from tenure.errors import InstanceGone, OutOfCapacity, ProviderError, TenureError
+from tenure.model.instance import Instance
+from tenure.providers.boundary import BoundedCloud
+from tenure.providers.contract import ClassesOnly, outside
+from tests.kube.doors import in_time
+
+CLASSES = ClassesOnly(ACME_CLASSES, {"default": {"network": "n-1"}})
+
+
+class Odd(AcmeCloud):
+    """Does something else instead of each call."""
+
+    def __init__(self, instead: Callable[[], Awaitable[Any]]) -> None:
+        super().__init__(Acme(), outside("c", CLASSES))
+        self._instead = instead
+
+    async def get(self, provider_id: str) -> Instance:
+        await self._instead()
+        raise AssertionError("it went on")
+
+    async def terminate(self, provider_id: str) -> None:
+        await self._instead()
+
+
+def raised(error: BaseException) -> Callable[[], Awaitable[None]]:
+    async def instead() -> None:
+        raise error
+
+    return instead
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (KeyError("Reservations"), "acme: a look at m-1: KeyError: 'Reservations'"),
+        (OSError("no route\nto host"), "acme: a look at m-1: OSError: no route"),
+        (TimeoutError("the SDK's own"), "acme: a look at m-1: it timed out"),
+    ],
+)
+def test_what_escapes_from_a_provider_is_an_error_that_is_asked_about_again(
+    error: Exception, sentence: str
+) -> None:
+    async def story() -> None:
+        with pytest.raises(ProviderError) as refusal:
+            await BoundedCloud(Odd(raised(error))).get("m-1")
+        assert str(refusal.value) == sentence
+        assert refusal.value.__cause__ is error
+
+    in_time(story)
+
+
+@pytest.mark.parametrize("error", [InstanceGone("gone"), OutOfCapacity("dry")])
+def test_what_a_provider_says_in_our_words_is_passed_on(error: TenureError) -> None:
+    async def story() -> None:
+        with pytest.raises(TenureError) as refusal:
+            await BoundedCloud(Odd(raised(error))).terminate("m-1")
+        assert refusal.value is error
+
+    in_time(story)
+
+
+def test_a_call_that_hangs_is_given_up() -> None:
+    async def story() -> None:
+        hangs = BoundedCloud(Odd(asyncio.Event().wait))
+        with pytest.raises(ProviderError, match="the end of m-1: no answer within 60 s"):
+            await hangs.terminate("m-1")
+        assert asyncio.get_running_loop().time() == pytest.approx(60)
+
+    in_time(story)
+
+
+def test_a_call_that_is_cancelled_stays_so() -> None:
+    async def story() -> None:
+        call = asyncio.ensure_future(BoundedCloud(Odd(asyncio.Event().wait)).terminate("m-1"))
+        await asyncio.sleep(1)
+        call.cancel()
+        await asyncio.wait({call})
+        assert call.cancelled()
+
+    in_time(story)
