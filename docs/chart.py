@@ -60,12 +60,7 @@ def _default(setting: Setting) -> str:
 def _schema() -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for setting in settings():
-        types = ["string", "number", "boolean"]
-        if setting.key == "featureGates":
-            types.append("object")
-        if setting.key.endswith("Port"):
-            types = ["integer"]
-        properties[setting.key] = {"type": types, "description": setting.reason}
+        properties[setting.key] = {**_type(setting), "description": setting.reason}
     return {
         "type": "object",
         "description": "Settings of `tenure run`; docs/settings.md has them all.",
@@ -73,6 +68,13 @@ def _schema() -> dict[str, Any]:
         "required": sorted(SPELLED_OUT),
         "properties": properties,
     }
+
+
+def _type(setting: Setting) -> dict[str, Any]:
+    if setting.key.endswith("Port"):  # The Deployment has to name it: none that is found out.
+        return {"type": "integer", "minimum": 1, "maximum": 65535}
+    gates = ["object"] if setting.key == "featureGates" else []
+    return {"type": ["string", "number", "boolean", *gates]}
 
 
 def _names() -> Iterator[str]:
