@@ -18,11 +18,11 @@ def test_without_a_command_it_teaches(capsys: pytest.CaptureFixture[str]) -> Non
     assert run([]) == 0
     out = capsys.readouterr().out
     assert "tenure simulate examples/scenarios/fifty-pods.yaml" in out
-    for command in ("demo", "simulate", "explain", "crds"):
+    for command in ("demo", "run", "up", "simulate", "explain", "plan", "crds"):
         assert f"  {command} " in out
 
 
-@pytest.mark.parametrize("command", ["simulate", "explain", "crds"])
+@pytest.mark.parametrize("command", ["run", "simulate", "explain", "plan", "crds"])
 def test_each_command_has_help_with_examples(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

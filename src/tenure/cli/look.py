@@ -2,7 +2,7 @@
 
 Only reads leave the process. In order: the API server is greeted; every kind that deciders read
 is listed; the Lease tells who acts, and where the provider keeps its things; the cloud is asked
-for its types and instances; then one turn of the judge. Without the lists there is no answer;
+for its types and instances; refusals of evictions are foreseen; then one turn of the judge. Without the lists there is no answer;
 what else is missing is a note beside the answer.
 """
 
@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.access import Reached
+from tenure.cli.foresight import foresee_refusals
 from tenure.cli.greeting import advice, cluster_uid, server_version
 from tenure.cli.scene import Scene
 from tenure.core.plan import PATIENCE, deciders
@@ -133,6 +134,7 @@ async def look(transport: Transport, settings: Settings, provider: Provider, clo
         if name:  # Else nobody could say which instances are this cluster's.
             await _or_note(census.compare, None, "the cloud's instances", notes)
     judge, now = Judge(deciders(), settings, PATIENCE), clock.now()
+    foresee_refusals(snapshot(), knowledge, settings, now)
     judge.turn(snapshot(), (), (), now)
     scene = Scene(at=now, snapshot=snapshot(), judge=judge)
     return Sight(scene=scene, leader=_leader(leases, clock), notes=tuple(notes))

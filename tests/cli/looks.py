@@ -1,0 +1,71 @@
+"""A look at the embedded cluster through the door that a real one has, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from tenure.cli.look import Sight, look
+from tenure.model.resource import KWOK_NODE_CLASSES
+from tenure.ports.cloud import Cloud
+from tenure.ports.provider import Surroundings
+from tenure.ports.transport import Request, Response, Stream, Transport
+from tenure.runtime.looking import LookOnlyTransport
+from tenure.sim.api import Api
+from tenure.sim.transport import InProcessTransport
+from tenure.sim.world import World
+
+
+class TheCloudOf:
+    """A provider of a world's cloud."""
+
+    name = "embedded"
+    node_classes = (KWOK_NODE_CLASSES,)
+    options: Mapping[str, str] = {}
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.surroundings: list[Surroundings] = []
+
+    @asynccontextmanager
+    async def open(self, surroundings: Surroundings) -> AsyncIterator[Cloud]:
+        self.surroundings.append(surroundings)
+        yield self._world.cloud
+
+
+class Lacking:
+    """A door behind which some paths are answered otherwise; remembers what was asked."""
+
+    def __init__(self, transport: Transport, answers: Mapping[str, Response]) -> None:
+        self._transport = transport
+        self._answers = answers
+        self.methods: set[str] = set()
+
+    async def request(self, request: Request) -> Response:
+        self.methods.add(request.method)
+        for path, response in self._answers.items():
+            if path in request.path:
+                return response
+        return await self._transport.request(request)
+
+    async def stream(self, request: Request) -> Stream | Response:
+        raise AssertionError("a look does not watch")
+
+
+def a_door(world: World, answers: Mapping[str, Response] | None = None) -> Lacking:
+    hello = Response(status=200, body=b'{"gitVersion": "v1.36.3"}')  # The store has only objects.
+    return Lacking(InProcessTransport(Api(world.store)), {"/version": hello, **(answers or {})})
+
+
+def seen(world: World, answers: Mapping[str, Response] | None = None) -> tuple[Sight, Lacking]:
+    """What a look shows, and the door through which it went."""
+    door = a_door(world, answers)
+    sights: list[Sight] = []
+
+    async def story() -> None:
+        transport, clock = LookOnlyTransport(door), world.environment.clock
+        settings = world.options.settings
+        sights.append(await look(transport, settings, TheCloudOf(world), clock))
+
+    world.loop.run_until_complete(story())
+    return sights[0], door

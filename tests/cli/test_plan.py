@@ -1,0 +1,91 @@
+"""``tenure plan``: what would be done now, why not the rest, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.cli.main import run
+from tests.builders import a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tests.scenarios.files import a_story, written
+
+Plan = Any
+
+
+@pytest.fixture
+def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Plan:
+    """Plan a small story: three pods, one that fits nowhere, and a held drain from 3m on."""
+    objects = [
+        a_node_class(),
+        a_pool(),
+        a_deployment(replicas=3),
+        a_budget(maxUnavailable=0),
+        a_pod("huge", cpu="900"),
+    ]
+    events = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]
+    path = written(tmp_path, a_story(objects=objects, events=events, until="10m", expect=[]))
+
+    def told(at: str, *more: str) -> str:
+        assert run(["plan", "--in", str(path), "--at", at, *more]) == 0
+        return capsys.readouterr().out
+
+    return told
+
+
+def test_what_waits_is_told_with_its_reason(plan: Plan) -> None:
+    lines = plan("2m").splitlines()
+    assert lines[0].startswith("Plan at 2026-01-05T08:02:00Z, 2m after the start for ")
+    assert lines[0].endswith("; nothing was changed")
+    assert "To do now: nothing" in lines
+    assert "Not now: 1" in lines
+    assert "  FailedScheduling: No node and no pool can take the pod." in lines
+    assert any(line.startswith("    Pod/default/huge: ") for line in lines)
+    assert lines[-2].startswith("Settled: ")
+    assert "InService" in lines[-2]
+
+
+def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Plan) -> None:
+    out = plan("4m3s")
+    assert "  FailedDraining: " in out
+    assert "      blocked by PodDisruptionBudget/default/web: allows 0 disruptions: " in out
+
+
+def test_json_has_every_verdict_once(plan: Plan) -> None:
+    told = json.loads(plan("4m3s", "--json"))
+    assert told["at"] == "2026-01-05T08:04:03Z"
+    verdicts = told["toDo"] + told["notNow"]
+    names = [(verdict["concern"], verdict["subject"]) for verdict in verdicts]
+    assert len(names) == len(set(names))
+    assert all(verdict["action"] for verdict in told["toDo"])
+    assert not any(verdict["action"] for verdict in told["notNow"])
+    assert {verdict["reason"] for verdict in verdicts} >= {"FailedDraining", "FailedScheduling"}
+    assert sum(told["settled"].values()) > 0
+    assert told["notes"] == []
+
+
+def test_thousands_that_wait_for_the_same_are_ten_lines_and_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [a_node_class(), a_pool(), a_deployment(replicas=300, cpu="900")]
+    path = written(tmp_path, a_story(objects=objects, until="1m", expect=[]))
+    assert run(["plan", "--in", str(path), "--at", "20s"]) == 0
+    out = capsys.readouterr().out
+    assert "Not now: 300" in out
+    assert "    … and 290 more; --json has all of them\n" in out
+    assert len(out.splitlines()) < 25
+
+
+def test_what_is_to_be_done_is_told_by_its_action(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, a_story(until="1m", expect=[]))
+    for tenth in range(10, 60):  # Each step is a moment's: one of these instants has one.
+        assert run(["plan", "--in", str(path), "--at", f"{tenth / 10}s", "--json"]) == 0
+        to_do = json.loads(capsys.readouterr().out)["toDo"]
+        if any(verdict["reason"] == "Launching" for verdict in to_do):
+            break
+    actions = [verdict["action"] for verdict in to_do if verdict["reason"] == "Launching"]
+    assert actions[0].startswith("Launch an instance for general-")
