@@ -155,7 +155,7 @@ class Replica:
         async with self._provider.open(self._surroundings(cluster)) as cloud:
             self._controller = Controller(
                 transport=self._transport,
-                cloud=MeteredCloud(FencedCloud(cloud, self._fence), self._metrics),
+                cloud=MeteredCloud(FencedCloud(BoundedCloud(cloud), self._fence), self._metrics),
                 clock=self._clock,
                 journal=self._memoir,
                 settings=settings,
