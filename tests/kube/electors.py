@@ -11,12 +11,9 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
-
 from tenure.errors import NotFound, Unavailable
 from tenure.kube.client import Client
 from tenure.kube.lease import Elector
-from tenure.kube.leaserecord import micro_time
 from tenure.kube.standing import Standing
 from tenure.model.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings
@@ -27,9 +24,9 @@ from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
 from tenure.sim.store import Store
 from tenure.sim.transport import InProcessTransport
+from tests.kube.strangers import NAME, Stranger, lease_of
 
 EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)
-NAME = "karpenter-leader-election"
 NAMESPACE = "kube-system"
 ACT_EVERY = 0.25
 
@@ -177,7 +174,7 @@ class Stage:
 
     async def stranger(self, namespace: str = NAMESPACE) -> Stranger:
         """Karpenter takes the Lease, or makes one, and renews it."""
-        stranger = Stranger(self, namespace)
+        stranger = Stranger(self.client, self.environment.clock, namespace)
         self.strangers.append(stranger)
         try:
             await stranger.take()
@@ -195,7 +192,7 @@ class Stage:
         return [at for at, name in self.acts if name == replica.name and at >= since]
 
     async def lease(self, namespace: str = NAMESPACE) -> Lease:
-        return msgspec.json.decode(await self.client.get(LEASES, NAME, namespace), type=Lease)
+        return await lease_of(self.client, namespace)
 
     async def namespace(self, name: str) -> None:
         await self.client.create(NAMESPACES, {"metadata": {"name": name}})
@@ -220,51 +217,3 @@ class Stage:
         for end in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(end, Exception):
                 raise end
-
-
-class Stranger:
-    """Something that holds the Lease as client-go does, and knows nothing of us."""
-
-    def __init__(self, stage: Stage, namespace: str = NAMESPACE, name: str = "karpenter-1") -> None:
-        self._stage = stage
-        self.namespace = namespace
-        self.name = name
-        self._renewing: asyncio.Task[None] | None = None
-
-    async def create(self) -> None:
-        body = {"metadata": {"name": NAME}, "spec": self._record(acquired=True, transitions=0)}
-        await self._stage.client.create(LEASES, body, self.namespace)
-
-    async def take(self) -> None:
-        """As client-go does: the annotations stay, the count goes up."""
-        count = (await self._stage.lease(self.namespace)).spec.lease_transitions
-        await self._write(self._record(acquired=True, transitions=count + 1))
-
-    async def give_back(self) -> None:
-        self.stop()
-        now = micro_time(self._stage.environment.now())
-        record = {"holderIdentity": "", "leaseDurationSeconds": 1}
-        await self._write({**record, "renewTime": now, "acquireTime": now})
-
-    def renew(self) -> None:
-        """Again and again, from now on."""
-        self._renewing = asyncio.get_running_loop().create_task(self._renews())
-
-    def stop(self) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
-
-    async def _renews(self) -> None:
-        while True:
-            await asyncio.sleep(2)
-            await self._write(self._record())
-
-    async def _write(self, spec: dict[str, Any]) -> None:
-        await self._stage.patch({"spec": spec}, self.namespace)
-
-    def _record(self, *, acquired: bool = False, transitions: int | None = None) -> dict[str, Any]:
-        now = micro_time(self._stage.environment.now())
-        record: dict[str, Any] = {"holderIdentity": self.name, "leaseDurationSeconds": 15}
-        record |= {"renewTime": now}
-        record |= {"acquireTime": now} if acquired else {}
-        return record if transitions is None else {**record, "leaseTransitions": transitions}

@@ -19,7 +19,8 @@ from tenure.kube.standing import Standing
 from tenure.model.resource import LEASES
 from tenure.model.settings import Settings
 from tests.kube.doors import refused
-from tests.kube.electors import EPOCH, NAME, NAMESPACE, Stage, told
+from tests.kube.electors import EPOCH, NAMESPACE, Stage, told
+from tests.kube.strangers import NAME
 
 HOUR = timedelta(hours=1)
 KEY = f"{NAMESPACE}/{NAME}"

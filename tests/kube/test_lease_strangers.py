@@ -8,7 +8,8 @@ import pytest
 
 from tenure.kube.standing import Standing
 from tests.kube.doors import a_list
-from tests.kube.electors import NAME, NAMESPACE, Replica, Stage, told
+from tests.kube.electors import NAMESPACE, Replica, Stage, told
+from tests.kube.strangers import NAME
 
 KEY = f"{NAMESPACE}/{NAME}"
 ELSEWHERE = "karpenter"
