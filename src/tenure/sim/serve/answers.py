@@ -1,6 +1,6 @@
 """From what a client sent to what the store understands, and back.
 
-In: YAML becomes JSON, and of protobuf the one message that kubectl needs. Out: objects and
+In: YAML becomes JSON, and so do the messages that kubectl sends in protobuf. Out: objects and
 lists as tables, as metadata alone, or as YAML, where a client asks for it. Errors stay as
 they are, and so do the lines of a watch that say one.
 """
@@ -19,7 +19,7 @@ from tenure.model.resource import Resource
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim.refusals import bad_request, status_body
 from tenure.sim.routes import route
-from tenure.sim.serve import proto
+from tenure.sim.serve import messages, proto
 from tenure.sim.serve.accept import TABLE, YAML, Form
 from tenure.sim.serve.table import API_VERSION, partial, table
 from tenure.sim.tree import Obj
@@ -35,8 +35,8 @@ def refusal(error: ApiError) -> Response:
 
 def understood(request: Request) -> Request:
     """The request with its body as JSON. Raises 400 or 415."""
-    if not request.body:
-        return request
+    if not request.body or route(request.path) is None:
+        return request  # What is nowhere is not found, whatever was sent there.
     if request.content_type == proto.MEDIA_TYPE:
         return _with_body(request, _from_protobuf(request))
     if request.content_type == YAML:
@@ -49,11 +49,11 @@ def understood(request: Request) -> Request:
 
 def _from_protobuf(request: Request) -> Obj:
     try:
-        return proto.delete_options(request.body)
-    except (proto.Unreadable, UnicodeDecodeError) as error:
+        return messages.read(request.body)
+    except proto.Unreadable as error:
         raise ApiError(
-            f"the body of the request was in protobuf ({error}), which this server reads only "
-            f"where options of a deletion are sent - accepted media types include: {JSON}, {YAML}",
+            f"the body of the request was in an unknown format: of protobuf this server does not "
+            f"read {error} - accepted media types include: {JSON}, {YAML}",
             status=415,
             reason="UnsupportedMediaType",
         ) from error

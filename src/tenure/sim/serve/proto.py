@@ -1,60 +1,49 @@
-"""The one protobuf body that kubectl cannot do without: ``DeleteOptions``.
-
-``kubectl drain`` sends it. The envelope names kind and version, then carries the message; field
-numbers are those of the published definitions. Other messages are not read.
-"""
+"""Protobuf, as far as Kubernetes uses it: an envelope that names the kind, and fields by number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-Json = dict[str, Any]
+Value = int | bytes
 
 
 class Unreadable(ValueError):
-    """No message of this kind, or none that we know."""
+    """No message, or none that we know."""
 
 
-def delete_options(body: bytes) -> Json:
-    """The options as JSON. Raises ``Unreadable``."""
+def opened(body: bytes) -> tuple[str, bytes]:
+    """The kind in the envelope, and the message of that kind. Raises ``Unreadable``."""
     if not body.startswith(_MAGIC):
         raise Unreadable("not in the envelope of Kubernetes")
-    envelope = dict(_fields(body[len(_MAGIC) :]))
-    kind = dict(_fields(_bytes(envelope.get(1, b"")))).get(2, b"")
-    if kind != b"DeleteOptions":
-        raise Unreadable(f"a message of kind {_bytes(kind).decode(errors='replace')!r}")
-    options: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
-    for number, value in _fields(_bytes(envelope.get(2, b""))):
-        if number == 1:
-            options["gracePeriodSeconds"] = value
-        elif number == 2:
-            options["preconditions"] = _preconditions(_bytes(value))
-        elif number == 3:
-            options["orphanDependents"] = bool(value)
-        elif number == 4:
-            options["propagationPolicy"] = _bytes(value).decode()
-        elif number == 5:
-            options.setdefault("dryRun", []).append(_bytes(value).decode())
-    return options
+    envelope = dict(fields(body[len(_MAGIC) :]))
+    type_ = dict(fields(as_bytes(envelope.get(1, b""))))
+    return as_text(type_.get(2, b"")), as_bytes(envelope.get(2, b""))
 
 
-def _preconditions(message: bytes) -> Json:
-    names = {1: "uid", 2: "resourceVersion"}
-    return {names[n]: _bytes(value).decode() for n, value in _fields(message) if n in names}
-
-
-def _bytes(value: int | bytes) -> bytes:
+def as_bytes(value: Value) -> bytes:
     if isinstance(value, int):
-        raise Unreadable("a number where a message should be")
+        raise Unreadable("a number where a text or a message should be")
     return value
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def as_text(value: Value) -> str:
+    try:
+        return as_bytes(value).decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable("a text that is none") from error
+
+
+def as_number(value: Value) -> int:
+    if not isinstance(value, int):
+        raise Unreadable("a text or a message where a number should be")
+    return value
+
+
+def fields(message: bytes) -> Iterator[tuple[int, Value]]:
     """(number, value) of each field, in the order in which they stand there."""
     at = 0
     while at < len(message):
@@ -67,7 +56,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         size = {_FIXED64: 8, _FIXED32: 4}.get(wire)
         if wire == _BYTES:
             size, at = _varint(message, at)
-        if size is None or at + size > len(message):
+        if size is None or size < 0 or at + size > len(message):
             raise Unreadable("cut short, or no protobuf")
         yield number, message[at : at + size]
         at += size

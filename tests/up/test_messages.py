@@ -1,0 +1,114 @@
+"""Bodies in protobuf, as kubectl sends them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenure.sim.serve.messages import read
+from tenure.sim.serve.proto import Unreadable
+
+
+def varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def number(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value)
+
+
+def message(field: int, *parts: bytes) -> bytes:
+    body = b"".join(parts)
+    return varint(field << 3 | 2) + varint(len(body)) + body
+
+
+def text(field: int, value: str) -> bytes:
+    return message(field, value.encode())
+
+
+def envelope(kind: str, *parts: bytes) -> bytes:
+    type_ = message(1, text(1, "v1"), text(2, kind))
+    return b"k8s\x00" + type_ + message(2, *parts) + text(3, "") + text(4, "")
+
+
+def test_options_of_a_deletion() -> None:
+    body = envelope(
+        "DeleteOptions",
+        number(1, 0),
+        message(2, text(1, "an-uid")),
+        text(4, "Background"),
+        text(5, "All"),
+    )
+    assert read(body) == {
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": "an-uid"},
+        "propagationPolicy": "Background",
+        "dryRun": ["All"],
+    }
+
+
+def test_a_deployment_as_kubectl_create_sends_it() -> None:
+    labels = message(11, text(1, "app"), text(2, "web"))
+    container = message(2, text(1, "web"), text(2, "image:1"), message(8), number(16, 0))
+    metadata = message(1, text(1, "web"), text(2, ""), message(8), labels)
+    selector = message(2, message(1, text(1, "app"), text(2, "web")))
+    template = message(3, message(1, labels), message(2, container))
+    spec = message(2, number(1, 0), selector, template, message(4), number(5, 0))
+    status = message(3, number(1, 0), number(2, 0))
+    assert read(envelope("Deployment", metadata, spec, status)) == {
+        "kind": "Deployment",
+        "metadata": {"name": "web", "labels": {"app": "web"}},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "image:1"}]},
+            },
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [((number(1, 0), number(2, 0)), 0), ((number(1, 1), text(3, "50%")), "50%")],
+)
+def test_a_share_is_a_number_or_a_percentage(share: tuple[bytes, ...], expected: object) -> None:
+    body = envelope("PodDisruptionBudget", message(2, message(3, *share), message(2)))
+    assert read(body)["spec"] == {"maxUnavailable": expected, "selector": {}}
+
+
+def test_negative_numbers_instants_and_amounts() -> None:
+    amount = message(2, text(1, "cpu"), message(2, text(1, "500m")))
+    container = message(2, message(8, amount))
+    pod_spec = message(2, number(4, -1), container)
+    metadata = message(1, message(8, number(1, 86_400)))
+    found = read(envelope("Job", metadata, message(2, message(6, pod_spec))))
+    assert found["metadata"] == {"creationTimestamp": "1970-01-02T00:00:00Z"}
+    assert found["spec"]["template"]["spec"] == {
+        "terminationGracePeriodSeconds": -1,
+        "containers": [{"resources": {"requests": {"cpu": "500m"}}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"{}", "not in the envelope"),
+        (b"k8s\x00\xff", "cut short"),
+        (envelope("Secret", text(1, "a")), "'Secret'"),
+        (envelope("DeleteOptions", number(9, 1)), "field 9 of DeleteOptions"),
+        (envelope("DeleteOptions", text(1, "soon")), "where a number should be"),
+        (envelope("DeleteOptions", number(4, 1)), "where a text or a message should be"),
+        (envelope("DeleteOptions", message(4, b"\xff")), "a text that is none"),
+        (envelope("Namespace", message(1, message(8, number(1, 1 << 60)))), "beyond all calendars"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_never_dropped(body: bytes, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read(body)
