@@ -151,10 +151,28 @@ def test_an_object_on_its_way_out_is_never_held() -> None:
     assert response == {"uid": "review-1", "allowed": True}
 
 
-def test_another_providers_pool_is_not_judged() -> None:
-    theirs = {"spec.template.spec.nodeClassRef": {"group": "aws", "kind": "X", "name": "a"}}
-    response = answer_to(a_review(a_pool(BAD_CRON, **theirs)))
-    assert response == {"uid": "review-1", "allowed": True}
+THEIRS = {"spec.template.spec.nodeClassRef": {"group": "aws", "kind": "X", "name": "a"}}
+
+
+def test_a_pool_of_another_provider_is_not_judged_and_its_author_is_told() -> None:
+    response = answer_to(a_review(a_pool(BAD_CRON, **THEIRS)))
+    assert response["allowed"]
+    (warning,) = response["warnings"]
+    assert warning == (
+        "spec.template.spec.nodeClassRef: X of aws is left to another provider, "
+        "tenure looks after pools with KWOKNodeClass of karpenter.kwok.sh"
+    )
+
+
+def test_he_is_not_told_again_at_every_change() -> None:
+    old, new = a_pool(**THEIRS), a_pool(**THEIRS, **{"spec.weight": 5})
+    assert answer_to(a_review(new, old=old)) == {"uid": "review-1", "allowed": True}
+
+
+def test_a_claim_of_another_provider_passes_without_a_word() -> None:
+    ref = {"spec.nodeClassRef": {"group": "aws", "kind": "X", "name": "a"}}
+    bad = an_object("NodeClaim", {**ref, "spec.expireAfter": "x"})
+    assert answer_to(a_review(bad)) == {"uid": "review-1", "allowed": True}
 
 
 def test_a_subresource_is_not_judged() -> None:
@@ -189,8 +207,16 @@ def test_what_we_cannot_judge_passes_and_we_say_so(body: bytes, why: str) -> Non
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"\xff\xfe", b'{"request": 5}', b'{"apiVersion": "admission.k8s.io/v1"}'],
-    ids=["nothing", "half of it", "a list", "no text", "a wrong shape", "no request"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b'{"request": 5}',
+        b'{"apiVersion": "admission.k8s.io/v1"}',
+        b'{"request": {"object": ' + b"[" * 100_000,
+    ],
+    ids=["nothing", "half of it", "a list", "no text", "a wrong shape", "no request", "a well"],
 )
 def test_a_review_that_cannot_be_read_passes(body: bytes) -> None:
     response = answer_to(body)
@@ -209,6 +235,23 @@ def test_an_old_object_that_cannot_be_read_excuses_everything() -> None:
     response = answer_to(a_review(a_pool(BAD_CRON), old={**a_pool(), "spec": 5}))
     assert response["allowed"]
     assert "wrong as before" in response["warnings"][0]
+
+
+def test_an_object_that_is_nested_without_end_passes() -> None:
+    spec = b'{"spec":' * 10_000 + b"1" + b"}" * 10_000
+    body = a_review(a_pool(), object="HERE").replace(b'"HERE"', spec)
+    assert answer_to(body)["allowed"]
+
+
+# How much is said.
+
+
+def test_a_thousand_mistakes_are_named_in_part_and_counted() -> None:
+    many = [{**BAD_CRON, "schedule": f"{'6' * 1000}{n} * * * *"} for n in range(1000)]
+    status = answer_to(a_review(a_pool(*many)))["status"]
+    assert len(status["details"]["causes"]) == 20
+    assert all(len(cause["message"]) <= 500 for cause in status["details"]["causes"])
+    assert status["message"].endswith(", and 980 more")
 
 
 # Warnings.

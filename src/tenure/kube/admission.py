@@ -3,11 +3,14 @@
 The first of these that applies:
 
 1. a review that we cannot read, or about something that is not ours to judge   allowed, and said;
-2. a subresource, an object on its way out, another provider's pool or claim    allowed;
-3. a problem that was not there before                                          refused;
-4. problems that were there before                                              allowed, and said
+2. a subresource, an object on its way out                                      allowed;
+3. a pool or claim of another provider, or of none                              allowed, and said
+                                                                                of a pool when it
+                                                                                becomes so;
+4. a problem that was not there before                                          refused;
+5. problems that were there before                                              allowed, and said
                                                                                 where the spec changes;
-5. nothing wrong                                                                allowed, with advice
+6. nothing wrong                                                                allowed, with advice
                                                                                 where the spec changes.
 
 Whoever cannot be judged passes: the status of the object says what is wrong with it, too. So an
@@ -16,7 +19,7 @@ old mistake never keeps anybody from mending something else, or from deleting th
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -33,7 +36,6 @@ from tenure.model.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
-    Resource,
 )
 from tenure.schema.advice import advice_for
 from tenure.schema.fielderror import INVALID
@@ -45,6 +47,9 @@ _BY_KIND: Final = {(r.group, r.version, r.kind): r for r in JUDGED}
 #: Others share the 4,096 characters that an API server passes on.
 _WARNINGS_MAX: Final = 8
 _WARNING_LENGTH: Final = 250
+#: Nobody reads more of them; a legal object can have hundreds, a letter of a megabyte thousands.
+_CAUSES_MAX: Final = 20
+_CAUSE_LENGTH: Final = 500
 
 
 class _GroupVersionKind(msgspec.Struct, frozen=True):
@@ -93,7 +98,7 @@ class Admission:
         """The review to send back, and what was found."""
         try:
             review = _REVIEW.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             judgement = _passed(f"the review cannot be read: {error}")
             return _encoded(AdmissionRequest(), judgement), judgement
         if review.api_version != API_VERSION:
@@ -114,9 +119,12 @@ class Admission:
         new = decode(resource, request.object)
         if isinstance(new, Unreadable):
             return _passed(f"the object cannot be read: {new.problem}")
-        if request.sub_resource or new.deleting or self._is_foreign(new):
+        if request.sub_resource or new.deleting:
             return Judgement()
-        return self._compared(new, _old(request, resource), now)
+        old = decode(resource, request.old_object) if request.operation == "UPDATE" else None
+        if self._is_foreign(new):
+            return Judgement(warnings=tuple(self._left_alone(new, old)))
+        return self._compared(new, old, now)
 
     def _compared(self, new: ApiObject, old: ApiObject | None, now: datetime) -> Judgement:
         if old is not None and _specs_equal(new, old):
@@ -128,6 +136,19 @@ class Admission:
         if brought:
             return Judgement(problems=brought)
         return Judgement(warnings=_still_wrong(wrong) if wrong else advice_for(new, now))
+
+    def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
+        """Somebody else's pool, or a slip of the pen: who has written it knows."""
+        if not isinstance(new, NodePool):
+            return
+        ref = new.node_class_ref
+        if isinstance(old, NodePool) and old.node_class_ref == ref:
+            return
+        ours = " or ".join(sorted(f"{kind} of {group}" for group, kind in self._ours))
+        yield (
+            f"spec.template.spec.nodeClassRef: {ref.kind} of {ref.group} is left to another "
+            f"provider, tenure looks after pools with {ours}"
+        )
 
     def _is_foreign(self, obj: ApiObject) -> bool:
         match obj:
@@ -141,10 +162,6 @@ class Admission:
                 return (KWOK_NODE_CLASSES.group, KWOK_NODE_CLASSES.kind) not in self._ours
             case _:
                 return False
-
-
-def _old(request: AdmissionRequest, resource: Resource) -> ApiObject | None:
-    return decode(resource, request.old_object) if request.operation == "UPDATE" else None
 
 
 def _specs_equal(new: ApiObject, old: ApiObject) -> bool:
@@ -166,27 +183,34 @@ def _encoded(
     response: dict[str, Any] = {"uid": request.uid, "allowed": judgement.allowed}
     if judgement.warnings:
         shown = judgement.warnings[:_WARNINGS_MAX]
-        response["warnings"] = [_cut(warning) for warning in shown]
+        response["warnings"] = [_cut(warning, _WARNING_LENGTH) for warning in shown]
     if not judgement.allowed:
         response["status"] = _status(request, judgement.problems)
     review = {"apiVersion": api_version, "kind": "AdmissionReview", "response": response}
     return msgspec.json.encode(review)
 
 
-def _cut(warning: str) -> str:
-    """One line, as the header that carries it."""
-    line = " ".join(warning.split())
-    return line if len(line) <= _WARNING_LENGTH else f"{line[: _WARNING_LENGTH - 1]}…"
+def _cut(text: str, length: int) -> str:
+    """One line, as the header that carries a warning."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
 def _status(request: AdmissionRequest, problems: Problems) -> dict[str, Any]:
     """As an API server says it of its own schema, so that kubectl lists the causes."""
     about = f"{request.kind.kind}.{request.kind.group}"
+    shown = problems[:_CAUSES_MAX]
     causes = [
-        {"reason": INVALID, "field": problem.at, "message": _without_place(problem)}
-        for problem in problems
+        {
+            "reason": INVALID,
+            "field": _cut(problem.at, _CAUSE_LENGTH),
+            "message": _cut(_without_place(problem), _CAUSE_LENGTH),
+        }
+        for problem in shown
     ]
-    listed = ", ".join(map(str, problems))
+    listed = ", ".join(_cut(str(problem), _CAUSE_LENGTH) for problem in shown)
+    if len(problems) > len(shown):
+        listed += f", and {len(problems) - len(shown)} more"
     return {
         "status": "Failure",
         "code": 422,
