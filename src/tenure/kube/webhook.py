@@ -12,6 +12,7 @@ version they change, so they need no lease.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Callable
 from datetime import timedelta
@@ -146,7 +147,9 @@ class Webhook:
             if self.port is None:
                 await self._server.open(self._settings.host, self._settings.port)
         except OSError as error:
-            return f"cannot serve on port {self._settings.port}: {error.strerror or error}"
+            is_tls = isinstance(error, ssl.SSLError) or not error.errno
+            why = str(error) if is_tls else os.strerror(error.errno)
+            return f"cannot serve on port {self._settings.port}: {why}"
         return ""
 
     def _answer(self, body: bytes) -> bytes:
