@@ -1,6 +1,6 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
-    python -m benchmarks.run [decode] [packing] [simulation]
+    python -m benchmarks.run [decode] [packing] [simulation] [informers]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -14,12 +14,15 @@ from collections.abc import Sequence
 from benchmarks.figures import Figures
 
 NAMES = ("decode", "packing", "simulation")
+#: Only by name: it needs the test bed, and minutes.
+BY_NAME = ("informers",)
 
 
 def main(arguments: Sequence[str]) -> int:
-    unknown = [name for name in arguments if name not in NAMES]
+    known = (*NAMES, *BY_NAME)
+    unknown = [name for name in arguments if name not in known]
     if unknown:
-        print(f"bench: {unknown[0]!r}: expected one of {', '.join(NAMES)}", file=sys.stderr)
+        print(f"bench: {unknown[0]!r}: expected one of {', '.join(known)}", file=sys.stderr)
         return 2
     measured: list[Figures] = []
     for name in arguments or NAMES:
