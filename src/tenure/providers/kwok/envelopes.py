@@ -2,7 +2,7 @@
 
 An envelope is a ConfigMap with the whole Node inside, named like it. While it is there the
 instance runs and has not registered; nobody sees a Node before its time, and a controller
-that crashes finds the envelope when it comes back. ``docs/decisions/0014`` says why.
+that crashes finds the envelope when it comes back. ``docs/decisions/0013`` says why.
 """
 
 from __future__ import annotations
