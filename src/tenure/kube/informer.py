@@ -189,6 +189,13 @@ def in_words(error: TenureError) -> str:
     """Why a kind could not be listed or watched."""
     if isinstance(error, NotFound):  # Some servers say "page not found", and no more.
         return "the API server does not have this kind"
+    return plainly(error)
+
+
+def plainly(error: TenureError) -> str:
+    """Without a number where nobody has answered: it would be ours."""
+    if isinstance(error, Unavailable) and error.status == Unavailable.status:
+        return error.message
     return str(error)
 
 

@@ -79,6 +79,8 @@ class Elector:
         self._key = f"{settings.lease_namespace}/{settings.lease_name}"
         #: On the steady clock: nobody acts any more under a Lease that ours replaced.
         self._act_from = 0.0
+        #: Whether we ever wrote it; else there is nothing to give back, and nobody to ask.
+        self._may_be_ours = False
         self.fence = LeaseFence(steady)
         first = f"waiting: the Lease {self._key} was not read yet"
         self._bulletin = Bulletin(clock, say, first)
@@ -101,7 +103,8 @@ class Elector:
     async def release(self) -> None:
         """Give the Lease back, if it is ours, so that the next one need not wait."""
         self.fence.close("this replica has stopped")
-        await self._let_go()
+        if self._may_be_ours:
+            await self._let_go()
 
     # -- holding it --------------------------------------------------------------------
 
@@ -226,6 +229,7 @@ class Elector:
         own = self._sightings.find(settings.lease_namespace)
         until = self._steady() + settings.lease_renew_deadline.total_seconds()
         name, duration = settings.lease_name, settings.lease_duration
+        self._may_be_ours = True
         if own is None or own.gone:
             body = first_record(name, self.identity, duration, now)
             await self._client.create(LEASES, body, settings.lease_namespace)

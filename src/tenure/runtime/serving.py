@@ -10,6 +10,7 @@ line; ``?subject=`` picks some.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from typing import Final, Protocol
@@ -101,7 +102,7 @@ class Serving:
         try:
             await web.TCPSite(runner, ANYWHERE, port).start()
         except OSError as error:
-            why = error.strerror or "it cannot be had"
+            why = os.strerror(error.errno) if error.errno else "It cannot be had"
             hint = f"{why}. 0 takes any free port."
             raise SpecError(flag, port, "a port that is free", hint) from None
         return int(runner.addresses[0][1])

@@ -1,0 +1,184 @@
+"""``tenure run`` as a process, under the account that is shipped: a hundred pods, and nothing left.
+
+Nobody consolidates yet: nodes that have become empty are taken away by deleting their claims.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import yaml
+
+from tenure.core.reasons import Reason
+from tenure.model.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_cluster, a_deployment, a_pool
+from tests.real.account import NAMESPACE, account
+from tests.real.people import Json, People, is_true, names, people_at, running
+from tests.real.process import Process, tenure_run
+
+PODS_WANTED = 100
+FLAGS = (f"--leader-election-namespace={NAMESPACE}", "--drain-min=1s", "--termination-poll=1s")
+#: Of each kind of thing that people build dashboards and alerts on.
+SERIES = (
+    "karpenter_nodeclaims_created_total",
+    "karpenter_nodeclaims_terminated_total",
+    "karpenter_nodes_created_total",
+    "karpenter_nodes_terminated_total",
+    "karpenter_nodes_drained_total",
+    "karpenter_nodes_termination_duration_seconds_count",
+    "karpenter_nodepools_usage",
+    "karpenter_pods_state",
+    "karpenter_pods_startup_duration_seconds_count",
+    "karpenter_pods_bound_duration_seconds_count",
+    "karpenter_scheduler_scheduling_duration_seconds_count",
+    "karpenter_scheduler_queue_depth",
+    "karpenter_cloudprovider_duration_seconds_count",
+    "karpenter_cluster_state_synced",
+    "karpenter_cluster_state_node_count",
+    "tenure_verdicts_total",
+    "tenure_actions_total",
+    "tenure_api_requests_total",
+    "tenure_informer_synced",
+    "tenure_leader",
+    "tenure_build_info",
+    "process_resident_memory_bytes",
+)
+ONCE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+
+
+def test_a_hundred_pods_get_nodes_and_run_and_nothing_is_left_when_they_go(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    asyncio.run(_life(cluster, tmp_path))
+
+
+async def _life(cluster: ControlPlane, folder: Path) -> None:
+    kubeconfig = account(cluster)
+    async with people_at(cluster, "hundred") as people:
+        with tenure_run(kubeconfig, folder, *FLAGS) as tenure:
+            tenure.until_ready()
+            tenure.until_leading()
+            await _scale_up(people)
+            _healthy(tenure)
+            await _told_by_events(people)
+            await _scale_to_zero(people, tenure)
+            _measured(tenure)
+            assert tenure.stop() == 0
+        _logged(tenure, kubeconfig)
+
+
+async def _scale_up(people: People) -> None:
+    await people.apply(
+        *a_cluster(a_deployment("web", replicas=PODS_WANTED, cpu="900m", memory="512Mi"))
+    )
+    await people.until(PODS, lambda pods: len(running(pods)) == PODS_WANTED, "all running")
+    claims = await people.until(
+        NODE_CLAIMS, lambda claims: all(map(is_true("Ready"), claims)), "ready"
+    )
+    assert claims
+    nodes = await people.all(NODES)
+    assert sorted(c["status"]["nodeName"] for c in claims) == names(nodes), "one for each claim"
+    (pool,) = await people.until(
+        NODE_POOLS, lambda pools: pools[0]["status"].get("nodes") == len(nodes), "counted"
+    )
+    assert is_true("Ready")(pool)
+
+
+def _healthy(tenure: Process) -> None:
+    for page in ("/healthz", "/readyz"):
+        status, body = tenure.get(page)
+        assert status == 200
+        assert body.startswith("ok: leading: the Lease ")
+
+
+async def _told_by_events(people: People) -> None:
+    """On the pods themselves, once each."""
+
+    def nominated(events: list[Json]) -> list[Json]:
+        return [e for e in events if e["reason"] == Reason.NOMINATED]
+
+    events = await people.until(
+        EVENTS, lambda events: len(nominated(events)) >= PODS_WANTED, "told of every pod"
+    )
+    told = nominated(events)
+    assert {e["involvedObject"]["kind"] for e in told} == {"Pod"}
+    pods = {e["involvedObject"]["name"] for e in told}
+    assert pods == set(names(await people.all(PODS)))
+
+
+async def _scale_to_zero(people: People, tenure: Process) -> None:
+    await people.scale("web", 0)
+    await people.until(PODS, lambda pods: not pods, "gone")
+    await people.delete(NODE_CLAIMS, *await people.all(NODE_CLAIMS))
+    await people.until(NODE_CLAIMS, lambda claims: not claims, "gone")
+    await people.until(NODES, lambda nodes: not nodes, "gone: an instance of kwok is its Node")
+
+
+def _measured(tenure: Process) -> None:
+    status, page = tenure.get("/metrics")
+    assert status == 200
+    found = {name for name, _ in ONCE.findall(page)}
+    assert set(SERIES) - found == set()
+    assert total(page, "karpenter_nodeclaims_created_total") > 0
+    assert total(page, "karpenter_nodeclaims_created_total") == total(
+        page, "karpenter_nodeclaims_terminated_total"
+    )
+    assert total(page, "karpenter_cluster_state_synced") == 1
+    assert total(page, "tenure_leader") == 1
+
+
+def total(page: str, series: str) -> float:
+    return sum(float(value) for name, value in ONCE.findall(page) if name == series)
+
+
+def _logged(tenure: Process, kubeconfig: Path) -> None:
+    """One object on each line, in time, and nothing in it that is nobody's business."""
+    text = tenure.log_file.read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert all({"time", "level", "message"} <= line.keys() for line in lines)
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+    assert lines[0]["message"] == "tenure starts"
+    assert lines[-1]["message"] == "stopped"
+    assert [line for line in lines if line["level"] in ("warning", "error")] == []
+    reasons = {line.get("reason") for line in lines}
+    assert reasons >= {"NeededForPods", "Launched", "InService", "ClaimDeleted", "Drained"}
+    for secret in secrets(kubeconfig):
+        assert secret not in text
+
+
+def secrets(kubeconfig: Path) -> list[str]:
+    """Tokens, keys and certificates, as they stand in the file or in what it names."""
+    (user,) = (each["user"] for each in yaml.safe_load(kubeconfig.read_text())["users"])
+    found = [str(value) for name, value in user.items() if name.endswith(("token", "-data"))]
+    files = [user[name] for name in ("client-key", "client-certificate") if name in user]
+    found += [(kubeconfig.parent / file).read_text().splitlines()[1] for file in files]
+    assert found
+    return found
+
+
+def test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    asyncio.run(_broken(cluster, tmp_path))
+
+
+async def _broken(cluster: ControlPlane, folder: Path) -> None:
+    async with people_at(cluster, "broken") as people:
+        with tenure_run(account(cluster), folder, *FLAGS) as tenure:
+            tenure.until_leading()
+            broken = a_pool("broken", node_class="nowhere", weight=100)
+            await people.apply(*a_cluster(broken, a_deployment("web", replicas=3)))
+            await people.until(PODS, lambda pods: len(running(pods)) == 3, "running")
+            said = tenure.until_said("judged", subject="NodePool/broken", reason="PoolNotReady")
+            assert "nowhere" in said["because"]
+            (pool,) = (p for p in await people.all(NODE_POOLS) if names([p]) == ["broken"])
+            assert not is_true("Ready")(pool)
+            assert tenure.get("/readyz")[0] == 200
+            await people.delete(DEPLOYMENTS, *await people.all(DEPLOYMENTS))
+            await people.delete(NODE_CLAIMS, *await people.all(NODE_CLAIMS))
+            await people.until(NODES, lambda nodes: not nodes, "gone")
+            assert tenure.stop() == 0
