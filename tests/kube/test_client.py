@@ -10,7 +10,7 @@ import pytest
 from tenure import errors
 from tenure.kube.client import Client
 from tenure.model.resource import NODE_CLAIMS, PODS
-from tenure.ports.transport import MERGE_PATCH, Response
+from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, Response
 from tenure.sim.loop import run_virtually
 from tests.kube.doors import Scripted, Silent, a_list, answered, refused
 
@@ -80,6 +80,24 @@ def test_when_to_ask_again_is_read_from_the_status_or_the_header(answer: Respons
     assert refusal(answer).retry_after == timedelta(seconds=10)
 
 
+@pytest.mark.parametrize(
+    ("said", "waits"),
+    [
+        ("9" * 400, timedelta(days=1)),
+        ("\u00b2", None),
+        ("-5", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+    ],
+)
+def test_nonsense_about_when_to_ask_again_is_no_trouble(said: str, waits: timedelta | None) -> None:
+    assert refusal(answered(b"busy", 429, **{"Retry-After": said})).retry_after == waits
+
+
+@pytest.mark.parametrize(("said", "waits"), [(10**15, timedelta(days=1)), (-5, None)])
+def test_nonsense_in_the_status_is_no_trouble_either(said: int, waits: timedelta | None) -> None:
+    assert refusal(refused(429, retryAfterSeconds=said)).retry_after == waits
+
+
 def test_no_answer_at_all_is_unavailable() -> None:
     door = Scripted(errors.Unavailable("connection refused"))
     with pytest.raises(errors.Unavailable, match="connection refused"):
@@ -147,3 +165,9 @@ def test_a_patch_is_a_merge_patch_of_the_object_or_its_status() -> None:
     door = sent(lambda client: client.patch(NODE_CLAIMS, "a", {"x": 1}, subresource="status"))
     assert door.requests[0].path == "/apis/karpenter.sh/v1/nodeclaims/a/status"
     assert door.requests[0].content_type == MERGE_PATCH
+
+
+def test_a_json_patch_is_its_steps() -> None:
+    steps = [{"op": "remove", "path": "/metadata/finalizers/0"}]
+    door = sent(lambda client: client.patch_json(NODE_CLAIMS, "a", steps))
+    assert (door.requests[0].content_type, door.body()) == (JSON_PATCH, steps)

@@ -43,6 +43,18 @@ def patch_any(client: Client) -> Awaitable[bytes]:
     return client.patch(NODE_CLAIMS, "a", {"metadata": {"labels": {"x": "y"}}})
 
 
+VERSION = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+STEP = {"op": "add", "path": "/metadata/labels/x", "value": "y"}
+
+
+def patch_json(client: Client) -> Awaitable[bytes]:
+    return client.patch_json(NODE_CLAIMS, "a", [VERSION, STEP])
+
+
+def patch_json_any(client: Client) -> Awaitable[bytes]:
+    return client.patch_json(NODE_CLAIMS, "a", [STEP])
+
+
 def delete(client: Client) -> Awaitable[bytes]:
     return client.delete(NODE_CLAIMS, "a", uid="u1")
 
@@ -69,6 +81,7 @@ def outcome(door: Any, call: Call) -> bytes | errors.ApiError:
         pytest.param(get, id="a read"),
         pytest.param(create, id="a create under a name that we chose"),
         pytest.param(patch, id="a patch of one version"),
+        pytest.param(patch_json, id="a JSON patch that tests the version"),
         pytest.param(delete, id="a deletion of one UID"),
     ],
 )
@@ -84,6 +97,7 @@ def test_a_busy_server_is_asked_again(call: Call, answer: Response) -> None:
     [
         pytest.param(create_unnamed, BUSY, id="a create that would make another"),
         pytest.param(patch_any, BUSY, id="a patch of whatever is there"),
+        pytest.param(patch_json_any, BUSY, id="a JSON patch of whatever is there"),
         pytest.param(evict, BUSY, id="an eviction"),
         pytest.param(evict, refused(429, "TooManyRequests", retryAfterSeconds=1), id="a budget"),
         pytest.param(evict, refused(500, "InternalError"), id="several budgets"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Final
 
 import msgspec
 
@@ -42,6 +43,8 @@ class Status(msgspec.Struct, frozen=True):
     details: _Details | None = None
 
 
+#: Seconds: a server that wants more for us to wait is believed no further.
+_LONGEST: Final = 24 * 60 * 60
 _STATUS = msgspec.json.Decoder(Status)
 
 _BY_STATUS: dict[int, type[ApiError]] = {
@@ -71,8 +74,8 @@ def error_from(response: Response) -> ApiError:
 def _seconds(headers: Mapping[str, str]) -> int:
     """``Retry-After``, which a busy server sends with a body in plain text."""
     for name, value in headers.items():
-        if name.lower() == "retry-after" and value.isdigit():
-            return int(value)
+        if name.lower() == "retry-after" and value.isdecimal():
+            return int(value[:10])  # More than we wait anyway, whatever follows.
     return 0
 
 
@@ -83,11 +86,11 @@ def error_from_status(status: Status, code: int = 0, retry_after: int = 0) -> Ap
     if code == 409:
         kind = AlreadyExists if status.reason == "AlreadyExists" else Conflict
     details = status.details or _Details()
-    seconds = details.retry_after_seconds or retry_after
+    seconds = min(details.retry_after_seconds or retry_after, _LONGEST)
     return kind(
         status.message,
         reason=status.reason,
         causes=tuple(Cause(c.reason, c.message, c.field) for c in details.causes or ()),
-        retry_after=timedelta(seconds=seconds) if seconds else None,
+        retry_after=timedelta(seconds=seconds) if seconds > 0 else None,
         status=code,
     )

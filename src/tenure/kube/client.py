@@ -10,7 +10,7 @@ under its own name is ``AlreadyExists``, and its author reads it back. A caller 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from random import Random
 from typing import Any, Final
@@ -21,10 +21,18 @@ from tenure.errors import Unavailable
 from tenure.kube.answers import Status as Status
 from tenure.kube.answers import error_from
 from tenure.kube.answers import error_from_status as error_from_status
-from tenure.kube.manners import ask, names_itself, names_version
+from tenure.kube.manners import ask, names_itself, names_version, tests_version
 from tenure.kube.pace import Pace
 from tenure.model.resource import PODS, Resource
-from tenure.ports.transport import JSON, MERGE_PATCH, Request, Response, Stream, Transport
+from tenure.ports.transport import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    Request,
+    Response,
+    Stream,
+    Transport,
+)
 
 #: Objects per page of a list: the size client-go settled on.
 PAGE: Final = 500
@@ -155,6 +163,20 @@ class Client:
         request = _write("PATCH", path, body, MERGE_PATCH)
         return await self._call(request, harmless=names_version(body))
 
+    async def patch_json(
+        self,
+        resource: Resource,
+        name: str,
+        operations: Sequence[Mapping[str, Any]],
+        *,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> bytes:
+        """A JSON patch. Let it ``test`` the ``resourceVersion`` to patch one version only."""
+        path = resource.path(namespace, name, subresource)
+        request = _write("PATCH", path, operations, JSON_PATCH)
+        return await self._call(request, harmless=tests_version(operations))
+
     async def delete(
         self,
         resource: Resource,
@@ -212,7 +234,7 @@ class Client:
         return response.body
 
 
-def _write(method: str, path: str, body: Mapping[str, Any], content_type: str = JSON) -> Request:
+def _write(method: str, path: str, body: object, content_type: str = JSON) -> Request:
     return Request(method=method, path=path, body=_ENCODER.encode(body), content_type=content_type)
 
 

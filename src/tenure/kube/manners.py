@@ -16,7 +16,7 @@ no answer at all. In the order in which the rules bite:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from random import Random
 from typing import Any, Final
@@ -37,6 +37,14 @@ def names_itself(body: Mapping[str, Any]) -> bool:
 def names_version(body: Mapping[str, Any]) -> bool:
     """A patch that, repeated, meets a conflict instead of somebody else's change."""
     return bool((body.get("metadata") or {}).get("resourceVersion"))
+
+
+def tests_version(operations: Sequence[Mapping[str, Any]]) -> bool:
+    """A JSON patch that, repeated, fails its own test instead."""
+    return any(
+        (step.get("op"), step.get("path")) == ("test", "/metadata/resourceVersion")
+        for step in operations
+    )
 
 
 async def ask(
