@@ -15,10 +15,12 @@ import pytest
 from aiohttp import web
 
 from tenure.errors import NotLeader, Unavailable
+from tenure.kube.client import Client
 from tenure.kube.credentials import FixedCredentials, Identity
 from tenure.kube.fence import LeaseFence, boottime
 from tenure.kube.http import HttpTransport
 from tenure.kube.kubeconfig import Access
+from tenure.model.resource import NODES
 from tenure.ports.transport import MERGE_PATCH, Request
 from tests.kube.servers import serving
 
@@ -57,6 +59,7 @@ class Wire:
         #: Given how many requests have been heard: whether this one is answered.
         self.answers: Callable[[int], bool] = lambda _: True
         self.on_heard: Callable[[], None] = lambda: None
+        self.status = "200 OK"
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
@@ -64,7 +67,8 @@ class Wire:
             self.on_heard()
             if not self.answers(len(self.heard)):
                 break
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            head = f"HTTP/1.1 {self.status}\r\nContent-Length: 2\r\n\r\n"
+            writer.write(head.encode() + b"{}")
         writer.close()
 
     def verbs(self) -> list[str]:
@@ -196,6 +200,26 @@ def test_what_the_library_repeats_is_fenced_again() -> None:
             with pytest.raises(NotLeader, match="lost"):
                 await transport.request(DELETE)
         assert wire.verbs() == ["GET", "DELETE"]
+
+    told(story())
+
+
+@pytest.mark.parametrize("status", ["503 Service Unavailable", "401 Unauthorized"])
+def test_what_we_repeat_is_fenced_again(status: str) -> None:
+    """After a pause for a busy server, and after a new look at who we are."""
+
+    async def story() -> None:
+        wire, fence = Wire(), Switch()
+        wire.status = status
+
+        def lose_the_lease() -> None:
+            fence.why = "lost"
+
+        wire.on_heard = lose_the_lease
+        async with connected(wire, fence) as transport:
+            with pytest.raises(NotLeader, match="lost"):
+                await Client(transport).create(NODES, {"metadata": {"name": "a"}})
+        assert wire.verbs() == ["POST"]
 
     told(story())
 

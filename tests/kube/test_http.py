@@ -342,6 +342,21 @@ def test_an_answer_that_takes_too_long_is_no_answer(query: dict[str, str], limit
     told(story())
 
 
+def test_a_list_may_take_longer_than_other_answers() -> None:
+    async def slow(request: web.Request) -> web.Response:
+        await asyncio.sleep(2 * SOON.total_seconds())
+        return web.Response(text="{}")
+
+    async def story() -> None:
+        listed = Request(method="GET", path=PODS.path, query={"limit": "500"})
+        async with serving(slow) as port:
+            assert (await answer_of(plain(port), listed, limits=Limits(answer=SOON))).status == 200
+            with pytest.raises(Unavailable, match="timed out"):
+                await answer_of(plain(port), PODS, limits=Limits(answer=SOON))
+
+    told(story())
+
+
 async def _silent(request: web.Request) -> web.Response:
     await asyncio.Event().wait()
     raise AssertionError("nobody sets it")
