@@ -89,3 +89,14 @@ def test_what_is_to_be_done_is_told_by_its_action(
             break
     actions = [verdict["action"] for verdict in to_do if verdict["reason"] == "Launching"]
     assert actions[0].startswith("Launch an instance for general-")
+
+
+def test_the_page_on_plans_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
+    example = page.partition("$ .venv/bin/tenure plan ")[2].partition("```")[0]
+    command, _, shown = example.partition("\n")
+    assert run(["plan", *command.split()]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [
+        line for line in shown.splitlines() if line.strip() != "…" and line not in printed
+    ] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from tenure.cli.explanationtext import action_words, verdict_json
 from tenure.cli.planning import Plan
 from tenure.core.decision import Verdict
-from tenure.core.reasons import REASONS
+from tenure.core.reasons import REASONS, Reason
 from tenure.model.meta import format_time
 
 #: Lines for one reason; a thousand pods that wait for the same thing are told by their number.
@@ -51,8 +51,10 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
 
 
 def _heap(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    for (_, reason), group in groupby(_by_reason(verdicts), key=lambda v: (v.concern, v.reason)):
-        members = list(group)
+    groups: dict[Reason, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(verdict.reason, []).append(verdict)
+    for reason, members in groups.items():
         yield f"  {reason}: {REASONS[reason].meaning}"
         for verdict in members[:SHOWN]:
             yield from _verdict(verdict)
@@ -60,23 +62,22 @@ def _heap(verdicts: Iterable[Verdict]) -> Iterator[str]:
             yield f"    … and {len(members) - SHOWN} more; --json has all of them"
 
 
-def _by_reason(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Stable: within a reason the order stays, and reasons come as their first verdict does."""
-    groups: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        groups.setdefault((verdict.concern, verdict.reason), []).append(verdict)
-    return [verdict for group in groups.values() for verdict in group]
-
-
 def _verdict(verdict: Verdict) -> Iterator[str]:
-    who = str(verdict.subject) if verdict.action is None else action_words(verdict.action)
-    until = f" (until {format_time(verdict.recheck_at)} at least)" if verdict.recheck_at else ""
-    yield f"    {who}: {verdict.message}{until if verdict.action is None else ''}"
+    who, until = action_words(verdict.action), None
+    if verdict.action is None:
+        who, until = str(verdict.subject), verdict.recheck_at
+    yield f"    {who}: {_until(verdict.message, until)}"
     for blocker in verdict.blockers[:SHOWN]:
-        ends = f", until {format_time(blocker.until)}" if blocker.until else ""
-        yield f"      blocked by {blocker.subject}: {blocker.message}{ends}"
+        yield f"      blocked by {blocker.subject}: {_until(blocker.message, blocker.until)}"
     if len(verdict.blockers) > SHOWN:
         yield f"      … and {len(verdict.blockers) - SHOWN} more"
+
+
+def _until(message: str, instant: datetime | None) -> str:
+    """With the instant, unless the sentence has it."""
+    if instant is None or format_time(instant) in message:
+        return message
+    return f"{message}, until {format_time(instant)} at least"
 
 
 def _changes(plan: Plan) -> str:
