@@ -37,7 +37,13 @@ CASES = [
 def test_the_certificate_gets_the_names_that_api_servers_are_sent_to(
     configuration: dict[str, Any], names: tuple[str, ...]
 ) -> None:
-    assert msgspec.convert(configuration, Registration).names == names
+    assert msgspec.convert(configuration, Registration).names(services=True) == names
+
+
+def test_outside_the_cluster_a_service_does_not_lead_to_us() -> None:
+    both = a_configuration("https://10.1.2.3/validate")
+    both["webhooks"] += a_configuration()["webhooks"]
+    assert msgspec.convert(both, Registration).names(services=False) == ("10.1.2.3",)
 
 
 def test_the_bundle_is_filled_in_once_and_nothing_else_is_changed() -> None:

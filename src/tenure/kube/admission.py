@@ -83,6 +83,13 @@ class Judgement(msgspec.Struct, frozen=True):
     def allowed(self) -> bool:
         return not self.problems
 
+    @property
+    def answer(self) -> str:
+        """In a word, for metrics."""
+        if not self.allowed:
+            return "refused"
+        return "warned" if self.warnings else "allowed"
+
 
 _REVIEW: Final = msgspec.json.Decoder(_Review)
 

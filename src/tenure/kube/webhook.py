@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 
 import msgspec
@@ -37,6 +37,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "tenure-webhook"
     #: Of the Secret.
     namespace: str
+    #: Whether Services lead here, as they do to a pod. Elsewhere we are asked by URL or not at all.
+    is_pod: bool = True
     #: Where it listens; empty is everywhere. Port 0 is any free one.
     host: str = ""
     port: int = 9443
@@ -92,45 +94,54 @@ class Webhook:
 
     async def look(self) -> None:
         """Once: keys, trust, service. Says what has changed."""
-        self.trouble = await self._looked()
+        try:
+            self.trouble, is_loud = await self._looked(), True
+        except _NotAsked as error:
+            self.trouble, is_loud = f"{error}; {self._meanwhile()}", False
+        except _Trouble as error:
+            self.trouble, is_loud = f"{error}; {self._meanwhile()}", True
         line = self.trouble or self._all_is_well()
         if line != self._said:
             self._said = line
-            (self._complain if self.trouble else self._say)(f"webhook: {line}")
+            (self._complain if self.trouble and is_loud else self._say)(f"webhook: {line}")
 
     async def close(self) -> None:
         await self._server.close()
 
     async def _looked(self) -> str:
-        trouble = ""
+        """What is wrong although it serves. Raises ``_Trouble``."""
         for _ in range(TRIES):
+            registration = await self._registration()
+            names = registration.names(services=self._settings.is_pod)
+            if not names:
+                raise _NotAsked(f"{self._configuration} does not lead here")
+            keys = await self._keys(names)
             try:
-                registration = await read_registration(self._client, self._settings.name)
-                if not registration.names:
-                    return f"{self._configuration} names no address; {self._meanwhile()}"
-                keys = await self._keys(registration)
                 # First trusted, then presented: nobody is to meet a certificate he does not know.
-                trouble = await self._trusted(registration, keys)
+                distrust = await self._trusted(registration, keys)
             except Conflict:
                 continue  # Then keys or names may be new, too.
-            except _Trouble as error:
-                return str(error)
-            except NotFound:
-                return f"there is no {self._configuration}, so nobody asks; {self._meanwhile()}"
-            except TenureError as error:
-                return f"{self._configuration}: {error}; {self._meanwhile()}"
-            return await self._served(keys.server) or trouble
-        return f"{self._configuration} changes under us; {self._meanwhile()}"
+            return await self._served(keys.server) or distrust
+        raise _Trouble(f"{self._configuration} changes under us")
 
-    async def _keys(self, registration: Registration) -> Keys:
+    async def _registration(self) -> Registration:
+        try:
+            return await read_registration(self._client, self._settings.name)
+        except NotFound:
+            raise _NotAsked(f"there is no {self._configuration}, so nobody asks") from None
+        except TenureError as error:
+            raise _Trouble(f"{self._configuration}: {error}") from error
+
+    async def _keys(self, names: Collection[str]) -> Keys:
         settings = self._settings
         try:
-            return await self._secret.current(registration.names, self._clock.now(), settings.lives)
+            return await self._secret.current(names, self._clock.now(), settings.lives)
         except TenureError as error:
             where = f"Secret {settings.namespace}/{settings.name}"
-            raise _Trouble(f"{where}: {error}; {self._meanwhile()}") from error
+            raise _Trouble(f"{where}: {error}") from error
 
     async def _trusted(self, registration: Registration, keys: Keys) -> str:
+        """Raises ``Conflict``."""
         try:
             await make_trusted(self._client, self._settings.name, registration, keys.bundle)
         except Conflict:
@@ -147,9 +158,7 @@ class Webhook:
             if self.port is None:
                 await self._server.open(self._settings.host, self._settings.port)
         except OSError as error:
-            is_tls = isinstance(error, ssl.SSLError) or not error.errno
-            why = str(error) if is_tls else os.strerror(error.errno)
-            return f"cannot serve on port {self._settings.port}: {why}"
+            return f"cannot serve on port {self._settings.port}: {_why(error)}"
         return ""
 
     def _answer(self, body: bytes) -> bytes:
@@ -170,5 +179,16 @@ class Webhook:
         return f"ValidatingWebhookConfiguration {self._settings.name}"
 
 
+def _why(error: OSError) -> str:
+    """Without the address, which has been named."""
+    if isinstance(error, ssl.SSLError) or error.errno is None:
+        return str(error)
+    return os.strerror(error.errno)
+
+
 class _Trouble(Exception):
     """A sentence that ends a look."""
+
+
+class _NotAsked(_Trouble):
+    """… and that is nobody's fault: the webhook is not installed, or not for us."""

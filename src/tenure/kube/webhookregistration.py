@@ -28,10 +28,11 @@ class Registration(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
     webhooks: list[dict[str, Any]] = []
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Hosts and addresses; without those that no certificate can have."""
-        return tuple(sorted({name for webhook in self.webhooks for name in _names(webhook)}))
+    def names(self, *, services: bool) -> tuple[str, ...]:
+        """Hosts and addresses; without those that no certificate can have. ``services``: whether
+        a Service can lead to us."""
+        found = {name for webhook in self.webhooks for name in _names(webhook, services=services)}
+        return tuple(sorted(found))
 
     def trusting(self, bundle: str) -> Registration:
         encoded = base64.b64encode(bundle.encode()).decode()
@@ -59,10 +60,11 @@ def _with(webhook: Mapping[str, Any], **client_config: str) -> dict[str, Any]:
     return {**webhook, "clientConfig": {**webhook.get("clientConfig", {}), **client_config}}
 
 
-def _names(webhook: Mapping[str, Any]) -> Iterator[str]:
+def _names(webhook: Mapping[str, Any], *, services: bool) -> Iterator[str]:
     config = webhook.get("clientConfig", {})
     if service := config.get("service"):
-        yield f"{service.get('name')}.{service.get('namespace')}.svc"
+        if services:
+            yield f"{service.get('name')}.{service.get('namespace')}.svc"
     elif host := _host(config.get("url", "")):
         yield host
 
