@@ -55,6 +55,25 @@ def early_eviction(pod: Pod, node: Node | None) -> str | None:
     return None
 
 
+def early_force(pod: Pod, deadline: datetime | None, grace: int, now: datetime) -> str | None:
+    """Budgets and protection are overruled only for a deadline, and only as late as it allows.
+
+    And never with a grace of 0: the pod's successor could start while it still runs.
+    """
+    if grace < 1:
+        return f"pod {pod.key} would be removed before it has stopped"
+    if deadline is None:
+        return f"pod {pod.key} would be forced from a node that has no deadline"
+    if pod.deleting:
+        return None
+    seconds = pod.spec.termination_grace_period_seconds
+    own = timedelta(seconds=30 if seconds is None else seconds)
+    if deadline - now > own:
+        at = format_time(deadline - own)
+        return f"pod {pod.key} may stay until {at}: it would be forced before it has to be"
+    return None
+
+
 def early_release(what: str, instance_running: bool) -> str | None:
     """A finalizer goes only after the instance."""
     if instance_running:

@@ -280,10 +280,11 @@ def a_class(
 
 
 def a_budget(name: str = "web", *, app: str = "web", **status: Any) -> PodDisruptionBudget:
-    selector = {"selector": {"matchLabels": {"app": app}}}
+    healthy = status.get("desired_healthy", 0)
+    spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": healthy}
     return PodDisruptionBudget(
         metadata=meta(name, namespace="default"),
-        spec=msgspec.convert(selector, PodDisruptionBudgetSpec),
+        spec=msgspec.convert(spec, PodDisruptionBudgetSpec),
         status=PodDisruptionBudgetStatus(**status),
     )
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Evict, Subject, Verdict
-from tenure.core.drain import DrainDecider, tier_of
+from tenure.core.drain import DrainDecider
+from tenure.core.leavingpods import tier_of
 from tenure.core.reasons import Reason
 from tenure.model.observations import EvictionAnswer
 from tenure.model.pod import Pod, Toleration
@@ -165,8 +166,8 @@ def test_a_value_that_means_nothing_protects_and_is_reported() -> None:
     verdict = verdict_on(a_pod(protected="1d"))
     assert (verdict.reason, verdict.action) == (Reason.PROTECTION_UNREADABLE, None)
     assert verdict.message == (
-        'karpenter.sh/do-not-disrupt: "1d" is neither "true", "false" nor a duration such as 4h: '
-        "protected for ever"
+        'karpenter.sh/do-not-disrupt: "1d" is neither "true", "false" nor a duration such as 4h, '
+        "and protects it for ever"
     )
 
 
@@ -189,7 +190,7 @@ def test_a_refused_pod_names_the_budget_with_its_numbers() -> None:
     assert verdict.blockers == (
         Blocker(
             subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"),
-            message="allows 0 disruptions: 2 of 3 pods are healthy, 2 must be",
+            message="minAvailable 2 allows 0 disruptions: 2 of 3 pods are healthy, 2 must be",
         ),
     )
 

@@ -16,6 +16,7 @@ from tenure.model.snapshot import Snapshot
 from tenure.runtime.guard import veto
 from tests.core.build import (
     FOREIGN,
+    NOW,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
@@ -71,7 +72,7 @@ ALLOWED: list[Any] = [
 
 @pytest.mark.parametrize(("action", "objects"), ALLOWED)
 def test_the_guard_lets_us(action: Action, objects: list[Any]) -> None:
-    assert veto(action, Snapshot.of(*objects)) is None
+    assert veto(action, Snapshot.of(*objects), NOW) is None
 
 
 REFUSED: list[Any] = [
@@ -196,7 +197,7 @@ REFUSED: list[Any] = [
 
 @pytest.mark.parametrize(("action", "objects", "sentence"), REFUSED)
 def test_the_guard_says_no(action: Action, objects: list[Any], sentence: str) -> None:
-    refusal = veto(action, Snapshot.of(*objects))
+    refusal = veto(action, Snapshot.of(*objects), NOW)
     assert refusal is not None
     assert refusal.startswith(sentence)
 
@@ -215,7 +216,7 @@ def test_a_finalizer_goes_only_after_the_instance(
     thing: Any, known: Observations, allowed: bool
 ) -> None:
     snapshot = Snapshot.of(a_leaving_claim(), a_leaving_node(), observations=known)
-    refusal = veto(release(thing), snapshot)
+    refusal = veto(release(thing), snapshot, NOW)
     assert (refusal is None) is allowed
     assert allowed or refusal == (
         f"the finalizer of {thing.name} would go while its instance may still run"
@@ -223,15 +224,15 @@ def test_a_finalizer_goes_only_after_the_instance(
 
 
 def test_a_node_that_no_claim_stands_for_may_be_released() -> None:
-    assert veto(release(a_leaving_node()), Snapshot.of(a_leaving_node())) is None
+    assert veto(release(a_leaving_node()), Snapshot.of(a_leaving_node()), NOW) is None
 
 
 def test_finalizers_of_others_may_be_written_around_ours() -> None:
     held = a_leaving_claim(finalizers=("karpenter.sh/termination", "x"))
     keeps = patch(held, {"finalizers": ["karpenter.sh/termination"]})
-    assert veto(keeps, Snapshot.of(held)) is None
+    assert veto(keeps, Snapshot.of(held), NOW) is None
     released = a_leaving_claim(finalizers=("x",))
-    assert veto(patch(released, {"finalizers": []}), Snapshot.of(released)) is None
+    assert veto(patch(released, {"finalizers": []}), Snapshot.of(released), NOW) is None
 
 
 def test_a_status_is_no_release() -> None:
@@ -239,4 +240,4 @@ def test_a_status_is_no_release() -> None:
     said = status_patch(
         NODE_CLAIMS, "a", uid="uid-a", resource_version="7", status={}, conditions=()
     )
-    assert veto(said, Snapshot.of(claim)) is None
+    assert veto(said, Snapshot.of(claim), NOW) is None

@@ -41,7 +41,9 @@ def verdict_on(*objects: Any, **known: Any) -> Verdict:
 
 
 def drained(status: str, at: Any, *conditions: Any) -> Any:
-    return a_leaving_claim(conditions=[condition("Drained", status, at=at), *conditions])
+    volumes = [condition("VolumesDetached")] if status == "True" else []
+    told = [condition("Drained", status, at=at), *volumes, *conditions]
+    return a_leaving_claim(conditions=told)
 
 
 def test_a_node_that_a_person_deletes_takes_its_claim_along() -> None:

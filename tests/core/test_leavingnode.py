@@ -34,7 +34,8 @@ END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
 
 
 def drained(status: str, at: Any) -> Any:
-    return a_leaving_claim(conditions=[condition("Drained", status, at=at)])
+    volumes = [condition("VolumesDetached")] if status == "True" else []
+    return a_leaving_claim(conditions=[condition("Drained", status, at=at), *volumes])
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
@@ -123,7 +124,7 @@ def test_a_held_drain_says_who_holds_it_with_pods_budgets_and_numbers() -> None:
         a_budget(current_healthy=2, desired_healthy=2, expected_pods=2),
         evictions={"uid-web-0": no, "uid-web-1": no},
     )
-    budget = "budget default/web allows 0 disruptions: 2 of 2 pods are healthy, 2 must be"
+    budget = "budget default/web minAvailable 2 of 2 pods can never allow an eviction"
     assert verdict.reason is Reason.EVICTION_REFUSED
     assert verdict.message == (
         "waiting for 3 pods, 3 held: "

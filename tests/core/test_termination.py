@@ -8,6 +8,7 @@ from tenure.core.decision import Subject
 from tenure.core.termination import TerminationDecider
 from tenure.model.observations import TerminationAnswer
 from tenure.model.resource import (
+    DAEMON_SETS,
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
@@ -42,15 +43,16 @@ def test_from_the_deletion_of_a_node_to_its_end_in_the_right_order() -> None:
     gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
     began, ended = condition("Drained", "Unknown", at=ago(6)), condition("Drained", at=ago(1))
     ending = condition("InstanceTerminating")
+    detached = condition("VolumesDetached")
     steps: list[tuple[list[Any], dict[str, Any]]] = [
         ([a_claim(), a_leaving_node(closed=False), a_pod()], {}),
         ([a_leaving_claim(), a_leaving_node(), a_pod()], {}),
         ([a_leaving_claim(conditions=[began]), a_leaving_node(), a_pod()], {}),
         ([a_leaving_claim(conditions=[began]), a_leaving_node()], {}),
-        ([a_leaving_claim(conditions=[ended]), a_leaving_node()], {}),
-        ([a_leaving_claim(conditions=[ended, ending]), a_leaving_node()], asked),
-        ([a_leaving_claim(conditions=[ended, ending]), a_leaving_node()], gone),
-        ([a_leaving_claim(conditions=[ended, ending])], gone),
+        ([a_leaving_claim(conditions=[ended, detached]), a_leaving_node()], {}),
+        ([a_leaving_claim(conditions=[ended, detached, ending]), a_leaving_node()], asked),
+        ([a_leaving_claim(conditions=[ended, detached, ending]), a_leaving_node()], gone),
+        ([a_leaving_claim(conditions=[ended, detached, ending])], gone),
     ]
     told = [
         [(v.subject.kind, v.reason, type(v.action).__name__) for v in judged(DECIDER, *o, **known)]
@@ -90,6 +92,7 @@ def test_whose_change_concerns_whom() -> None:
         "pod elsewhere": Change(PODS, "default/other", None, elsewhere),
         "budget": Change(POD_DISRUPTION_BUDGETS, "default/web", None, a_budget()),
         "pool": Change(NODE_POOLS, "general", None, None),
+        "daemon set": Change(DAEMON_SETS, "default/agent", None, None),
     }
     touched = {what: set(DECIDER.touched(each, snapshot)) for what, each in changes.items()}
     assert touched == {
@@ -98,7 +101,8 @@ def test_whose_change_concerns_whom() -> None:
         "pod": BOTH,
         "pod elsewhere": set(),
         "budget": BOTH,
-        "pool": set(),
+        "pool": BOTH,  # Its cap on protection.
+        "daemon set": set(),
     }
 
 

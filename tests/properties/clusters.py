@@ -36,15 +36,30 @@ from tenure.model.observations import (
     TerminationAnswer,
 )
 from tenure.model.offering import InstanceType, Offering
-from tenure.model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements, Toleration
+from tenure.model.pod import (
+    Container,
+    PersistentVolumeClaimVolumeSource,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+    Toleration,
+    Volume,
+)
 from tenure.model.quantity import UNIT
 from tenure.model.requirements import Requirement as Wanted
 from tenure.model.requirements import Requirements
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import (
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeSpec,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
+    VolumeAttachment,
+    VolumeAttachmentSource,
+    VolumeAttachmentSpec,
 )
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -93,6 +108,7 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
                 "expireAfter": "720h",
             }
         },
+        "disruption": draw(st.sampled_from([{}, {}, {"maxPodProtection": "9m"}])),
         "limits": limits,
     }
     pool = msgspec.convert({"spec": spec}, NodePool)
@@ -152,6 +168,10 @@ def with_one_provider_id(slot: Slot) -> Slot:
     return msgspec.structs.replace(slot, claim=msgspec.structs.replace(claim, status=status))
 
 
+#: Deadlines written on claims: some over, some near, and one that means nothing.
+STAMPS = ("2026-03-02T11:59:00Z", "2026-03-02T12:00:30Z", "2026-03-02T12:10:00Z", "soon")
+
+
 @st.composite
 def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     stage = STAGES.get(story, 0)
@@ -163,10 +183,15 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     drained = draw(st.sampled_from(["", "Unknown", "True"])) if leaving else ""
     if drained:
         conditions.append(condition("Drained", drained, draw(instants) - timedelta(seconds=5)))
+    if drained == "True":
+        detached = draw(st.sampled_from(["", "Unknown", "True", "True", "False"]))
+        conditions += [condition("VolumesDetached", detached, draw(instants))] if detached else []
+    stamp = draw(st.sampled_from(["", "", "", *STAMPS]))
     return NodeClaim(
         metadata=draw(
             metas(
                 f"claim-{index}",
+                annotations={names.TERMINATION_TIMESTAMP: stamp} if stamp else {},
                 labels={names.NODEPOOL: "general"} | ({} if story == "new" else CLASS_LABEL),
                 finalizers=() if story == "new" else (names.FINALIZER,),
                 deletion_timestamp=draw(past) if leaving else None,
@@ -174,6 +199,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         ),
         spec=NodeClaimSpec(
             node_class_ref=FOREIGN if story == "foreign" else OURS,
+            termination_grace_period=draw(st.sampled_from([None, None, "10m", "9m", "0s"])),
             requirements=(
                 Requirement(key=names.INSTANCE_TYPE, operator="In", values=("small", "large")),
             ),
@@ -254,13 +280,15 @@ def pods(draw: st.DrawFn, index: int, node_count: int) -> Pod:
                 annotations={names.DO_NOT_DISRUPT: protection} if protection else {},
                 owner_references=owners,
                 deletion_timestamp=deletion,
+                deletion_grace_period_seconds=draw(st.sampled_from([1, 30, 600])),
             )
         ),
         spec=PodSpec(
             node_name=f"node-{bound}" if bound >= 0 else "",
             priority_class_name=critical,
             tolerations=tolerations,
-            termination_grace_period_seconds=draw(st.sampled_from([30, 0])),
+            termination_grace_period_seconds=draw(st.sampled_from([30, 0, 600, None])),
+            volumes=(DATA,) if draw(st.sampled_from([False, False, True])) else (),
             containers=(
                 Container(
                     resources=ResourceRequirements(
@@ -360,6 +388,26 @@ def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
     )
 
 
+DATA = Volume(
+    name="data", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="data")
+)
+CLAIMED = PersistentVolume(
+    metadata=ObjectMeta(name="pv-0", uid="uid-pv-0"),
+    spec=PersistentVolumeSpec(claim_ref=ObjectReference(namespace="default", name="data")),
+)
+
+
+@st.composite
+def attachments(draw: st.DrawFn) -> list[ApiObject]:
+    if draw(st.booleans()):
+        return []
+    volume = draw(st.sampled_from(["pv-0", "pv-0", "pv-1", ""]))
+    spec = VolumeAttachmentSpec(
+        node_name="node-0", source=VolumeAttachmentSource(persistent_volume_name=volume)
+    )
+    return [CLAIMED, VolumeAttachment(metadata=draw(metas("csi-0")), spec=spec)]
+
+
 @st.composite
 def windows(draw: st.DrawFn) -> MaintenanceWindow:
     cron = draw(st.sampled_from(["0 6 * * 1-5", "not a cron"]))
@@ -383,5 +431,6 @@ def clusters(draw: st.DrawFn) -> Cluster:
         *(slot.claim for slot in filled if slot.claim),
         *(slot.node for slot in filled if slot.node),
         *(draw(pods(index, len(filled))) for index in range(pod_count)),
+        *draw(attachments()),
     ]
     return Cluster(tuple(objects), draw(memories(filled, pod_count)))

@@ -133,7 +133,7 @@ class Bench(Tapped):
             settings=self.options.settings,
             random=Random(1),
             fence=self.fence,
-            choose=lambda: (self.decider,),
+            choose=lambda _: (self.decider,),
             report=self.errors.append,
         )
 

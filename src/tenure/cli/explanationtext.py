@@ -8,7 +8,17 @@ from typing import Any
 import msgspec
 
 from tenure.cli.explanation import Explanation
-from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate, Verdict
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Launch,
+    Patch,
+    Terminate,
+    Verdict,
+)
 from tenure.core.reasons import REASONS
 from tenure.model.meta import format_time
 
@@ -56,6 +66,8 @@ def action_words(action: Action | None) -> str:
             return f"{type(action).__name__} {action.resource.kind} {action.name}"
         case Evict():
             return f"Evict Pod {action.namespace}/{action.name}"
+        case DeletePod():
+            return f"Delete Pod {action.namespace}/{action.name}"
         case Launch():
             return f"Launch an instance for {action.request.claim_name}"
         case Terminate():

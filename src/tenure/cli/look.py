@@ -133,7 +133,7 @@ async def look(transport: Transport, settings: Settings, provider: Provider, clo
         await census.refresh_types()
         if name:  # Else nobody could say which instances are this cluster's.
             await _or_note(census.compare, None, "the cloud's instances", notes)
-    judge, now = Judge(deciders(), settings, PATIENCE), clock.now()
+    judge, now = Judge(deciders(settings), settings, PATIENCE), clock.now()
     foresee_refusals(snapshot(), knowledge, settings, now)
     judge.turn(snapshot(), (), (), now)
     scene = Scene(at=now, snapshot=snapshot(), judge=judge)

@@ -164,7 +164,7 @@ class Replica:
                 metrics=self._metrics,
                 pace=self._pace,
                 fence=self._fence,
-                choose=lambda: timed(deciders(), self._metrics),
+                choose=lambda settings: timed(deciders(settings), self._metrics),
                 report=self._complain,
             )
             try:

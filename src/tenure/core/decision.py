@@ -3,15 +3,15 @@
 A verdict is what one decider concluded about one subject at one instant, "no"
 included. Events, conditions, metrics, ``tenure explain`` and the demo are views of it.
 
-Actions are data, a closed union of six verbs. Each is idempotent and carries what
+Actions are data, a closed union of seven verbs. Each is idempotent and carries what
 makes a late or repeated arrival harmless: UID and resourceVersion in patches and claim
-deletes, UID in evictions, a name we chose in creates, the claim's UID in launches.
+deletes, UID in what is done to pods, a name we chose in creates, the claim's UID in launches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +32,7 @@ class Concern(StrEnum):
 
     TERMINATION = "termination"
     DRAIN = "drain"
+    DEADLINE = "deadline"
     LIFECYCLE = "lifecycle"
     NODE = "node"
     GARBAGE = "garbage"
@@ -109,6 +110,24 @@ class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="Evict"):
     grace_period_seconds: int | None = None
 
 
+class DeletePod(msgspec.Struct, frozen=True, kw_only=True, tag="DeletePod"):
+    """Delete a pod, whatever its budgets say: only for a deadline."""
+
+    name: str
+    namespace: str
+    uid: str
+    #: At the most; never 0, which would remove the pod before it has stopped.
+    grace_period_seconds: int
+    #: The pod has to stop by then, so a call that leaves late gives less grace.
+    until: datetime | None = None
+
+    def grace_at(self, now: datetime) -> int:
+        if self.until is None:
+            return self.grace_period_seconds
+        left = (self.until - now) // timedelta(seconds=1)
+        return max(1, min(self.grace_period_seconds, left))
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True, tag="Launch"):
     """Start an instance for a claim. The cloud returns the same one for the same claim UID."""
 
@@ -122,7 +141,7 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="Terminate"):
     claim_uid: str
 
 
-Action = Patch | Create | Delete | Evict | Launch | Terminate
+Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,4 +162,4 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def takes_away(action: Action) -> bool:
     """Whether carrying it out removes something that a workload may use."""
-    return isinstance(action, Evict | Terminate | Delete)
+    return isinstance(action, Evict | DeletePod | Terminate | Delete)

@@ -2,7 +2,8 @@
 
 A pod of a leaving node counts before it is evicted, so that its new node is on the way
 while the old one drains. It counts only if somebody will create it again, and not as
-long as it is protected: until then it stays where it is.
+long as it is protected: until then it stays where it is, or until its node's deadline
+forces it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.claims import is_our_node
-from tenure.core.drain import is_held
-from tenure.core.protection import FOR_EVER, protection_of
+from tenure.core.deadline import deadline_of, force_at
+from tenure.core.drain import is_held, protection_cap
+from tenure.core.protection import CREATION, FOR_EVER, protection_of
 from tenure.model.meta import BEGINNING, controller_of, find_condition
 from tenure.model.node import Node
 from tenure.model.pod import Pod
@@ -36,14 +38,14 @@ class Demand(msgspec.Struct, frozen=True):
         return not self.leaves or self.since <= now
 
 
-def pods_to_place(snapshot: Snapshot) -> list[Demand]:
-    """In the order of their UIDs."""
+def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
+    """In the order of their UIDs. ``clock``: what a protection counts from."""
     demands = [
         _unscheduled(pod) for pod in snapshot.unschedulable_pods().values() if is_provisionable(pod)
     ]
     for node in snapshot.leaving_nodes().values():
         if is_held(node) and is_our_node(node, snapshot):
-            demands += _leaving(node, snapshot)
+            demands += _leaving(node, snapshot, clock)
     demands.sort(key=lambda demand: demand.pod.uid)
     return demands
 
@@ -70,13 +72,18 @@ def is_reschedulable(pod: Pod) -> bool:
     return awaited and not stays and controller_of(pod.metadata) is not None
 
 
-def _leaving(node: Node, snapshot: Snapshot) -> list[Demand]:
+def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
     deleted_at = node.metadata.deletion_timestamp or BEGINNING
+    deadline, cap = deadline_of(snapshot.claim_of(node)), protection_cap(node, snapshot)
     demands = []
     for pod in snapshot.pods_on(node.name).values():
-        protection = protection_of(pod)
+        if not is_reschedulable(pod):
+            continue
+        protection = protection_of(pod, cap=cap, clock=clock)
         until = protection.until if protection else deleted_at
-        if is_reschedulable(pod) and until != FOR_EVER:
+        if deadline is not None:
+            until = min(until, force_at(pod, deadline))
+        if until != FOR_EVER:
             demands.append(Demand(pod, max(deleted_at, until), node.name))
     return demands
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
 from tenure.core.claims import is_missing
+from tenure.core.deadline import force_at
 from tenure.core.decision import Action, Blocker, Concern, Terminate, Verdict
-from tenure.core.drain import PodView
+from tenure.core.leavingpods import (
+    Attachment,
+    DrainView,
+    PodView,
+    holds_node,
+    judge_pods,
+    left_alone,
+)
 from tenure.core.reasons import Reason
 from tenure.core.writes import release, subject_of
 from tenure.model.instance import Instance
@@ -22,10 +30,8 @@ from tenure.model.settings import Settings
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim | None
-    #: Every Node with the claim's provider id, by name.
-    nodes: tuple[Node, ...]
-    #: Pods of each node, in the same order; of leaving nodes only.
-    pods: tuple[tuple[PodView, ...], ...]
+    #: Every Node with the claim's provider id, by name, and what holds those that are leaving.
+    drains: tuple[DrainView, ...]
     #: Another claim has the same provider id, so the Nodes are judged by themselves.
     shared: bool = False
     answer: TerminationAnswer | None = None
@@ -33,6 +39,10 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     instance: Instance | None = None
     #: The newest list of the cloud's instances lacks this claim's; when it was made.
     unlisted_at: datetime | None = None
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [drain.node for drain in self.drains]
 
 
 def say(
@@ -55,10 +65,58 @@ def say(
     )
 
 
-def next_change(pods: Iterable[Verdict]) -> datetime | None:
+Waiting = Sequence[tuple[PodView, Verdict]]
+
+
+def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting:
+    """The pods that the node waits for, and what is said of them; none after the last minute."""
+    if drain.deadline is not None and now >= drain.deadline.end:
+        return ()
+    judged = zip(drain.pods, judge_pods(drain, settings, now), strict=True)
+    return [(item, verdict) for item, verdict in judged if holds_node(item.pod, now)]
+
+
+def left_behind(drain: DrainView, now: datetime) -> list[str]:
+    """The pods that are still there although the last minute is over."""
+    if drain.deadline is None or now < drain.deadline.end:
+        return []
+    return [item.pod.key for item in drain.pods if not left_alone(item.pod)]
+
+
+def waiting_volumes(drain: DrainView, now: datetime) -> list[Attachment]:
+    """The attachments that the node waits for; none after the deadline.
+
+    A volume of a pod that nobody makes go will not be detached, and is not waited for.
+    """
+    if drain.deadline is not None and now >= drain.deadline.at:
+        return []
+    return [one for one in drain.attachments if not _stays_attached(one, now)]
+
+
+def left_attached(drain: DrainView, now: datetime) -> list[Attachment]:
+    """The attachments that are still there although the deadline is over."""
+    return [one for one in drain.attachments if not _stays_attached(one, now)]
+
+
+def _stays_attached(attachment: Attachment, now: datetime) -> bool:
+    return any(not pod.finished and not holds_node(pod, now) for pod in attachment.pods)
+
+
+def next_force(view: TerminationView, now: datetime) -> datetime | None:
+    """When a deadline next changes what is waited for."""
+    deadlines = [drain.deadline for drain in view.drains if drain.deadline is not None]
+    instants = [at for deadline in deadlines for at in (deadline.at, deadline.end) if at > now]
+    return min(instants, default=None)
+
+
+def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
     """When the drain may look different because of these pods. That a refused one is asked
     again does not count: until the answer comes, it is as refused as before."""
-    instants = (v.recheck_at for v in pods if v.reason is not Reason.EVICTION_REFUSED)
+    deadline = drain.deadline
+    instants = [v.recheck_at for _, v in waiting if v.reason is not Reason.EVICTION_REFUSED]
+    if deadline is not None:
+        refused = (i.pod for i, v in waiting if v.reason is Reason.EVICTION_REFUSED)
+        instants += [deadline.end, *(force_at(pod, deadline) for pod in refused)]
     return min((at for at in instants if at is not None), default=None)
 
 

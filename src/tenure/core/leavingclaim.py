@@ -2,7 +2,8 @@
 
 1. take along   a Node that is being deleted takes its claim along;
 2. its Nodes    delete those that are registered, and repeat in the claim's conditions what
-                their drain has reached (``Drained``, ``InstanceTerminating``);
+                their drain has reached (``Drained``, ``VolumesDetached``,
+                ``InstanceTerminating``);
 3. instance     once no Node is held any more, end it; a launch that may be unanswered
                 counts as an instance until the cloud has said that none carries the UID;
 4. leftovers    a Node that never registered goes after its instance: nobody was to run
@@ -13,20 +14,26 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Verdict
-from tenure.core.drain import holds_node, is_held, judge_pods
+from tenure.core.drain import is_held
 from tenure.core.leaving import (
     TerminationView,
     end_instance,
+    left_attached,
+    left_behind,
     lost_instance,
     next_change,
+    next_force,
     say,
     settled_at,
+    waiting_pods,
+    waiting_volumes,
 )
-from tenure.core.leavingnode import blockers_of
+from tenure.core.leavingnode import blockers_of, some, volume_blocks
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, delete_node
 from tenure.model import names
@@ -89,8 +96,10 @@ def _follow(
         said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "pods are leaving"))
         return say(claim, Reason.DRAINING, f"Node {listed} is being drained", action=said)
     lost = lost_instance(view, claim, settings) and not any(node.ready for node in held)
-    if not lost and not claim.is_true("Drained"):
+    if not lost and not claim.is_settled("Drained"):
         return _drained(view, claim, listed, settings, now)
+    if not lost and not claim.is_settled("VolumesDetached"):
+        return _detached(view, claim, listed, now)
     said = claim_status(claim, _ENDING)
     message = f"the instance of Node {listed} is being ended"
     return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
@@ -99,27 +108,60 @@ def _follow(
 def _drained(
     view: TerminationView, claim: NodeClaim, listed: str, settings: Settings, now: datetime
 ) -> Verdict:
-    waiting = [
-        (item, verdict)
-        for node, pods in zip(view.nodes, view.pods, strict=True)
-        for item, verdict in zip(pods, judge_pods(node, pods, now), strict=True)
-        if holds_node(item.pod, now)
-    ]
+    drains = [(drain, waiting_pods(drain, settings, now)) for drain in view.drains]
+    waiting = [item for _, items in drains for item in items]
     if waiting:
         pods = "1 pod remains" if len(waiting) == 1 else f"{len(waiting)} pods remain"
+        changes = (next_change(drain, items) for drain, items in drains if items)
         return say(
             claim,
             Reason.DRAINING,
             f"Node {listed} is being drained: {pods}",
             blockers=blockers_of(waiting),
-            recheck_at=next_change(verdict for _, verdict in waiting),
+            recheck_at=min((at for at in changes if at is not None), default=None),
         )
     settled = settled_at(claim, settings)
     if settled is not None and now < settled:
         message = f"Node {listed} is empty; the instance goes at {format_time(settled)}"
         return say(claim, Reason.SETTLING, message, recheck_at=settled)
-    said = claim_status(claim, Wanted("Drained", "True", "Drained"))
-    return say(claim, Reason.DRAINED, f"Node {listed} is empty", action=said)
+    if left := [pod for drain in view.drains for pod in left_behind(drain, now)]:
+        message = f"{len(left)} left when the deadline was over: {some(left)}"
+        said = claim_status(
+            claim, Wanted("Drained", "False", _ELAPSED, message), _volumes(view, now)
+        )
+        return say(claim, Reason.GRACE_PERIOD_ELAPSED, message, action=said)
+    said = claim_status(claim, Wanted("Drained", "True", "Drained"), _volumes(view, now))
+    message = f"Node {listed} is empty"
+    return say(claim, Reason.DRAINED, message, action=said, recheck_at=next_force(view, now))
 
 
+def _detached(view: TerminationView, claim: NodeClaim, listed: str, now: datetime) -> Verdict:
+    wanted = _volumes(view, now)
+    said = claim_status(claim, wanted)
+    if wanted.status != "Unknown":
+        reason = Reason.DRAINED if wanted.status == "True" else Reason.GRACE_PERIOD_ELAPSED
+        message = wanted.message or f"no volume holds Node {listed}"
+        return say(claim, reason, message, action=said, recheck_at=next_force(view, now))
+    attached = [one for drain in view.drains for one in waiting_volumes(drain, now)]
+    return say(
+        claim,
+        Reason.AWAITING_VOLUMES,
+        f"Node {listed} is empty; waiting for volumes: {wanted.message}",
+        blockers=tuple(map(volume_blocks, attached)),
+        recheck_at=next_force(view, now),
+        action=said,
+    )
+
+
+def _volumes(view: TerminationView, now: datetime) -> Wanted:
+    """How far the volumes are."""
+    if waiting := [one.name for drain in view.drains for one in waiting_volumes(drain, now)]:
+        return Wanted("VolumesDetached", "Unknown", "AwaitingVolumeDetachment", some(waiting))
+    if left := [one.name for drain in view.drains for one in left_attached(drain, now)]:
+        message = f"{len(left)} attached when the deadline was over: {some(left)}"
+        return Wanted("VolumesDetached", "False", _ELAPSED, message)
+    return Wanted("VolumesDetached", "True", "VolumesDetached")
+
+
+_ELAPSED: Final = "TerminationGracePeriodElapsed"
 _ENDING = Wanted("InstanceTerminating", "True", "InstanceTerminating")

@@ -3,10 +3,12 @@
 1. close      taint it and take it out of load balancers, before any pod leaves;
 2. lost       not Ready, and the cloud no longer lists its instance: nothing can be drained,
               so the cloud is asked at once whether the instance is gone;
-3. drain      wait for the pods (see ``drain``), naming those that hold it and why;
+3. drain      wait for the pods (see ``leavingpods``), naming those that hold it and why; at the
+              longest until a minute after the deadline;
 4. settle     a few seconds from the start of the drain, so that everybody saw the taint;
-5. terminate  ask the cloud to end the instance, until it says that it is gone;
-6. release    take the finalizer off.
+5. volumes    wait until they are detached, at the longest until the deadline;
+6. terminate  ask the cloud to end the instance, until it says that it is gone;
+7. release    take the finalizer off.
 
 A Node without a claim is drained and released: its instance went with its claim.
 """
@@ -21,20 +23,24 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Blocker, Patch, Subject, Verdict
-from tenure.core.drain import PodView, holds_node, judge_pods
 from tenure.core.leaving import (
     TerminationView,
+    Waiting,
     end_instance,
     lost_instance,
     next_change,
     say,
     settled_at,
+    waiting_pods,
+    waiting_volumes,
 )
+from tenure.core.leavingpods import Attachment, DrainView, PodView
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, release
 from tenure.model import names
 from tenure.model.meta import format_time
 from tenure.model.node import Node, Taint
+from tenure.model.resource import VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
 #: Verdicts on pods that do not pass by themselves within a grace period.
@@ -45,21 +51,26 @@ _NAMED_MAX: Final = 3
 
 
 def decide_node(
-    view: TerminationView, node: Node, pods: Sequence[PodView], settings: Settings, now: datetime
+    view: TerminationView, drain: DrainView, settings: Settings, now: datetime
 ) -> Verdict:
+    node = drain.node
     closing = _close(node)
     if closing is not None:
         return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)
     claim = view.claim
     if claim is not None and not node.ready and lost_instance(view, claim, settings):
         return end_instance(view, claim, node, settings, now)
-    if any(holds_node(item.pod, now) for item in pods):
-        return _draining(node, pods, now)
+    if waiting := waiting_pods(drain, settings, now):
+        return _draining(drain, waiting)
     if claim is None:
         message = "it is empty and no claim stands for it"
         return say(node, Reason.RELEASING, message, action=release(node))
-    if claim.is_true("Drained"):
-        return end_instance(view, claim, node, settings, now)
+    if claim.is_settled("Drained"):
+        if volumes := waiting_volumes(drain, now):
+            return _attached(drain, volumes)
+        if claim.is_settled("VolumesDetached"):
+            return end_instance(view, claim, node, settings, now)
+        return say(node, Reason.DRAINED, "no volume holds it; its claim notes that")
     settled = settled_at(claim, settings)
     if settled is None:
         return say(node, Reason.SETTLING, "it is empty; its claim notes that the drain began")
@@ -86,27 +97,45 @@ def _close(node: Node) -> Patch | None:
     )
 
 
-def _draining(node: Node, pods: Sequence[PodView], now: datetime) -> Verdict:
-    judged = zip(pods, judge_pods(node, pods, now), strict=True)
-    waiting = [(item, verdict) for item, verdict in judged if holds_node(item.pod, now)]
+def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:
+    deadline = drain.deadline
+    names_ = some(f"{one.name} ({one.volume})" for one in volumes)
+    until = f", until {deadline} at the longest" if deadline is not None else ""
+    return say(
+        drain.node,
+        Reason.AWAITING_VOLUMES,
+        f"it is empty; waiting for volumes to be detached{until}: {names_}",
+        blockers=tuple(volume_blocks(one) for one in volumes),
+        recheck_at=deadline.at if deadline is not None else None,
+    )
+
+
+def volume_blocks(attachment: Attachment) -> Blocker:
+    subject = Subject(VOLUME_ATTACHMENTS.kind, attachment.name)
+    return Blocker(subject=subject, message=f"volume {attachment.volume} is attached")
+
+
+def _draining(drain: DrainView, waiting: Waiting) -> Verdict:
     held = [verdict for _, verdict in waiting if verdict.reason in HELD]
     count = f"{len(waiting)} {'pod' if len(waiting) == 1 else 'pods'}"
     if held:
         reason = Reason.EVICTION_REFUSED
-        message = f"waiting for {count}, {len(held)} held: {_some(map(_held_by, held))}"
+        message = f"waiting for {count}, {len(held)} held: {some(map(_held_by, held))}"
     else:
         reason = Reason.DRAINING
-        message = f"waiting for {count}: {_some(item.pod.key for item, _ in waiting)}"
+        message = f"waiting for {count}: {some(item.pod.key for item, _ in waiting)}"
+    if drain.deadline is not None:
+        message = f"{message}; it must be gone by {drain.deadline}"
     return say(
-        node,
+        drain.node,
         reason,
         message,
         blockers=blockers_of(waiting),
-        recheck_at=next_change(verdict for _, verdict in waiting),
+        recheck_at=next_change(drain, waiting),
     )
 
 
-def blockers_of(waiting: Sequence[tuple[PodView, Verdict]]) -> tuple[Blocker, ...]:
+def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
     """The pods that a drain waits for, and the budgets that hold some of them."""
     held = (verdict for _, verdict in waiting if verdict.reason in HELD)
     budgets = (blocker for verdict in held for blocker in verdict.blockers)
@@ -134,7 +163,8 @@ def _blocks(item: PodView, verdict: Verdict) -> Blocker:
     )
 
 
-def _some(sentences: Iterable[str]) -> str:
+def some(sentences: Iterable[str]) -> str:
+    """The first few, and how many more."""
     every = list(sentences)
     more = f" and {len(every) - _NAMED_MAX} more" if len(every) > _NAMED_MAX else ""
     return ", ".join(every[:_NAMED_MAX]) + more

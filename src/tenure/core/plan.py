@@ -11,6 +11,7 @@ from typing import Final
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern
 from tenure.core.drain import DrainDecider
+from tenure.core.expiring import DeadlineDecider
 from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
 from tenure.core.nodestate import NodeDecider
@@ -18,19 +19,23 @@ from tenure.core.poolstatus import PoolDecider, only_counts
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
+from tenure.model.settings import Settings
+
+USUAL: Final = Settings()
 
 #: Changes that a concern may leave for a moment, so that a burst of them is judged once.
 PATIENCE: Final = {Concern.PROVISIONING: may_wait, Concern.POOL: only_counts}
 
 
-def deciders() -> tuple[AnyDecider, ...]:
+def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
     return (
         TerminationDecider(),
         DrainDecider(),
+        DeadlineDecider(),
         LifecycleDecider(),
         NodeDecider(),
         GarbageDecider(),
-        ProvisionDecider(),
+        ProvisionDecider(settings.protection_clock),
         PoolDecider(),
         WindowDecider(),
     )

@@ -10,21 +10,28 @@ anything else                protected for ever, and said to be wrong: a typing 
                              must not cost a workload
 ===========================  =========================================================
 
-Finished and terminating pods protect nothing.
+Finished and terminating pods protect nothing. The pool's ``disruption.maxPodProtection`` caps
+every pod's protection, one without an end, too; a cap that cannot be read caps nothing.
+
+The clock is the pod's creation. With ``--protection-clock=start`` it is the pod's start, as the
+peer's: a pod that has not started is protected.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
+from tenure.model.meta import format_time
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.pod import Pod
 
+#: Values of the setting: what a protection with a duration counts from.
+CREATION, START = "creation", "start"
 FOR_EVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -36,22 +43,45 @@ class Protection(msgspec.Struct, frozen=True):
     until: datetime
     #: The value is none of those that mean something.
     unreadable: bool = False
+    #: The pool's ``maxPodProtection``, where that is what ends it.
+    capped_by: str = ""
+
+    def __str__(self) -> str:
+        said = f'{DO_NOT_DISRUPT}: "{self.value}"'
+        if self.unreadable:
+            said += ' is neither "true", "false" nor a duration such as 4h, and'
+        end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
+        cap = f" (maxPodProtection {self.capped_by})" if self.capped_by else ""
+        return f"{said} protects it {end}{cap}"
 
 
-def protection_of(pod: Pod) -> Protection | None:
+def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) -> Protection | None:
     """The pod's protection, over or not; None when it has none."""
     value = pod.annotations.get(DO_NOT_DISRUPT)
     if value is None or value == "false" or not pod.active:
         return None
-    if value == "true":
-        return Protection(value, FOR_EVER)
+    since = pod.created_at if clock == CREATION else pod.status.start_time
+    span = _positive(value) if value != "true" else None
+    unreadable = span is None and value != "true"
+    until = _end(since, span)
+    if cap is not None and (capped := _end(since, _positive(cap))) < until:
+        return Protection(value, capped, unreadable, capped_by=cap)
+    return Protection(value, until, unreadable)
+
+
+def _positive(value: str) -> timedelta | None:
+    """The duration; None for what is none, or not above zero."""
     try:
         duration = parse_duration(value)
     except SpecError:
-        return Protection(value, FOR_EVER, unreadable=True)
-    if duration.nanoseconds <= 0:
-        return Protection(value, FOR_EVER, unreadable=True)
+        return None
+    return duration.timedelta if duration.nanoseconds > 0 else None
+
+
+def _end(since: datetime | None, span: timedelta | None) -> datetime:
+    if since is None or span is None:
+        return FOR_EVER
     try:
-        return Protection(value, pod.created_at + duration.timedelta)
+        return since + span
     except OverflowError:
-        return Protection(value, FOR_EVER)
+        return FOR_EVER

@@ -28,6 +28,7 @@ import msgspec
 from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.newclaim import claim_manifest, claim_name
+from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
 from tenure.core.supply import (
@@ -75,8 +76,9 @@ class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
 class ProvisionDecider:
     concern = Concern.PROVISIONING
 
-    def __init__(self) -> None:
+    def __init__(self, protection_clock: str = CREATION) -> None:
         self._rooms = Rooms()
+        self._protection_clock = protection_clock
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return (CLUSTER,)
@@ -92,7 +94,7 @@ class ProvisionDecider:
         return (CLUSTER,) if subject.kind in ("NodeClass", NODE_CLAIMS.kind) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
-        demands = pods_to_place(snapshot)
+        demands = pods_to_place(snapshot, self._protection_clock)
         if not demands:
             return None  # The usual case, and it must stay cheap.
         templates, closed = open_pools(snapshot)

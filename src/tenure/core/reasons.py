@@ -40,10 +40,19 @@ class Reason(StrEnum):
     DRAINING = "Draining"
     SETTLING = "Settling"
     DRAINED = "Drained"
+    AWAITING_VOLUMES = "AwaitingVolumeDetachment"
+    GRACE_PERIOD_ELAPSED = "TerminationGracePeriodElapsed"
     INSTANCE_TERMINATING = "InstanceTerminating"
     RELEASING = "Releasing"
 
+    # The deadline of a leaving node.
+    STALE_DEADLINE = "StaleTerminationTimestamp"
+    DEADLINE_UNREADABLE = "InvalidTerminationTimestamp"
+    DEADLINE_SET = "TerminationDeadline"
+    GRACE_PERIOD_EXPIRING = "TerminationGracePeriodExpiring"
+
     # Pods of a leaving node.
+    FORCED = "Disrupted"
     EVICTING = "Evicted"
     EVICTION_REFUSED = "FailedDraining"
     TIER_WAITS = "LaterTier"
@@ -168,6 +177,37 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The node is empty; a short pause lets everybody see the taint before the instance goes."
     ),
     Reason.DRAINED: ReasonInfo("The node is empty; this is being written down."),
+    Reason.AWAITING_VOLUMES: ReasonInfo(
+        "The node is empty; volumes are still attached to it.",
+        "Look at the VolumeAttachments that are named, and at the driver that should detach them.",
+        _NORMAL,
+    ),
+    Reason.GRACE_PERIOD_ELAPSED: ReasonInfo(
+        "The deadline has passed with pods or volumes left; the instance goes all the same.",
+        "Look at what is named: it did not go within its time.",
+        _WARNING,
+    ),
+    Reason.STALE_DEADLINE: ReasonInfo(
+        "The claim carries a termination timestamp but is not being deleted; the stamp is taken "
+        "off, for it would overrule the grace period of a later deletion.",
+    ),
+    Reason.DEADLINE_UNREADABLE: ReasonInfo(
+        "The claim's termination timestamp is no instant; it is ignored.",
+        "Remove the annotation, or write an instant such as 2026-03-02T12:00:00Z.",
+        _WARNING,
+    ),
+    Reason.DEADLINE_SET: ReasonInfo("Until when the leaving claim must be gone."),
+    Reason.GRACE_PERIOD_EXPIRING: ReasonInfo(
+        "The leaving node has a deadline: pods that are still there in time for their own grace "
+        "are deleted, in spite of budgets and protection.",
+        event=_WARNING,
+    ),
+    Reason.FORCED: ReasonInfo(
+        "The pod is deleted, in spite of budgets and protection, so that it has stopped by its "
+        "node's deadline.",
+        "If it should have more time, raise the pool's terminationGracePeriod.",
+        _NORMAL,
+    ),
     Reason.INSTANCE_TERMINATING: ReasonInfo("The instance is being ended."),
     Reason.RELEASING: ReasonInfo(
         "The instance is gone; the finalizer is taken off.", event=_NORMAL

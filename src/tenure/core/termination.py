@@ -14,15 +14,14 @@ from typing import Final
 
 from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.drain import PodView, is_held, leaving_node_of, pod_views
+from tenure.core.drain import drain_of, drains_touched, is_held, leaving_node_of
 from tenure.core.leaving import TerminationView
 from tenure.core.leavingclaim import decide_claim
 from tenure.core.leavingnode import decide_node
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.pod import Pod
-from tenure.model.resource import NODE_CLAIMS, NODES, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
@@ -51,14 +50,10 @@ class TerminationDecider:
             for version in change.versions():
                 assert isinstance(version, Node)
                 yield from _keys_of(version, snapshot)
-        elif change.resource == PODS:
-            for pod in change.versions():
-                assert isinstance(pod, Pod)
-                if (leaving := snapshot.leaving_nodes().get(pod.spec.node_name)) is not None:
+        else:
+            for name in drains_touched(change, snapshot):
+                if (leaving := snapshot.leaving_nodes().get(name)) is not None:
                     yield from _keys_of(leaving, snapshot)
-        elif change.resource == POD_DISRUPTION_BUDGETS:
-            for node in snapshot.leaving_nodes().values():
-                yield from _keys_of(node, snapshot)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         if subject.kind == NODE_CLAIMS.kind:
@@ -76,9 +71,9 @@ class TerminationDecider:
 
     def decide(self, view: TerminationView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         verdicts = [
-            decide_node(view, node, pods, settings, now)
-            for node, pods in zip(view.nodes, view.pods, strict=True)
-            if is_held(node) and not view.shared
+            decide_node(view, drain, settings, now)
+            for drain in view.drains
+            if is_held(drain.node) and not view.shared
         ]
         if view.claim is not None:
             verdicts.append(decide_claim(view, view.claim, settings, now))
@@ -94,7 +89,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
     if names.FINALIZER not in claim.metadata.finalizers:
         return None  # Not adopted yet, or released.
     found = snapshot.nodes_with_provider(claim.provider_id)
-    nodes = tuple(found[name] for name in sorted(found))
+    nodes = [found[name] for name in sorted(found)]
     shared = len(snapshot.claims_with_provider(claim.provider_id)) > 1
     # Which of several claims would go with the Node, nobody can tell.
     if not claim.deleting and (shared or not any(is_held(node) for node in nodes)):
@@ -102,8 +97,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
     observations = snapshot.observations
     return TerminationView(
         claim=claim,
-        nodes=nodes,
-        pods=tuple(_pods_on(node, snapshot) for node in nodes),
+        drains=tuple(drain_of(node, snapshot) for node in nodes),
         shared=shared,
         answer=observations.terminations.get(claim.uid),
         instance=observations.instances.get(claim.uid),
@@ -117,8 +111,4 @@ def _view_of_node(snapshot: Snapshot, name: str) -> TerminationView | None:
         return None
     if snapshot.claim_of(node) is not None:
         return None  # Judged together with it.
-    return TerminationView(claim=None, nodes=(node,), pods=(_pods_on(node, snapshot),))
-
-
-def _pods_on(node: Node, snapshot: Snapshot) -> tuple[PodView, ...]:
-    return pod_views(node, snapshot) if node.deleting else ()
+    return TerminationView(claim=None, drains=(drain_of(node, snapshot),))

@@ -206,6 +206,10 @@ class NodeClaim(ApiObject, frozen=True, kw_only=True):
     def is_true(self, type_: str) -> bool:
         return condition_status(self.status.conditions, type_) == "True"
 
+    def is_settled(self, type_: str) -> bool:
+        """Whether it has come to an end, good or bad."""
+        return condition_status(self.status.conditions, type_) in ("True", "False")
+
     @property
     def launched(self) -> bool:
         return self.is_true("Launched")

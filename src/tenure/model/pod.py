@@ -210,6 +210,18 @@ class Pod(ApiObject, frozen=True, kw_only=True, dict=True):
         )
 
     @property
+    def volume_claims(self) -> frozenset[str]:
+        """The PersistentVolumeClaims of its namespace that it uses, by name."""
+        named = {
+            v.persistent_volume_claim.claim_name
+            for v in self.spec.volumes
+            if v.persistent_volume_claim
+        }
+        return frozenset(
+            named | {f"{self.name}-{v.name}" for v in self.spec.volumes if v.ephemeral is not None}
+        )
+
+    @property
     def tolerates_disruption(self) -> bool:
         """It tolerates the exact taint that a leaving node carries, so it is left alone."""
         return tolerates(self.spec.tolerations, LEAVING_TAINT)

@@ -24,6 +24,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     garbage_grace: timedelta = timedelta(minutes=5)
     #: How long an offering that was sold out is left out of planning.
     offering_dry: timedelta = timedelta(minutes=3)
+    #: A pod's protection counts from its ``creation``, or as the peer's from its ``start``.
+    protection_clock: str = "creation"
+    #: A budget that seems to allow nothing is asked all the same, this often: it may be stale.
+    eviction_probe: timedelta = timedelta(seconds=10)
     #: First and longest pause between two evictions of one pod.
     eviction_retry_min: timedelta = timedelta(seconds=1)
     eviction_retry_max: timedelta = timedelta(seconds=10)

@@ -23,7 +23,12 @@ from tenure.model.nodepool import NodePool
 from tenure.model.observations import Observations
 from tenure.model.pod import Pod
 from tenure.model.window import MaintenanceWindow
-from tenure.model.workload import DaemonSet, PodDisruptionBudget
+from tenure.model.workload import (
+    DaemonSet,
+    PersistentVolume,
+    PodDisruptionBudget,
+    VolumeAttachment,
+)
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -91,6 +96,10 @@ def _namespace(item: ApiObject) -> str:
     return item.namespace
 
 
+def _attached_to(attachment: VolumeAttachment) -> str:
+    return attachment.spec.node_name
+
+
 _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.PODS, "node"): _pod_node,
     (r.PODS, "waiting"): _pod_waiting,
@@ -100,6 +109,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODE_CLAIMS, "provider"): _claim_provider,
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
+    (r.VOLUME_ATTACHMENTS, "node"): _attached_to,
 }
 
 
@@ -225,6 +235,13 @@ class Snapshot:
     @property
     def budgets(self) -> Mapping[str, PodDisruptionBudget]:
         return self.objects(r.POD_DISRUPTION_BUDGETS)
+
+    @property
+    def persistent_volumes(self) -> Mapping[str, PersistentVolume]:
+        return self.objects(r.PERSISTENT_VOLUMES)
+
+    def attachments_on(self, node: str) -> Mapping[str, VolumeAttachment]:
+        return self._group(r.VOLUME_ATTACHMENTS, "node", node)
 
     def unreadable(self) -> Mapping[tuple[r.Resource, str], Unreadable]:
         return self._tables.unreadable

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Evict, Subject, Verdict
+from tenure.core.decision import Concern, DeletePod, Evict, Subject, Verdict
 from tenure.core.reasons import REASONS, Reason
 from tenure.errors import AlreadyExists, TenureError
 from tenure.kube.client import Client
@@ -74,8 +74,8 @@ class EventRecorder:
         said = self._said.setdefault(subject, _Said())
         known, said.current[verdict.concern] = said.current.get(verdict.concern), reason
         kind = REASONS[reason].event
-        if known == reason or not kind or isinstance(verdict.action, Evict):
-            return  # That a pod is evicted is news only once the API has agreed: ``acted``.
+        if known == reason or not kind or isinstance(verdict.action, Evict | DeletePod):
+            return  # That a pod has to go is news only once the API has agreed: ``acted``.
         now, last = self._clock.now(), said.last_at.get(reason)
         if last is not None and now < last + REPEAT_AFTER:
             return
@@ -85,7 +85,7 @@ class EventRecorder:
     def acted(self, verdict: Verdict) -> None:
         """An action was carried out: the news of an eviction, which a budget could have refused."""
         resource = _RESOURCES.get(verdict.subject.kind)
-        if isinstance(verdict.action, Evict) and resource is not None:
+        if isinstance(verdict.action, Evict | DeletePod) and resource is not None:
             kind = REASONS[verdict.reason].event
             self._publish(self._manifest(verdict, resource, kind))
 

@@ -25,6 +25,7 @@ from tenure.core.decision import (
     Action,
     Create,
     Delete,
+    DeletePod,
     Evict,
     Launch,
     Patch,
@@ -90,7 +91,7 @@ class Executor:
             return None  # Its end wakes the loop.
         now = self._clock.now()
         waits_until = self._back_off.wait_until(target, now, _attempt(action))
-        if waits_until is None and isinstance(action, Evict | Delete):
+        if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
             waits_until = self._awaited_until(target, action, now)
         if waits_until is None:
             self._start(target, self._run(verdict, action, target))
@@ -128,7 +129,7 @@ class Executor:
 
     async def _outcome(self, verdict: Verdict, action: Action, target: str) -> Outcome:
         try:
-            if isinstance(action, Evict):
+            if isinstance(action, Evict | DeletePod):
                 await self._evictions.take()
             outcome = self._refusal(action) or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
@@ -147,7 +148,7 @@ class Executor:
             return Outcome("held", f"nothing is done while we may not act: {why}")
         if takes_away(action) and (what := self._outdated()):
             return Outcome("held", f"nothing is taken away while {what}")
-        refusal = veto(action, self._snapshot())
+        refusal = veto(action, self._snapshot(), self._clock.now())
         return Outcome("vetoed", refusal) if refusal is not None else None
 
     def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:
@@ -155,7 +156,7 @@ class Executor:
         if outcome.word not in _ANSWERED:
             return _again(outcome, self._back_off.failed(target, now, _attempt(action)))
         self._back_off.succeeded(target)
-        if outcome.word == "ok" and isinstance(action, Evict | Delete):
+        if outcome.word == "ok" and isinstance(action, Evict | DeletePod | Delete):
             self._awaited[target] = now
         return outcome
 
@@ -169,12 +170,14 @@ class Executor:
 
     # -- what was accepted and is not seen yet -----------------------------------------
 
-    def _awaited_until(self, target: str, action: Evict | Delete, now: datetime) -> datetime | None:
+    def _awaited_until(
+        self, target: str, action: Evict | DeletePod | Delete, now: datetime
+    ) -> datetime | None:
         since = self._awaited.get(target)
         if since is None:
             return None
         current = self._current(action)
-        if current is None or current.uid != action.uid or current.deleting:
+        if current is None or current.uid != action.uid or _is_seen(action, current):
             del self._awaited[target]
             return None
         look_at = since + self._settings.expectation_max
@@ -184,7 +187,7 @@ class Executor:
         self._start(target, self._look_again(action, target))
         return now + self._settings.retry_min
 
-    async def _look_again(self, action: Evict | Delete, target: str) -> None:
+    async def _look_again(self, action: Evict | DeletePod | Delete, target: str) -> None:
         """The watch owes us an event for too long: read the object itself."""
         resource, _ = place_of(action)
         try:
@@ -195,10 +198,19 @@ class Executor:
         finally:
             self._in_flight.pop(target, None)
 
-    def _current(self, action: Evict | Delete) -> ApiObject | None:
+    def _current(self, action: Evict | DeletePod | DeletePod | Delete) -> ApiObject | None:
         resource, key = place_of(action)
         current: ApiObject | None = self._cache.tables.table(resource).get(key)
         return current
+
+
+def _is_seen(action: Evict | DeletePod | Delete, current: ApiObject) -> bool:
+    """Whether the object shows what was accepted."""
+    if not isinstance(action, DeletePod):
+        return current.deleting
+    # One that was terminating already shows it by its grace.
+    grace = current.metadata.deletion_grace_period_seconds
+    return grace is not None and grace <= action.grace_period_seconds
 
 
 def _again(outcome: Outcome, at: datetime) -> Outcome:
@@ -212,7 +224,7 @@ def target_of(action: Action) -> str:
             return f"write/{action.resource}/{action.namespace}/{action.name}"
         case Delete():
             return f"delete/{action.uid}"
-        case Evict():
+        case Evict() | DeletePod():
             return f"evict/{action.uid}"
         case Launch():
             return f"instance/{action.request.claim_uid}"
@@ -220,9 +232,9 @@ def target_of(action: Action) -> str:
             return f"instance/{action.claim_uid or action.provider_id}"
 
 
-def place_of(action: Patch | Delete | Evict) -> Place:
+def place_of(action: Patch | Delete | Evict | DeletePod) -> Place:
     """Where the object of the action is kept."""
-    resource = PODS if isinstance(action, Evict) else action.resource
+    resource = PODS if isinstance(action, Evict | DeletePod) else action.resource
     key = f"{action.namespace}/{action.name}" if action.namespace else action.name
     return resource, key
 

@@ -7,10 +7,13 @@ does not let through.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 
 from tenure import safety
-from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch
+from tenure.core.deadline import deadline_of
+from tenure.core.decision import Action, Create, Delete, DeletePod, Evict, Launch, Patch
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -18,7 +21,7 @@ from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, 
 from tenure.model.snapshot import Snapshot
 
 
-def veto(action: Action, snapshot: Snapshot) -> str | None:
+def veto(action: Action, snapshot: Snapshot, now: datetime) -> str | None:
     """Why this must not be done; None when it may."""
     match action:
         case Patch() | Delete():
@@ -27,6 +30,8 @@ def veto(action: Action, snapshot: Snapshot) -> str | None:
             return _create(action, snapshot)
         case Evict():
             return _evict(action, snapshot)
+        case DeletePod():
+            return _evict(action, snapshot) or _force(action, snapshot, now)
         case Launch():
             return safety.late_launch(_claim(action.request.claim_uid, snapshot))
     untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
@@ -40,13 +45,25 @@ def _create(action: Create, snapshot: Snapshot) -> str | None:
     return safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
 
 
-def _evict(action: Evict, snapshot: Snapshot) -> str | None:
+def _evict(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
     pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
     if pod is None or pod.uid != action.uid:
         return f"pod {action.namespace}/{action.name} is gone or another one"
     node = snapshot.nodes.get(pod.spec.node_name)
     foreign = safety.foreign_node(node, snapshot.claim_of(node), snapshot.ours) if node else None
     return foreign or safety.early_eviction(pod, node)
+
+
+def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
+    pod = snapshot.pods[f"{action.namespace}/{action.name}"]
+    claim = snapshot.claim_of(snapshot.nodes[pod.spec.node_name])
+    deadline = deadline_of(claim)
+    return safety.early_force(
+        pod,
+        deadline.at if deadline is not None else None,
+        action.grace_at(now),
+        now,
+    )
 
 
 def _write(action: Patch | Delete, snapshot: Snapshot) -> str | None:

@@ -63,7 +63,7 @@ class Controller:
         metrics: Metrics | None = None,
         pace: Pace | None = None,
         fence: Fence = OPEN,
-        choose: Callable[[], Sequence[AnyDecider]] = deciders,
+        choose: Callable[[Settings], Sequence[AnyDecider]] = deciders,
         report: Callable[[TenureError], None] = lambda _: None,
     ) -> None:
         """``view``: one that somebody else runs, and that outlives this controller."""
@@ -85,7 +85,7 @@ class Controller:
         self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache
         self.knowledge = Knowledge(self._waker.wake)
-        self.judge = Judge(choose(), settings, PATIENCE)
+        self.judge = Judge(choose(settings), settings, PATIENCE)
         self.events = EventRecorder(client, clock, settings, report)
         self.census = Census(
             client=client,

@@ -16,6 +16,7 @@ from tenure.core.decision import (
     Action,
     Create,
     Delete,
+    DeletePod,
     Evict,
     Launch,
     Patch,
@@ -77,6 +78,8 @@ class Verbs:
                 return await self._delete(action)
             case Evict():
                 return await self._evict(subject, action)
+            case DeletePod():
+                return await self._delete_pod(action)
             case Launch():
                 return await self._instances.launch(action)
             case Terminate():
@@ -144,6 +147,16 @@ class Verbs:
                 raise
             self._refused(pod, error)
             return Outcome("refused", error.message, error.status)
+        return OK
+
+    async def _delete_pod(self, action: DeletePod) -> Outcome:
+        await self._client.delete(
+            PODS,
+            action.name,
+            uid=action.uid,
+            namespace=action.namespace,
+            grace_period_seconds=action.grace_at(self._clock.now()),
+        )
         return OK
 
     def _refused(self, pod: Subject, error: ApiError) -> None:

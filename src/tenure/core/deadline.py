@@ -1,0 +1,107 @@
+"""The instant after which a leaving node is torn down by force, and everything about it.
+
+It exists only while the claim is being deleted: the earliest of ``deletionTimestamp +
+terminationGracePeriod`` and of what the annotation on the claim says, if that can be read.
+So it can be brought forward by hand, and never pushed back. Neither: no deadline, the drain
+waits as long as its pods make it wait.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.duration import parse_duration
+from tenure.model.meta import format_time
+from tenure.model.names import TERMINATION_TIMESTAMP
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.pod import Pod
+
+#: What the API gives to a pod that does not say how long it may take to stop.
+DEFAULT_GRACE: Final = timedelta(seconds=30)
+#: From the deadline on, every pod has been told to stop; then the instance goes, whatever is left.
+LAST_MINUTE: Final = timedelta(minutes=1)
+
+
+class Deadline(msgspec.Struct, frozen=True):
+    at: datetime
+    #: Whose word it is, for a sentence.
+    why: str
+
+    @property
+    def end(self) -> datetime:
+        """When the instance goes at the latest."""
+        return _plus(self.at, LAST_MINUTE)
+
+    def __str__(self) -> str:
+        return f"{format_time(self.at)} ({self.why})"
+
+
+def deadline_of(claim: NodeClaim | None) -> Deadline | None:
+    """The claim's deadline; None for one that has none, or is not being deleted."""
+    if claim is None or claim.metadata.deletion_timestamp is None:
+        return None
+    found = []
+    if (period := grace_period(claim)) is not None:
+        at = _plus(claim.metadata.deletion_timestamp, period)
+        found.append(Deadline(at, f"terminationGracePeriod {claim.spec.termination_grace_period}"))
+    if (stamp := stamp_of(claim)) is not None:
+        found.append(Deadline(stamp, TERMINATION_TIMESTAMP))
+    return min(found, key=lambda deadline: deadline.at, default=None)
+
+
+def grace_period(claim: NodeClaim) -> timedelta | None:
+    """How long its drain may take; a value that cannot be read forces nobody."""
+    if claim.spec.termination_grace_period is None:
+        return None
+    try:
+        return parse_duration(claim.spec.termination_grace_period).timedelta
+    except (SpecError, OverflowError):
+        return None
+
+
+def stamp_of(claim: NodeClaim) -> datetime | None:
+    """What the annotation says, if that is an instant with its zone."""
+    try:
+        stamp = datetime.fromisoformat(claim.termination_stamp or "")
+        return stamp.astimezone(UTC) if stamp.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def grace_of(pod: Pod) -> timedelta:
+    """How long the pod may take to stop."""
+    seconds = pod.spec.termination_grace_period_seconds
+    return timedelta(seconds=max(seconds, 0)) if seconds is not None else DEFAULT_GRACE
+
+
+def force_at(pod: Pod, deadline: Deadline) -> datetime:
+    """When the pod is deleted whatever protects it, so that it still gets all of its grace."""
+    try:
+        return deadline.at - grace_of(pod)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def shortened(pod: Pod, deadline: Deadline) -> int | None:
+    """Seconds of grace with which a terminating pod stops by the deadline; None when it does so.
+
+    The API server counts a shortened grace from the *first* request. Never 0: that would remove
+    the pod before it has stopped, and a StatefulSet would start its successor beside it.
+    """
+    deletion, seconds = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
+    if deletion is None or seconds is None or deletion <= deadline.at:
+        return None
+    requested_at = deletion - timedelta(seconds=seconds)
+    wanted = max(1, (deadline.at - requested_at) // timedelta(seconds=1))
+    return wanted if wanted < seconds else None
+
+
+def _plus(instant: datetime, span: timedelta) -> datetime:
+    try:
+        return instant + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)

@@ -1,0 +1,253 @@
+"""What becomes of each pod of a leaving node, the first of these that applies:
+
+1. left alone    finished, mirror and tolerating pods, and pods stuck in termination
+                 for a minute: they do not hold the node back;
+2. terminating   it is on its way out within its grace period, which is cut where it
+                 outlives the node's deadline;
+3. forced        the deadline is so near that only now it still gets all of its grace: it is
+                 deleted, whatever its tier, its protection and its budgets;
+4. later tier    pods leave in four tiers: plain, plain daemon, critical, critical daemon;
+5. protected     ``karpenter.sh/do-not-disrupt``, until its end;
+6. refused       the API said no, or a budget says that it would: asked again after a pause;
+7. evicted       through the eviction API, with the pod's UID as precondition.
+
+Without a deadline a drain waits as long as its pods make it wait.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.deadline import Deadline, force_at, grace_of, shortened
+from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
+from tenure.core.podbudgets import Allowances, blocks
+from tenure.core.protection import FOR_EVER, Protection, protection_of
+from tenure.core.reasons import Reason
+from tenure.model import names
+from tenure.model.meta import BEGINNING, format_time
+from tenure.model.node import Node
+from tenure.model.observations import EvictionAnswer
+from tenure.model.pod import Pod
+from tenure.model.resource import PODS
+from tenure.model.settings import Settings
+from tenure.model.workload import PodDisruptionBudget
+
+#: A pod that is still there this long after its grace ran out will not go by itself.
+STUCK_AFTER: Final = timedelta(minutes=1)
+
+TIERS: Final = ("plain pods", "daemon pods", "critical pods", "critical daemon pods")
+
+
+class PodView(msgspec.Struct, frozen=True):
+    pod: Pod
+    answer: EvictionAnswer | None = None
+    #: Those that cover the pod.
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A volume that is attached to the node, and the pods there that use it."""
+
+    name: str
+    volume: str
+    pods: tuple[Pod, ...] = ()
+
+
+class DrainView(msgspec.Struct, frozen=True, kw_only=True):
+    """A leaving node and everything that its drain depends on."""
+
+    node: Node
+    pods: tuple[PodView, ...] = ()
+    deadline: Deadline | None = None
+    #: The pool's ``maxPodProtection``.
+    cap: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+
+def judge_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verdict]:
+    """One verdict per pod, in their order."""
+    holding = (tier_of(item.pod) for item in drain.pods if holds_node(item.pod, now))
+    judge = _Judge(drain, min(holding, default=0), settings, now)
+    return [judge.of(item) for item in drain.pods]
+
+
+def holds_node(pod: Pod, now: datetime) -> bool:
+    """Whether the node has to wait for this pod."""
+    stuck = _stuck_at(pod)
+    return not left_alone(pod) and (stuck is None or now < stuck)
+
+
+def tier_of(pod: Pod) -> int:
+    """0 leaves first."""
+    return 2 * pod.critical + pod.daemon
+
+
+def left_alone(pod: Pod) -> str:
+    """Why the drain does not concern itself with this pod; empty when it does."""
+    if pod.finished:
+        return f"it has finished ({pod.status.phase})"
+    if pod.mirror:
+        return "it is a static pod's mirror: only its kubelet can stop it"
+    if pod.tolerates_disruption:
+        return f"it tolerates {names.DISRUPTED_TAINT}"
+    return ""
+
+
+def _stuck_at(pod: Pod) -> datetime | None:
+    """When a terminating pod counts as stuck; None for a pod that is not terminating."""
+    deletion = pod.metadata.deletion_timestamp
+    return deletion + STUCK_AFTER if deletion is not None else None
+
+
+class _Judge:
+    """Judges the pods of one node at one instant."""
+
+    def __init__(self, drain: DrainView, open_tier: int, settings: Settings, now: datetime) -> None:
+        self._node = drain.node
+        self._deadline = drain.deadline
+        self._cap = drain.cap
+        self._open_tier = open_tier
+        self._settings = settings
+        self._now = now
+        self._allowances = Allowances()
+
+    def of(self, item: PodView) -> Verdict:
+        pod = item.pod
+        if why := left_alone(pod):
+            message = f"{why}; node {self._node.name} does not wait for it"
+            return _verdict(pod, Reason.LEFT_ALONE, message)
+        if pod.metadata.deletion_timestamp is not None:
+            return self._terminating(pod, pod.metadata.deletion_timestamp)
+        if self._deadline is None:
+            return self._unforced(item)
+        begins = force_at(pod, self._deadline)
+        if self._now >= begins:
+            return self._forced(pod, self._deadline)
+        return _no_later_than(begins, self._unforced(item))
+
+    # -- on its way out ----------------------------------------------------------------
+
+    def _terminating(self, pod: Pod, deletion: datetime) -> Verdict:
+        stuck = deletion + STUCK_AFTER
+        if self._now >= stuck:
+            message = f"should have stopped by {format_time(deletion)}; no longer waited for"
+            return _verdict(pod, Reason.LEFT_ALONE, message)
+        deadline = self._deadline
+        if deadline is not None and (seconds := shortened(pod, deadline)) is not None:
+            message = (
+                f"would stop by {format_time(deletion)}, but its node must be gone by {deadline}: "
+                f"its grace is cut to {seconds}s"
+            )
+            action = _delete(pod, seconds)
+            return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=stuck)
+        message = f"stops by {format_time(deletion)} at the latest"
+        return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=stuck)
+
+    def _forced(self, pod: Pod, deadline: Deadline) -> Verdict:
+        grace = grace_of(pod) // timedelta(seconds=1)
+        message = (
+            f"deleted by Tenure in spite of budgets and protection: its node {self._node.name} "
+            f"must be gone by {deadline}, and it may take {grace}s to stop"
+        )
+        action = _delete(pod, max(grace, 1), until=deadline.at)
+        return _verdict(pod, Reason.FORCED, message, action=action)
+
+    # -- asked, if nothing is in the way -----------------------------------------------
+
+    def _unforced(self, item: PodView) -> Verdict:
+        pod = item.pod
+        if (tier := tier_of(pod)) > self._open_tier:
+            message = f"{TIERS[tier]} leave after {TIERS[self._open_tier]}"
+            return _verdict(pod, Reason.TIER_WAITS, message)
+        protection = protection_of(pod, cap=self._cap, clock=self._settings.protection_clock)
+        if protection is not None and self._now < protection.until:
+            return _protected(pod, protection)
+        granted = self._allowances.grants(pod, item.budgets)
+        if item.answer is not None:
+            return self._refused(item, item.answer, granted)
+        if not granted:
+            return self._hopeless(item)
+        message = f"asked to leave node {self._node.name}, which is going away"
+        return _verdict(pod, Reason.EVICTING, message, action=_evict(pod))
+
+    def _refused(self, item: PodView, answer: EvictionAnswer, granted: bool) -> Verdict:
+        """Asking again is no other verdict: the last answer stands until there is a new one."""
+        again_at = answer.retry_at
+        if not granted:
+            again_at = max(again_at, answer.at + self._settings.eviction_probe)
+        return self._asked_at(item, answer.message.rstrip("."), again_at)
+
+    def _hopeless(self, item: PodView) -> Verdict:
+        """Nobody has been asked: the budget says what the answer would be."""
+        began = self._node.metadata.deletion_timestamp or BEGINNING
+        why = "no budget allows it now"
+        if len(item.budgets) > 1:
+            why = f"{len(item.budgets)} budgets cover it, and such a pod cannot be evicted"
+        return self._asked_at(item, why, began + self._settings.eviction_probe)
+
+    def _asked_at(self, item: PodView, why: str, at: datetime) -> Verdict:
+        due = self._now >= at
+        return _verdict(
+            item.pod,
+            Reason.EVICTION_REFUSED,
+            f"{why}; asked again at {format_time(at)}",
+            action=_evict(item.pod) if due else None,
+            recheck_at=None if due else at,
+            blockers=tuple(map(blocks, item.budgets)),
+        )
+
+
+def _protected(pod: Pod, protection: Protection) -> Verdict:
+    reason = Reason.PROTECTION_UNREADABLE if protection.unreadable else Reason.PROTECTED
+    until = protection.until if protection.until != FOR_EVER else None
+    return _verdict(pod, reason, str(protection), recheck_at=until)
+
+
+def _no_later_than(instant: datetime, verdict: Verdict) -> Verdict:
+    if verdict.recheck_at is not None and verdict.recheck_at <= instant:
+        return verdict
+    return msgspec.structs.replace(verdict, recheck_at=instant)
+
+
+def _evict(pod: Pod) -> Evict:
+    # A plain eviction of a pod without grace would remove it before it has stopped.
+    no_grace = pod.spec.termination_grace_period_seconds == 0
+    return Evict(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        grace_period_seconds=1 if no_grace else None,
+    )
+
+
+def _delete(pod: Pod, seconds: int, until: datetime | None = None) -> DeletePod:
+    return DeletePod(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        grace_period_seconds=seconds,
+        until=until,
+    )
+
+
+def _verdict(
+    pod: Pod,
+    reason: Reason,
+    message: str,
+    *,
+    action: Evict | DeletePod | None = None,
+    recheck_at: datetime | None = None,
+    blockers: tuple[Blocker, ...] = (),
+) -> Verdict:
+    return Verdict(
+        concern=Concern.DRAIN,
+        subject=Subject.of(PODS.kind, pod),
+        reason=reason,
+        message=message,
+        blockers=blockers,
+        action=action,
+        recheck_at=recheck_at,
+    )
