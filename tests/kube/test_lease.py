@@ -389,6 +389,24 @@ def test_a_lease_that_cannot_be_given_back_does_not_hold_up_the_end() -> None:
     told(story)
 
 
+def test_a_lease_that_others_touch_is_given_back_all_the_same() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(5)
+        a.way.latency = 0.5
+
+        async def meddle() -> None:
+            await asyncio.sleep(0.7)  # Between the look and the write.
+            await stage.patch({"metadata": {"annotations": {"note": "here"}}})
+
+        meddling = asyncio.create_task(meddle())
+        await a.stop()
+        await meddling
+        assert (await stage.lease()).spec.holder_identity == ""
+
+    told(story)
+
+
 def test_every_start_has_a_name_of_its_own() -> None:
     pod = {"POD_NAME": "tenure-7c9f"}
     first, second = new_identity(pod), new_identity(pod)

@@ -204,6 +204,21 @@ def test_of_two_tenures_in_different_namespaces_one_acts(late: float) -> None:
     told(story, fresh=True)
 
 
+def test_who_had_to_let_go_of_the_lease_that_he_made_waits_no_less_for_that() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.namespace(ELSEWHERE)
+        a = stage.replica("a")
+        await asyncio.sleep(3)
+        karpenter = await stage.stranger(ELSEWHERE)
+        await asyncio.sleep(3)
+        assert (holds_back(a), (await stage.lease()).spec.holder_identity) == (True, "")
+        await karpenter.give_back()
+        await asyncio.sleep(20)
+        assert a.began[0] >= 15
+
+    told(story, fresh=True)
+
+
 # What cannot be read.
 
 

@@ -19,7 +19,7 @@ import yaml
 from tenure.cli.settingstable import GATES, PEER_ONLY, TABLE, Setting
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client import ANSWER_MAX
-from tenure.kube.lease import PEERS_DURATION
+from tenure.kube.leasetimes import PEERS_DURATION
 from tenure.model.settings import Settings
 
 
