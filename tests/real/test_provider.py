@@ -1,0 +1,117 @@
+"""The KWOK provider on a real API server, with no more rights than are shipped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.reasons import Reason
+from tenure.kube.client import Client
+from tenure.model.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
+from tenure.model.settings import Settings
+from tenure.providers.contract import Bench, ProviderContract
+from testbed.controlplane import ControlPlane
+from tests.builders import a_deployment, a_node_class, a_pool
+from tests.providers.benches import KwokBench
+from tests.real.account import NAMESPACE, account
+from tests.real.cluster import SystemClock, connected
+from tests.real.story import Story, names, tenure_at_work
+
+Json = dict[str, Any]
+#: Seconds for one sentence of the contract; an idle machine needs one.
+PATIENCE = 120
+
+
+class RealBench(KwokBench):
+    look_every = 0.1
+    namespace = NAMESPACE
+
+    def __init__(self, plane: ControlPlane, *, delay: str = "") -> None:
+        super().__init__(delay=delay)
+        self._plane = plane
+        self.clock = SystemClock()
+
+    def run(self, story: Coroutine[Any, Any, None]) -> None:
+        asyncio.run(asyncio.wait_for(self._run(story), PATIENCE))
+        assert self.errors == []
+
+    async def _run(self, story: Coroutine[Any, Any, None]) -> None:
+        async with connected(self._plane.kubeconfig) as administrator:
+            await self.add_classes(Client(administrator))
+        async with connected(account(self._plane)) as self.transport:
+            await story
+
+
+class TestKwok(ProviderContract):
+    @pytest.fixture
+    def bench(self, cluster: ControlPlane) -> Bench:
+        return RealBench(cluster)
+
+
+class TestKwokWhoseNodesRegisterLate(ProviderContract):
+    @pytest.fixture
+    def bench(self, cluster: ControlPlane) -> Bench:
+        return RealBench(cluster, delay="3s")
+
+
+# Under the controller.
+
+SETTINGS = Settings(
+    cluster_name="late", drain_min=timedelta(seconds=1), termination_poll=timedelta(seconds=1)
+)
+TYPE = "c-4x-arm64-linux"
+DELAY = 8
+
+
+def test_nodes_register_late_although_the_controller_was_replaced_in_between(
+    cluster: ControlPlane,
+) -> None:
+    asyncio.run(_late(cluster))
+
+
+async def _late(cluster: ControlPlane) -> None:
+    async with tenure_at_work(cluster, "late", TYPE, settings=SETTINGS) as story:
+        await story.apply(
+            a_node_class(nodeRegistrationDelay=f"{DELAY}s"),
+            a_pool(),
+            a_deployment("web", replicas=10, cpu="500m", memory="256Mi"),
+        )
+        claims = await story.until(
+            NODE_CLAIMS, lambda claims: bool(claims) and all(map(_launched, claims)), "launched"
+        )
+        ids = {claim["status"]["providerID"] for claim in claims}
+        assert await story.instances() == ids
+        assert await story.all(NODES) == [], "they are launched, and have not registered"
+        assert len(await _waiting(story)) == len(claims) > 1
+    assert story.errors == []
+
+    async with tenure_at_work(cluster, "late", TYPE, settings=SETTINGS) as successor:
+        pods = await successor.until(PODS, _all_run, "running")
+        nodes = await successor.all(NODES)
+        assert {pod["spec"]["nodeName"] for pod in pods} <= set(names(nodes))
+        assert {node["spec"]["providerID"] for node in nodes} == ids
+        assert names(await successor.claims()) == names(claims), "nothing was launched twice"
+        assert await _waiting(successor) == []
+        await successor.scale_to_zero("web")
+    assert successor.errors == []
+    assert {Reason.REGISTERED, Reason.IN_SERVICE} <= successor.diary.reasons
+
+
+def _launched(claim: Json) -> bool:
+    conditions = claim.get("status", {}).get("conditions", [])
+    return any(c["type"] == "Launched" and c["status"] == "True" for c in conditions)
+
+
+def _all_run(pods: list[Json]) -> bool:
+    return len(pods) == 10 and all(pod["status"]["phase"] == "Running" for pod in pods)
+
+
+async def _waiting(story: Story) -> list[Json]:
+    items, _ = await story.client.list_all(CONFIG_MAPS, NAMESPACE)
+    found = map(msgspec.json.decode, items)
+    return [each for each in found if each["metadata"]["name"].startswith("kwok-")]
