@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +177,10 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
         most = _shown("lease-renew-deadline", values)
         half = f"at most half of --lease-renew-deadline, which is {most}"
         yield wrong("lease-retry-period", half)
-    if values["metrics-port"] == values["health-probe-port"] != 0:
-        yield wrong("health-probe-port", "another port than --metrics-port")
+    ports = ("metrics-port", "health-probe-port", "webhook-port")
+    for first, second in combinations(ports, 2):
+        if values[first] == values[second] != 0:
+            yield wrong(second, f"another port than --{first}")
 
 
 def _shown(flag: str, values: Mapping[str, Any]) -> str:

@@ -20,12 +20,13 @@ from prometheus_client import ProcessCollector
 
 from tenure.cli.access import Reached
 from tenure.cli.greeting import advice, cluster_uid, patiently, server_version
+from tenure.cli.webhook import new_webhook
 from tenure.core.plan import deciders
 from tenure.errors import NotLeader, TenureError
 from tenure.kube.client import Client
 from tenure.kube.credentials import credentials_for
 from tenure.kube.http import HttpTransport
-from tenure.kube.informer import Informer, in_words
+from tenure.kube.informer import Informer, in_words, plainly
 from tenure.kube.lease import Elector
 from tenure.kube.pace import Pace
 from tenure.kube.standing import Standing as LeaseStanding
@@ -82,6 +83,14 @@ class Replica:
             random=self._random,
             report=self._of_kind,
         )
+        self._webhook = new_webhook(
+            settings,
+            reached,
+            provider,
+            client=Client(MeteredTransport(self._lease_transport, self._metrics)),
+            log=log,
+            metrics=self._metrics,
+        )
         self._controller: Controller | None = None
         self.waits_for = ""
 
@@ -114,9 +123,10 @@ class Replica:
 
     async def _until(self, stop: asyncio.Event) -> None:
         ends = asyncio.create_task(stop.wait())
-        tasks = [
-            asyncio.create_task(work) for work in (self._work(), self._watch(), self._pulse.run())
-        ]
+        works = [self._work(), self._watch(), self._pulse.run()]
+        if self._webhook is not None:
+            works.append(self._webhook.run())
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -174,7 +184,7 @@ class Replica:
 
     async def _patiently(self, attempt: Any, what: str) -> str:
         def complain(error: TenureError) -> None:
-            self.waits_for = f"{what}: {error}"
+            self.waits_for = f"{what}: {plainly(error)}"
             self._complaints.report(error, sentence=self.waits_for, advice=advice(error))
 
         self.waits_for = f"{what}: asked, not answered yet"

@@ -183,6 +183,12 @@ ERRORS: Final = Named(
 WITHHELD: Final = Named(
     "tenure_log_lines_withheld_total", _C, (), "Log lines that said what had just been said."
 )
+REVIEWS: Final = Named(
+    "tenure_webhook_reviews_total",
+    _C,
+    ("answer",),
+    "Objects that an API server asked this replica about: allowed, warned or refused.",
+)
 
 # -- looked up when somebody asks ------------------------------------------------------
 
