@@ -174,14 +174,14 @@ async def staged(plane: ControlPlane, *, fresh: bool = False) -> AsyncIterator[S
     """``fresh``: there is no Lease; otherwise there is one that nobody has held yet."""
     async with AsyncExitStack() as stack:
         people = Client(await stack.enter_async_context(connected(plane.kubeconfig)))
-        await _without_leases(people)
-        stack.push_async_callback(_without_leases, people)
+        await without_leases(people)
+        stack.push_async_callback(without_leases, people)
         if not fresh:
             await people.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
         yield Stage(plane, people, stack)
 
 
-async def _without_leases(client: Client) -> None:
+async def without_leases(client: Client) -> None:
     items, _ = await client.list_all(LEASES, field_selector=f"metadata.name={NAME}")
     for item in items:
         metadata = msgspec.json.decode(item)["metadata"]
