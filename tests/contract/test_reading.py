@@ -183,6 +183,13 @@ async def test_a_strict_patch_of_a_custom_kind_too(api: Door) -> None:
     assert (answer.status, answer.fields) == (422, ["patch"]), answer
 
 
+async def test_a_body_is_read_before_it_is_compared_with_what_is_there(api: Door) -> None:
+    pool = await api.created(NODE_POOLS, a_pool(api))
+    again = {**a_pool(api, colour="blue"), "metadata": {"name": pool["metadata"]["name"]}}
+    answer = await api.create(NODE_POOLS, again, fieldValidation="Strict")
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+
+
 async def test_a_null_is_as_absent_in_a_built_in_kind(api: Door) -> None:
     created = await api.created(PODS, a_pod("a", priorityClassName=None, nodeSelector=None))
     assert "nodeSelector" not in created["spec"]
