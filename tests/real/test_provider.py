@@ -15,6 +15,8 @@ from tenure.kube.client import Client
 from tenure.model.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.providers.contract import Bench, ProviderContract
+from tenure.providers.kwok.cloud import KwokCloud
+from tenure.providers.kwok.typesfile import parse_types
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool
 from tests.providers.benches import KwokBench
@@ -57,6 +59,52 @@ class TestKwokWhoseNodesRegisterLate(ProviderContract):
     @pytest.fixture
     def bench(self, cluster: ControlPlane) -> Bench:
         return RealBench(cluster, delay="3s")
+
+
+# At the edges.
+
+LONG = "z" * 63
+EXTREME: Json = {
+    "name": LONG,
+    "architecture": LONG,
+    "operatingSystems": [LONG, "linux"],
+    "resources": {"cpu": "1P", "memory": "1P", "pods": "110", f"{'a' * 63}.example.com/{LONG}": 7},
+    "offerings": [
+        {
+            "Price": 999_999.999999,
+            "Requirements": [
+                {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [LONG]},
+                {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["Z_o.n-E"]},
+                {"key": f"{'a.' * 120}example/{LONG}", "operator": "In", "values": [LONG]},
+            ],
+        }
+    ],
+}
+SMALLEST: Json = {
+    **EXTREME,
+    "name": "a",
+    "resources": {"cpu": "101m", "memory": "10485761", "pods": 1, "example.com/none": 0},
+    "offerings": [{"Price": 0, "Zone": "z", "CapacityType": "spot"}],
+}
+
+
+@pytest.mark.parametrize("written", [EXTREME, SMALLEST], ids=["large and long", "small and short"])
+@pytest.mark.parametrize("claim", ["c", f"{'a' * 43}.{'b' * 63}.{'c' * 63}.{'d' * 63}"])
+def test_what_the_types_file_lets_in_is_a_node_for_the_api_server(
+    cluster: ControlPlane, written: Json, claim: str
+) -> None:
+    bench = RealBench(cluster)
+    types = parse_types([written], "types.json")
+
+    async def story() -> None:
+        async with KwokCloud(bench.surroundings(), types) as cloud:
+            instance = await cloud.launch(bench.request(claim_name=claim, requests={}))
+            assert instance.labels["node.kubernetes.io/instance-type"] == written["name"]
+            assert await cloud.get(instance.provider_id) == instance
+            assert await cloud.list_instances(bench.cluster) == (instance,)
+            await cloud.terminate(instance.provider_id)
+
+    bench.run(story())
 
 
 # Under the controller.
