@@ -127,13 +127,15 @@ def test_a_pod_that_fits_a_claim_on_its_way_is_nominated_there() -> None:
 @pytest.mark.parametrize(
     ("waited", "opens_at"),
     [
-        ([ago(0.5)], ahead(0.5)),
-        ([ago(5), ago(0.5)], ahead(0.5)),
-        ([ago(9.7), ago(0.5)], ahead(0.3)),
+        ([ago(0)], ahead(2)),
+        ([ago(5), ago(1)], ahead(1)),
+        ([ago(9), ago(1)], ahead(1)),
+        ([ago(9), ago(0)], ahead(1)),
     ],
     ids=[
-        "a second after the only pod",
-        "a second after the last pod",
+        "a second after the second in which the only pod came",
+        "a second after the second in which the last pod came",
+        "ten seconds after the first pod, which is just as long",
         "ten seconds after the first pod at the latest",
     ],
 )

@@ -55,6 +55,9 @@ CLUSTER = "cluster"
 #: seconds at the latest once something has changed; beyond this it sees what we do not.
 SCHEDULER_TAKES: Final = timedelta(seconds=30)
 
+#: The API cuts instants down to whole seconds: something has happened up to this much later.
+CUT_OFF: Final = timedelta(seconds=1)
+
 
 class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...]
@@ -231,7 +234,8 @@ def _batch_opens_at(view: ProvisionView, packing: Packing, settings: Settings) -
     since = [demand.since for demand in view.demands if demand.pod.uid in needing]
     if not since:
         return None
-    return min(max(since) + settings.batch_idle, min(since) + settings.batch_max)
+    # By the batch's last pod, which may have come at the end of the second that it names.
+    return min(max(since) + CUT_OFF + settings.batch_idle, min(since) + settings.batch_max)
 
 
 def _described(planned: PlannedClaim) -> str:
