@@ -149,6 +149,20 @@ async def _rest(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
+def test_whoever_leaves_in_the_middle_is_not_worth_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with serving() as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+            writer.write(HALF)
+            await writer.drain()
+            assert (await asked(port))[0] == 200, "the half is there by now"
+            writer.transport.abort()
+            assert (await asked(port))[0] == 200
+
+    told(story())
+    assert caplog.records == []
+
+
 def test_more_connections_than_there_are_places_for_are_turned_away() -> None:
     async def story() -> None:
         async with serving(Limits(connections=2)) as port:

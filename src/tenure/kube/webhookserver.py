@@ -106,6 +106,8 @@ class ReviewServer:
                 body = await request.read()
         except TimeoutError:
             raise web.HTTPRequestTimeout(text="the body did not come in time\n") from None
+        except ConnectionError:
+            raise web.HTTPBadRequest from None  # He has left, and nobody reads this.
         async with self._places:
             answer = await asyncio.to_thread(self._answer, body)
         return web.Response(body=answer, content_type=JSON)
