@@ -40,7 +40,7 @@ Json = dict[str, Any]
 EPOCH: Final = datetime(2031, 5, 2, 8, tzinfo=UTC)
 SOLD_OUT: Final = instance_type(
     "d-1x-amd64-linux",
-    architecture="amd64",
+    architectures=("amd64",),
     systems=("linux",),
     capacity=parse_resources({"cpu": "2", "memory": "4Gi", "pods": "32"}),
     offerings=tuple(
