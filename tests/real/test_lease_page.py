@@ -146,6 +146,22 @@ def test_karpenter_goes_tenure_comes_and_back_again(move: Move) -> None:
         tenure.until_said("is held by karpenter-1, which is not Tenure,")
 
 
+def test_a_replica_that_may_not_read_the_lease_is_not_ready_and_says_why(
+    move: Move, cluster: ControlPlane, tmp_path: Path
+) -> None:
+    # Not as Tenure's account: of that one nothing may be refused, and another story counts.
+    admin, somebody = cluster.kubeconfig, cluster.kubeconfig_for("somebody")
+    binding = ("clusterrolebinding", "somebody")
+    said(admin, "kubectl", "create", *binding, "--clusterrole=tenure", "--user=somebody")
+    flags = ("--leader-election-name=another", "--leader-election-namespace=tenure")
+    with tenure_run(somebody, tmp_path, *flags) as tenure:
+        tenure.until_said("the Lease tenure/another is out of reach: 403", level="warning")
+        tenure.until_said("every kind is listed")
+        status, why = tenure.get("/readyz")
+        assert (status, "cannot list resource" in why) == (503, True)
+    said(admin, "kubectl", "delete", *binding)
+
+
 def test_the_command_that_shows_the_leases_shows_them(move: Move, cluster: ControlPlane) -> None:
     move.karpenter(lambda karpenter: karpenter.create())
     (command,) = re.findall(r"`(kubectl get leases .*?)`", PAGE.read_text())

@@ -92,7 +92,7 @@ class Replica:
             metrics=self._metrics,
         )
         self._controller: Controller | None = None
-        self.waits_for = ""
+        self._waits_for = ""
 
     def _new_elector(self, identity: str) -> Elector:
         # Its own transport: it opens the fence, and must not wait behind anything.
@@ -101,11 +101,9 @@ class Replica:
             clock=self._clock,
             settings=self._settings,
             identity=identity,
-            say=self._say_standing,
+            say=self._log.info,
+            warn=self._log.warning,
         )
-
-    def _say_standing(self, sentence: str) -> None:
-        (self._log.warning if self.held_back else self._log.info)(sentence)
 
     # -- its life ----------------------------------------------------------------------
 
@@ -184,12 +182,12 @@ class Replica:
 
     async def _patiently(self, attempt: Any, what: str) -> str:
         def complain(error: TenureError) -> None:
-            self.waits_for = f"{what}: {plainly(error)}"
-            self._complaints.report(error, sentence=self.waits_for, advice=advice(error))
+            self._waits_for = f"{what}: {plainly(error)}"
+            self._complaints.report(error, sentence=self._waits_for, advice=advice(error))
 
-        self.waits_for = f"{what}: asked, not answered yet"
+        self._waits_for = f"{what}: asked, not answered yet"
         answer: str = await patiently(attempt, complain, self._random)
-        self.waits_for = ""
+        self._waits_for = ""
         return answer
 
     def _surroundings(self, cluster: str) -> Surroundings:
@@ -258,6 +256,13 @@ class Replica:
     def held_back(self) -> bool:
         held_back = LeaseStanding.HELD_BACK
         return self._elector is not None and self._elector.state.standing is held_back
+
+    @property
+    def waits_for(self) -> str:
+        """A replica that may not even read the Lease could never act."""
+        if self._waits_for or self._elector is None or self._elector.has_looked:
+            return self._waits_for
+        return self._elector.state.sentence
 
     @property
     def role(self) -> str:

@@ -52,10 +52,14 @@ class Elector:
         identity: str,
         take_over: bool = False,
         say: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] | None = None,
         steady: Steady = boottime,
         random: Random | None = None,
     ) -> None:
-        """``client`` goes through a transport without a fence and keeps no pace."""
+        """``client`` goes through a transport without a fence and keeps no pace.
+
+        ``warn`` hears what somebody may have to mend; without it ``say`` does.
+        """
         check_times(settings)
         self._clock = clock
         self._settings = settings
@@ -70,11 +74,16 @@ class Elector:
         self._act_from_in_words = ""
         self.fence = LeaseFence(steady)
         first = f"waiting: the Lease {self._key} was not read yet"
-        self._bulletin = Bulletin(clock, say, first)
+        self._bulletin = Bulletin(clock, say, warn or say, first)
 
     @property
     def state(self) -> LeaseState:
         return self._bulletin.state
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether the Leases could be read at least once."""
+        return self._book.has_looked
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Run ``lead`` whenever the Lease is ours, until it returns or raises.
@@ -121,7 +130,7 @@ class Elector:
                 break
         if self.state.standing is Standing.LEADING:
             sentence = f"stopped: {self.fence.closed()}, which is too long ago"
-            self._bulletin.post(Standing.WAITING, sentence)
+            self._bulletin.post(Standing.WAITING, sentence, trouble=True)
 
     async def _tried(
         self, attempt: Callable[[], Awaitable[bool]], within: float | None = None
@@ -133,9 +142,9 @@ class Elector:
         except (Conflict, AlreadyExists):
             pass  # Somebody was faster: the next look shows who.
         except TimeoutError:
-            self._bulletin.add(f"the Lease {self._key} is out of reach: no answer in time")
+            self._bulletin.add_trouble(f"the Lease {self._key} is out of reach: no answer in time")
         except TenureError as error:
-            self._bulletin.add(f"the Lease {self._key} is out of reach: {error}")
+            self._bulletin.add_trouble(f"the Lease {self._key} is out of reach: {error}")
         return not self.fence.closed()
 
     # -- one round ---------------------------------------------------------------------
@@ -197,7 +206,7 @@ class Elector:
         try:
             await self._book.let_go()
         except TenureError as error:
-            self._bulletin.add(f"the Lease {self._key} was not given back: {error}")
+            self._bulletin.add_trouble(f"the Lease {self._key} was not given back: {error}")
 
     # -- what we say -------------------------------------------------------------------
 
@@ -227,7 +236,7 @@ class Elector:
     def _hold_back(self, why: str) -> None:
         own = self._book.own
         holder = own.lease.spec.holder_identity if own is not None else ""
-        self._bulletin.post(Standing.HELD_BACK, f"not acting: {why}", holder)
+        self._bulletin.post(Standing.HELD_BACK, f"not acting: {why}", holder, trouble=True)
 
     def _pause(self) -> float:
         retry = self._settings.lease_retry.total_seconds()

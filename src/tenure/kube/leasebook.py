@@ -34,6 +34,7 @@ class LeaseBook:
         self.sightings = Sightings(settings.lease_duration)
         #: Whether we ever wrote it; else there is nothing to give back, and nobody to ask.
         self.may_be_ours = False
+        self.has_looked = False
 
     @property
     def own(self) -> Sighting | None:
@@ -45,6 +46,7 @@ class LeaseBook:
         asked_at = self._steady()
         leases = await self._listed()
         self.sightings.note(leases, self._steady())
+        self.has_looked = True
         return asked_at
 
     async def _listed(self) -> list[Lease]:
