@@ -34,7 +34,7 @@ def concluded(tenure: Process, subject: str, concern: str) -> Json:
     """What the replica last said of it."""
     status, body = tenure.get(f"/debug/journal?subject={subject}")
     assert status == 200
-    entries = [json.loads(line) for line in body.splitlines() if line]
+    entries: list[Json] = [json.loads(line) for line in body.splitlines() if line]
     of_it = [e for e in entries if (e["subject"], e["concern"]) == (subject, concern)]
     return of_it[-1]
 
