@@ -93,6 +93,7 @@ def test_an_api_server_that_is_down_for_twelve_seconds_ends_the_work() -> None:
         a.way.down = False
         await asyncio.sleep(5)
         assert (a.leads, len(a.began)) == (True, 2)
+        assert a.warned == a.said[1:-1]
 
     told(story)
 
@@ -212,6 +213,17 @@ def test_the_others_clock_does_not_matter(skew: timedelta) -> None:
         a.die()
         await asyncio.sleep(20)
         assert b.leads
+
+    told(story)
+
+
+def test_a_namespace_that_is_not_there_is_named() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a", namespace="typo")
+        await asyncio.sleep(30)
+        (sentence,) = a.warned
+        assert sentence.startswith(f"the Lease typo/{NAME} is out of reach: 404 NotFound")
+        assert '"typo" not found' in sentence
 
     told(story)
 

@@ -31,7 +31,7 @@ def test_while_karpenter_renews_the_lease_we_do_not_act_whatever_we_were_told(
         assert a.began == []
         assert holds_back(a)
         held = f"the Lease {KEY} is held by karpenter-1, which is not Tenure,"
-        assert a.said == [f"not acting: {held} since 2026-01-05T08:00:00Z"]
+        assert a.warned == a.said == [f"not acting: {held} since 2026-01-05T08:00:00Z"]
         assert a.elector.state.holder == "karpenter-1"
 
     told(story)
