@@ -21,7 +21,7 @@ from tenure.model.resource import (
     Resource,
 )
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
-from tests.contract.doors import Door, a_node, a_pod
+from tests.contract.doors import WORKLOAD, Door, a_node, a_pod
 from tests.contract.test_custom_kinds import a_pool
 
 Json = dict[str, Any]
@@ -159,10 +159,7 @@ async def test_a_patch_to_something_unreadable_is_refused(
 
 
 async def a_deployment(api: Door) -> None:
-    labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": container()}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    await api.created(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+    await api.created(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": WORKLOAD})
 
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH])

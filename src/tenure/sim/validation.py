@@ -158,6 +158,9 @@ def _workload(spec: Obj) -> Iterator[Cause]:
     if any(labels.get(key) != value for key, value in wanted.items()):
         message = "`selector` does not match template `labels`"
         yield malformed("spec.template.metadata.labels", message)
+    for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
+        if (spec.get(field) or 0) < 0:
+            yield malformed(f"spec.{field}", "must be greater than or equal to 0")
     template = dig(spec, "template", "spec")
     yield from _pod_spec({"restartPolicy": "Always", **(template or {})}, "spec.template.spec")
 
