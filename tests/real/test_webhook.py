@@ -18,7 +18,17 @@ from tenure.kube.webhook import Webhook, WebhookSettings
 from testbed.controlplane import ControlPlane
 from tests.real.account import NAMESPACE, account
 from tests.real.cluster import connected
-from tests.real.webhooking import BAD, PROBE, SENTENCE, Site, a_window, reviews, site, until_asked
+from tests.real.webhooking import (
+    BAD,
+    PROBE,
+    SENTENCE,
+    Site,
+    a_window,
+    free_port,
+    reviews,
+    site,
+    until_asked,
+)
 from tests.schema.objects import an_object
 
 DAY: Final = timedelta(days=1)
@@ -56,6 +66,8 @@ def test_advice_comes_as_a_warning(here: Site) -> None:
         theirs["metadata"]["name"] = "theirs"
         assert "Machine of example.com is left to another provider" in here.apply(theirs)
         assert reviews(replica, "warned") == 2
+        plain = an_object("NodePool", {"metadata.name": "plain"})
+        assert here.apply(plain) == "nodepool.karpenter.sh/plain created\n", "defaults are no wish"
 
 
 def test_without_it_writes_go_through_and_the_status_says_the_same(here: Site) -> None:
@@ -84,8 +96,17 @@ def test_a_mistake_that_slipped_in_does_not_lock_its_object(here: Site) -> None:
         assert here.get("maintenancewindows")["items"] == []
 
 
+def test_tenure_itself_is_never_asked_about(here: Site) -> None:
+    """Else a webhook that cannot be reached would cost it seconds at every claim."""
+    claim = an_object("NodeClaim", {"spec.resources": {"requests": {"cpu": "1e100"}}})
+    with here.replica() as replica:
+        until_asked(here, replica)
+        assert not here.passes(claim)
+        assert here.passes(claim, account(here.plane))
+
+
 def test_two_replicas_share_their_certificate_and_say_no_key(here: Site) -> None:
-    other_port = here.port + 1 if here.port < 65535 else here.port - 1
+    other_port = free_port()
     with here.replica("a") as one, here.replica("b", other_port) as other:
         for replica in (one, other):
             replica.until_said("webhook: serves on port")

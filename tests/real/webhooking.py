@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import ssl
 from base64 import b64decode
@@ -75,10 +76,10 @@ class Site:
         assert ended.returncode != 0, f"it was let pass: {ended.stdout}"
         return ended.stderr
 
-    def passes(self, obj: Json) -> bool:
+    def passes(self, obj: Json, who: Path | None = None) -> bool:
         """Whether it would be stored; it is not."""
         words = ("create", "--dry-run=server", "-f", "-")
-        ended = run(self.plane.kubeconfig, KUBECTL, *words, stdin=json.dumps(obj))
+        ended = run(who or self.plane.kubeconfig, KUBECTL, *words, stdin=json.dumps(obj))
         return ended.returncode == 0
 
     def get(self, *what: str) -> Json:
@@ -144,7 +145,12 @@ def reviews(process: Process, answer: str) -> int:
 
 
 def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
+    """Not one of those that connections get for themselves: it stays free until we need it."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
