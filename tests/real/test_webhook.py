@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode
+import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +14,14 @@ import pytest
 
 from tenure.kube.admission import Admission
 from tenure.kube.certfacts import split
+from tenure.kube.certs import make_authority
 from tenure.kube.client import Client
 from tenure.kube.webhook import Webhook, WebhookSettings
 from testbed.controlplane import ControlPlane
+from testbed.manifests import CHART
 from tests.real.account import NAMESPACE, account
 from tests.real.cluster import connected
+from tests.real.programs import KUBECTL, said
 from tests.real.webhooking import (
     BAD,
     PROBE,
@@ -32,6 +36,10 @@ from tests.real.webhooking import (
 from tests.schema.objects import an_object
 
 DAY: Final = timedelta(days=1)
+KIND: Final = "validatingwebhookconfiguration"
+CA: Final = b64encode(
+    make_authority("theirs", now=datetime.now(UTC), valid=DAY).cert.encode()
+).decode()
 #: Seconds; by far enough for an API server to hear of a new authority. We give it five minutes.
 HEARD: Final = 2.0
 
@@ -133,6 +141,30 @@ def test_without_a_configuration_it_says_so_once_and_does_its_work(here: Site) -
         line = replica.until_said("webhook: there is no ValidatingWebhookConfiguration")
         assert line["level"] == "info"
         replica.until_ready()
+
+
+def test_an_upgrade_keeps_keys_and_trust(cluster: ControlPlane) -> None:
+    def helm(*words: str) -> str:
+        return said(cluster.kubeconfig, "helm", *words, "--namespace=upgraded")
+
+    def kubectl(*words: str) -> str:
+        return said(cluster.kubeconfig, KUBECTL, "--namespace=upgraded", *words)
+
+    secret, configuration = "secret/tenure-up-webhook", f"{KIND}/tenure-up-webhook"
+    trust = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA}
+    helm("install", "tenure-up", str(CHART), "--create-namespace", "--skip-crds")
+    try:
+        kubectl("patch", secret, "--type=merge", "-p", '{"data":{"tls.key":"a2V5"}}')
+        kubectl("patch", configuration, "--type=json", "-p", json.dumps([trust]))
+        helm("upgrade", "tenure-up", str(CHART), "--set", "replicas=3,additionalLabels.a=b")
+        assert (
+            kubectl("get", secret, "-o", "jsonpath={.data.tls\\.key}{.metadata.labels.a}")
+            == "a2V5b"
+        )
+        path = "jsonpath={.webhooks[0].clientConfig.caBundle}"
+        assert kubectl("get", configuration, "-o", path) == CA
+    finally:
+        helm("uninstall", "tenure-up")
 
 
 # -- its certificates, while it is asked ------------------------------------------------
