@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -22,19 +23,27 @@ from tests.builders import a_deployment, a_node_class, a_pool
 from tests.providers.benches import KwokBench
 from tests.real.account import NAMESPACE, account
 from tests.real.cluster import SystemClock, connected
+from tests.real.emptying import empty
 from tests.real.story import Story, names, tenure_at_work
 
 Json = dict[str, Any]
 #: Seconds for one sentence of the contract; an idle machine needs one.
 PATIENCE = 120
+DELAY = "3s"
+CONNECTIONS = 6
 
 
 class RealBench(KwokBench):
+    """A cluster of its own by name, so that all can be tried in one that is real."""
+
     look_every = 0.1
     namespace = NAMESPACE
+    numbers = count()
 
     def __init__(self, plane: ControlPlane, *, delay: str = "") -> None:
-        super().__init__(delay=delay)
+        number = next(self.numbers)
+        super().__init__(prefix=f"contract-{number}", delay=delay)
+        self.cluster = f"contract-{number}"
         self._plane = plane
         self.clock = SystemClock()
 
@@ -43,22 +52,35 @@ class RealBench(KwokBench):
         assert self.errors == []
 
     async def _run(self, story: Coroutine[Any, Any, None]) -> None:
+        async with connected(account(self._plane)) as self.transport:
+            # Connections for all that follows: one that is given up while it is still being made
+            # is closed some time later, and that may be after the loop.
+            await asyncio.gather(*(self.node_class() for _ in range(CONNECTIONS)))
+            await story
+
+    async def prepare(self) -> None:
         async with connected(self._plane.kubeconfig) as administrator:
             await self.add_classes(Client(administrator))
-        async with connected(account(self._plane)) as self.transport:
-            await story
+
+
+@pytest.fixture(scope="class")
+def with_classes(running_cluster: ControlPlane) -> Iterator[ControlPlane]:
+    """Node classes once for all sentences, and an empty cluster behind them."""
+    asyncio.run(RealBench(running_cluster, delay=DELAY).prepare())
+    yield running_cluster
+    empty(running_cluster)
 
 
 class TestKwok(ProviderContract):
     @pytest.fixture
-    def bench(self, cluster: ControlPlane) -> Bench:
-        return RealBench(cluster)
+    def bench(self, with_classes: ControlPlane) -> Bench:
+        return RealBench(with_classes)
 
 
 class TestKwokWhoseNodesRegisterLate(ProviderContract):
     @pytest.fixture
-    def bench(self, cluster: ControlPlane) -> Bench:
-        return RealBench(cluster, delay="3s")
+    def bench(self, with_classes: ControlPlane) -> Bench:
+        return RealBench(with_classes, delay=DELAY)
 
 
 # At the edges.
@@ -91,9 +113,9 @@ SMALLEST: Json = {
 @pytest.mark.parametrize("written", [EXTREME, SMALLEST], ids=["large and long", "small and short"])
 @pytest.mark.parametrize("claim", ["c", f"{'a' * 43}.{'b' * 63}.{'c' * 63}.{'d' * 63}"])
 def test_what_the_types_file_lets_in_is_a_node_for_the_api_server(
-    cluster: ControlPlane, written: Json, claim: str
+    with_classes: ControlPlane, written: Json, claim: str
 ) -> None:
-    bench = RealBench(cluster)
+    bench = RealBench(with_classes)
     types = parse_types([written], "types.json")
 
     async def story() -> None:
@@ -113,7 +135,6 @@ SETTINGS = Settings(
     cluster_name="late", drain_min=timedelta(seconds=1), termination_poll=timedelta(seconds=1)
 )
 TYPE = "c-4x-arm64-linux"
-DELAY = 8
 
 
 def test_nodes_register_late_although_the_controller_was_replaced_in_between(
@@ -125,7 +146,7 @@ def test_nodes_register_late_although_the_controller_was_replaced_in_between(
 async def _late(cluster: ControlPlane) -> None:
     async with tenure_at_work(cluster, "late", TYPE, settings=SETTINGS) as story:
         await story.apply(
-            a_node_class(nodeRegistrationDelay=f"{DELAY}s"),
+            a_node_class(nodeRegistrationDelay="8s"),
             a_pool(),
             a_deployment("web", replicas=10, cpu="500m", memory="256Mi"),
         )
