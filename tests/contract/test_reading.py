@@ -192,6 +192,32 @@ async def test_a_null_is_as_absent_in_a_built_in_kind(api: Door) -> None:
     assert "nodeSelector" not in created["spec"]
 
 
+@pytest.mark.parametrize(
+    ("resource", "obj", "fields"),
+    [
+        pytest.param(
+            PODS, a_pod("a", tolerations=[None]), ["spec.tolerations[0].operator"], id="toleration"
+        ),
+        pytest.param(
+            NODES,
+            a_node("a", taints=[None]),
+            ["metadata.taints[0].effect", "metadata.taints[0].key"],
+            id="taint",
+        ),
+    ],
+)
+async def test_a_null_in_a_list_is_an_empty_element(
+    api: Door, resource: Resource, obj: Json, fields: list[str]
+) -> None:
+    answer = await api.create(resource, obj)
+    assert (answer.status, answer.fields) == (422, fields), answer
+
+
+async def test_a_null_in_a_list_of_texts_is_an_empty_text(api: Door) -> None:
+    created = await api.created(PODS, {**NAMED, "spec": container(args=["a", None])})
+    assert created["spec"]["containers"][0]["args"] == ["a", ""]
+
+
 async def test_an_amount_may_be_a_number(api: Door) -> None:
     spec = container(resources={"requests": {"cpu": 1, "memory": 1024}})
     created = await api.created(PODS, {**NAMED, "spec": spec})
