@@ -31,8 +31,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
         item.add_marker(bed.REAL)
-        # One worker for all, where there are several: then there is one bed.
-        item.add_marker(pytest.mark.xdist_group(bed.REAL))
     items.sort(key=lambda item: item.path == LAST)
     picked = any("::" in argument for argument in config.args)
     config.stash[WHOLE] = set() if picked else {item.path.name for item in ours}
