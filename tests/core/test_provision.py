@@ -148,6 +148,21 @@ def test_the_batch_is_gathered_until(waited: list[Any], opens_at: Any) -> None:
     assert found[0].message == f"placed together with others at {format_time(opens_at)}"
 
 
+@pytest.mark.parametrize(
+    ("seen", "opens_at"),
+    [([ago(5), ago(0.5)], ahead(0.5)), ([ago(8.5), ago(0)], ahead(0.5))],
+    ids=["a second after it told of the last pod", "nine seconds after the first at the latest"],
+)
+def test_a_batch_of_which_a_watch_tells_late_is_gathered_until(
+    seen: list[Any], opens_at: Any
+) -> None:
+    pods = [a_pending_pod(f"p{i}", since=ago(20)) for i in range(2)]
+    told = {pod.uid: at for pod, at in zip(pods, seen, strict=True)}
+    found = verdicts(a_pool(), *pods, waiting_seen=told)
+    assert {verdict.reason for verdict in found} == {Reason.BATCHING}
+    assert {verdict.recheck_at for verdict in found} == {opens_at}
+
+
 def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
     small = a_pending_pod("fits", since=ago(0.1))
     large = a_pending_pod("large", requests={"cpu": "4"}, since=ago(5))

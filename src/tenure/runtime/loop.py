@@ -157,6 +157,7 @@ class Controller:
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
             self._learn(change, now)
+        self.knowledge.seen_waiting(changes, now)
         leave_out = AWAIT_CREATIONS if self.executor.creates else ()
         observed = self.knowledge.take_observed()
         changed = self.judge.turn(self.snapshot(), changes, observed, now, leave_out)
