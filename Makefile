@@ -9,10 +9,9 @@ READY := $(VENV)/.ready
 # The version of the installer is locked like everything else.
 UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 }' uv.lock)
 
-# One worker for each core; the stories on the real control plane all go to one of them.
+# One worker for each core; tests/workers.py says what goes to the same one.
 # Empty: one test after the other, in one process.
 TEST_WORKERS ?= --numprocesses auto --maxprocesses 8
-WORKERS := $(if $(TEST_WORKERS),$(TEST_WORKERS) --dist loadgroup)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-real bed soak check bench fuzz scenarios generate crds picture clean \
@@ -47,12 +46,12 @@ demo: $(READY) ## Watch an embedded cluster for half a minute
 
 test: $(READY) ## Run all tests (no network); ARGS="-k drain" picks some
 	@echo "· running the tests"
-	@$(BIN)/pytest -q $(WORKERS) $(ARGS)
+	@$(BIN)/pytest -q $(TEST_WORKERS) $(ARGS)
 
 test-real: $(READY) ## The tests on a real control plane alone (see bed)
 	@$(BIN)/python -m testbed.binaries
 	@echo "· running against a real control plane"
-	@$(BIN)/pytest -q $(WORKERS) -m real tests/contract tests/real $(ARGS)
+	@$(BIN)/pytest -q $(TEST_WORKERS) -m real tests/contract tests/real $(ARGS)
 
 bed: $(READY) ## Build the real control plane once, for every checkout (minutes)
 	@$(BIN)/python -m testbed.build $(ARGS)

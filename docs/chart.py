@@ -18,7 +18,7 @@ CHART: Final = Path(__file__).parents[1] / "charts" / "tenure"
 #: In a pod these are not a person's to choose.
 LEFT_OUT: Final = frozenset({"kubeconfig", "context"})
 #: The chart itself reads these, so it has to know their values: ports, and what to allow.
-SPELLED_OUT: Final = frozenset({"provider", "metricsPort", "healthProbePort"})
+SPELLED_OUT: Final = frozenset({"provider", "metricsPort", "healthProbePort", "webhookPort"})
 BEGIN: Final = "settings:\n  # Generated from here to the end by `make generate`: change the values, not the names.\n"
 WIDTH: Final = 96
 
@@ -72,7 +72,8 @@ def _schema() -> dict[str, Any]:
 
 def _type(setting: Setting) -> dict[str, Any]:
     if setting.key.endswith("Port"):  # The Deployment has to name it: none that is found out.
-        return {"type": "integer", "minimum": 1, "maximum": 65535}
+        least = 0 if setting.key == "webhookPort" else 1  # 0 is none at all.
+        return {"type": "integer", "minimum": least, "maximum": 65535}
     gates = ["object"] if setting.key == "featureGates" else []
     return {"type": ["string", "number", "boolean", *gates]}
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests import bed
+from tests import bed, workers
 from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
 
 settings.register_profile("repeat", derandomize=True, deadline=None)
@@ -23,6 +24,11 @@ settings.load_profile(os.environ.get("TENURE_EXAMPLES", "repeat"))
 def pytest_configure(config: pytest.Config) -> None:
     for marker, meaning in bed.MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {meaning}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.Scheduling:
+    return workers.Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

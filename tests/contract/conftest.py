@@ -19,8 +19,7 @@ from tests.real.cluster import install_crds
 #: What the embedded store does by itself, and no more: other controllers would write to
 #: the objects that tests are about.
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
-#: One worker for the real door, where there are several: then there is one control plane.
-REAL = pytest.param(RealDoor.name, marks=[pytest.mark.real, pytest.mark.xdist_group("contract")])
+REAL = pytest.param(RealDoor.name, marks=pytest.mark.real)
 EMBEDDED = [StoreDoor.name, ServedDoor.name]
 DOORS = EMBEDDED if bed.missing() else [*EMBEDDED, REAL]
 

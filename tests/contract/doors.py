@@ -31,6 +31,14 @@ from testbed.controlplane import ControlPlane
 from tests.real.cluster import connected
 
 Json = dict[str, Any]
+#: The spec of a Deployment, ReplicaSet or DaemonSet, as short as it can be.
+WORKLOAD: Json = {
+    "selector": {"matchLabels": {"app": "web"}},
+    "template": {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/app:1"}]},
+    },
+}
 #: Longer than any door needs to send an event that is due.
 PATIENCE_SECONDS: Final = 5.0
 #: Of the served store: halves what the tests wait for, and still leaves a client its seconds.

@@ -9,14 +9,16 @@ import pytest
 
 from tenure.model.resource import (
     CONFIG_MAPS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     LEASES,
     NAMESPACES,
     NODES,
     PODS,
     SERVICES,
+    Resource,
 )
-from tests.contract.doors import Door, a_node, a_pod
+from tests.contract.doors import WORKLOAD, Door, Json, a_node, a_pod
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -212,3 +214,43 @@ async def test_a_manifest_can_be_put_twice(api: Door) -> None:
     assert again.body == created, "what the manifest leaves out is filled in again"
     pod = await api.created(PODS, a_pod("a"))
     assert (await api.put(PODS, a_pod("a"))).body == pod
+
+
+@pytest.mark.parametrize(
+    ("resource", "given", "field", "expected"),
+    [
+        pytest.param(
+            DEPLOYMENTS,
+            None,
+            "strategy",
+            {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+            },
+            id="a deployment",
+        ),
+        pytest.param(
+            DEPLOYMENTS,
+            {"rollingUpdate": {"maxSurge": 1}},
+            "strategy",
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": "25%"}},
+            id="half of it",
+        ),
+        pytest.param(
+            DEPLOYMENTS, {"type": "Recreate"}, "strategy", {"type": "Recreate"}, id="all at once"
+        ),
+        pytest.param(
+            DAEMON_SETS,
+            None,
+            "updateStrategy",
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+            id="a daemon set",
+        ),
+    ],
+)
+async def test_pods_are_replaced_a_few_at_a_time_if_nothing_is_said(
+    api: Door, resource: Resource, given: Json | None, field: str, expected: Json
+) -> None:
+    spec = {**WORKLOAD, field: given} if given else WORKLOAD
+    created = await api.created(resource, {"metadata": {"name": "a"}, "spec": spec})
+    assert created["spec"][field] == expected

@@ -162,3 +162,8 @@ async def test_an_unknown_kind_of_patch_is_refused(api: Door, content_type: str)
 async def test_a_patch_of_a_missing_object_is_not_found(api: Door) -> None:
     answer = await api.patch(CONFIG_MAPS, "nobody", {"data": {}}, MERGE_PATCH)
     assert (answer.status, answer.reason) == (404, "NotFound")
+
+
+async def test_which_patches_are_taken_is_said_before_the_object_is_looked_for(api: Door) -> None:
+    answer = await api.patch(PODS, "nobody", {}, "application/made-up+json")
+    assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")

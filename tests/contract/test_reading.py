@@ -21,7 +21,7 @@ from tenure.model.resource import (
     Resource,
 )
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
-from tests.contract.doors import Door, a_node, a_pod
+from tests.contract.doors import WORKLOAD, Door, a_node, a_pod
 from tests.contract.test_custom_kinds import a_pool
 
 Json = dict[str, Any]
@@ -159,10 +159,7 @@ async def test_a_patch_to_something_unreadable_is_refused(
 
 
 async def a_deployment(api: Door) -> None:
-    labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": container()}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    await api.created(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+    await api.created(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": WORKLOAD})
 
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH])
@@ -183,9 +180,42 @@ async def test_a_strict_patch_of_a_custom_kind_too(api: Door) -> None:
     assert (answer.status, answer.fields) == (422, ["patch"]), answer
 
 
+async def test_a_body_is_read_before_it_is_compared_with_what_is_there(api: Door) -> None:
+    pool = await api.created(NODE_POOLS, a_pool(api))
+    again = {**a_pool(api, colour="blue"), "metadata": {"name": pool["metadata"]["name"]}}
+    answer = await api.create(NODE_POOLS, again, fieldValidation="Strict")
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+
+
 async def test_a_null_is_as_absent_in_a_built_in_kind(api: Door) -> None:
     created = await api.created(PODS, a_pod("a", priorityClassName=None, nodeSelector=None))
     assert "nodeSelector" not in created["spec"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj", "fields"),
+    [
+        pytest.param(
+            PODS, a_pod("a", tolerations=[None]), ["spec.tolerations[0].operator"], id="toleration"
+        ),
+        pytest.param(
+            NODES,
+            a_node("a", taints=[None]),
+            ["metadata.taints[0].effect", "metadata.taints[0].key"],
+            id="taint",
+        ),
+    ],
+)
+async def test_a_null_in_a_list_is_an_empty_element(
+    api: Door, resource: Resource, obj: Json, fields: list[str]
+) -> None:
+    answer = await api.create(resource, obj)
+    assert (answer.status, answer.fields) == (422, fields), answer
+
+
+async def test_a_null_in_a_list_of_texts_is_an_empty_text(api: Door) -> None:
+    created = await api.created(PODS, {**NAMED, "spec": container(args=["a", None])})
+    assert created["spec"]["containers"][0]["args"] == ["a", ""]
 
 
 async def test_an_amount_may_be_a_number(api: Door) -> None:

@@ -16,7 +16,7 @@ from tenure.model.resource import (
     Resource,
 )
 from tenure.ports.transport import Request
-from tests.contract.doors import Door, a_pod
+from tests.contract.doors import WORKLOAD, Door, a_pod
 
 Json = dict[str, Any]
 
@@ -109,6 +109,12 @@ async def test_a_missing_object_is_named(api: Door) -> None:
             },
             ["metadata.taints[1]"],
             id="the same taint twice",
+        ),
+        pytest.param(
+            DEPLOYMENTS,
+            {"metadata": {"name": "a"}, "spec": {**WORKLOAD, "replicas": -1}},
+            ["spec.replicas"],
+            id="fewer replicas than none",
         ),
         pytest.param(
             POD_DISRUPTION_BUDGETS,

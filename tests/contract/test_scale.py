@@ -6,17 +6,14 @@ from typing import Any
 
 from tenure.model.resource import DEPLOYMENTS, NODE_POOLS, PODS, Resource
 from tenure.ports.transport import JSON_PATCH
-from tests.contract.doors import Answer, Door
+from tests.contract.doors import WORKLOAD, Answer, Door
 from tests.contract.test_custom_kinds import a_pool
 
 Json = dict[str, Any]
 
 
 async def a_deployment(api: Door, replicas: int = 2) -> Json:
-    labels = {"app": "web"}
-    containers = [{"name": "main", "image": "registry.example/app:1"}]
-    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    spec = {**WORKLOAD, "replicas": replicas}
     return await api.created(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
 
 

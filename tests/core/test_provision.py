@@ -9,6 +9,7 @@ import pytest
 from tenure.core.decision import Create, Subject, Verdict
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.reasons import Reason
+from tenure.model.meta import format_time
 from tenure.model.node import Node
 from tenure.model.resource import (
     DAEMON_SETS,
@@ -127,13 +128,15 @@ def test_a_pod_that_fits_a_claim_on_its_way_is_nominated_there() -> None:
 @pytest.mark.parametrize(
     ("waited", "opens_at"),
     [
-        ([ago(0.5)], ahead(0.5)),
-        ([ago(5), ago(0.5)], ahead(0.5)),
-        ([ago(9.7), ago(0.5)], ahead(0.3)),
+        ([ago(0)], ahead(2)),
+        ([ago(5), ago(1)], ahead(1)),
+        ([ago(9), ago(1)], ahead(1)),
+        ([ago(9), ago(0)], ahead(1)),
     ],
     ids=[
-        "a second after the only pod",
-        "a second after the last pod",
+        "a second after the second in which the only pod came",
+        "a second after the second in which the last pod came",
+        "ten seconds after the first pod, which is just as long",
         "ten seconds after the first pod at the latest",
     ],
 )
@@ -142,7 +145,22 @@ def test_the_batch_is_gathered_until(waited: list[Any], opens_at: Any) -> None:
     found = verdicts(a_pool(), *pods)
     assert {verdict.reason for verdict in found} == {Reason.BATCHING}
     assert {verdict.recheck_at for verdict in found} == {opens_at}
-    assert found[0].message.startswith("placed together with others at 2026-03-02T12:00:00Z")
+    assert found[0].message == f"placed together with others at {format_time(opens_at)}"
+
+
+@pytest.mark.parametrize(
+    ("seen", "opens_at"),
+    [([ago(5), ago(0.5)], ahead(0.5)), ([ago(8.5), ago(0)], ahead(0.5))],
+    ids=["a second after it told of the last pod", "nine seconds after the first at the latest"],
+)
+def test_a_batch_of_which_a_watch_tells_late_is_gathered_until(
+    seen: list[Any], opens_at: Any
+) -> None:
+    pods = [a_pending_pod(f"p{i}", since=ago(20)) for i in range(2)]
+    told = {pod.uid: at for pod, at in zip(pods, seen, strict=True)}
+    found = verdicts(a_pool(), *pods, waiting_seen=told)
+    assert {verdict.reason for verdict in found} == {Reason.BATCHING}
+    assert {verdict.recheck_at for verdict in found} == {opens_at}
 
 
 def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:

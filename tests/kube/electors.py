@@ -101,6 +101,7 @@ class Replica:
     def __init__(self, stage: Stage, name: str, skew: timedelta, **more: Any) -> None:
         self.name = name
         self.said: list[str] = []
+        self.warned: list[str] = []
         self.way = Way(stage.door)
         #: Seconds for which the machine was suspended: no timer of ours counted them.
         self.suspended = 0.0
@@ -112,6 +113,7 @@ class Replica:
             settings=settings,
             identity=name,
             say=self.said.append,
+            warn=self._warns,
             steady=lambda: stage.loop.time() + self.suspended,
             **more,
         )
@@ -119,6 +121,10 @@ class Replica:
         self.began: list[float] = []
         self.working = False
         self.task = stage.loop.create_task(self.elector.run(self._lead))
+
+    def _warns(self, sentence: str) -> None:
+        self.said.append(sentence)
+        self.warned.append(sentence)
 
     @property
     def leads(self) -> bool:

@@ -92,3 +92,30 @@ def test_so_it_is_for_mistakes_that_come_together(changes: list[tuple[str, Json]
         together |= change
     said = status_says(an_object("NodePool", together))
     assert "; ".join(refused(an_object("NodePool", together)))[:1000] == said[:1000]
+
+
+def apart(cases: list[tuple[str, Json]]) -> list[Json]:
+    """Those that change different places, so that taking one away mends nothing but itself."""
+    chosen: list[Json] = []
+    for _, change in cases:
+        taken = [path for each in chosen for path in each]
+        if not any(a.startswith(b) or b.startswith(a) for a in change for b in taken):
+            chosen.append(change)
+    return chosen
+
+
+@given(
+    cases=st.lists(st.sampled_from(POOL_CASES), max_size=6),
+    mended=st.sets(st.integers(0, 5)),
+    weight=st.integers(1, 100),
+)
+def test_a_change_that_only_mends_is_never_refused(
+    cases: list[tuple[str, Json]], mended: set[int], weight: int
+) -> None:
+    before: Json = {}
+    after: Json = {"spec.weight": weight}
+    for index, change in enumerate(apart(cases)):
+        before |= change
+        after |= change if index not in mended else {}
+    review = a_review(an_object("NodePool", after), old=an_object("NodePool", before))
+    assert admission().answer(review, MAY_DAY)[1].problems == ()

@@ -31,7 +31,7 @@ def test_while_karpenter_renews_the_lease_we_do_not_act_whatever_we_were_told(
         assert a.began == []
         assert holds_back(a)
         held = f"the Lease {KEY} is held by karpenter-1, which is not Tenure,"
-        assert a.said == [f"not acting: {held} since 2026-01-05T08:00:00Z"]
+        assert a.warned == a.said == [f"not acting: {held} since 2026-01-05T08:00:00Z"]
         assert a.elector.state.holder == "karpenter-1"
 
     told(story)
@@ -200,6 +200,21 @@ def test_of_two_tenures_in_different_namespaces_one_acts(late: float) -> None:
         b = stage.replica("b", namespace=ELSEWHERE)
         await asyncio.sleep(2 * MINUTE)
         assert [a.leads, b.leads].count(True) == 1
+
+    told(story, fresh=True)
+
+
+def test_who_had_to_let_go_of_the_lease_that_he_made_waits_no_less_for_that() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.namespace(ELSEWHERE)
+        a = stage.replica("a")
+        await asyncio.sleep(3)
+        karpenter = await stage.stranger(ELSEWHERE)
+        await asyncio.sleep(3)
+        assert (holds_back(a), (await stage.lease()).spec.holder_identity) == (True, "")
+        await karpenter.give_back()
+        await asyncio.sleep(20)
+        assert a.began[0] >= 15
 
     told(story, fresh=True)
 

@@ -22,7 +22,7 @@ AUTHORITY = make_authority("test", now=NOW, valid=HOUR)
 SERVER = issue(AUTHORITY, "127.0.0.1", ips=["127.0.0.1"], now=NOW, valid=HOUR)
 JSON: Final = {"Content-Type": "application/json"}
 PATIENCE: Final = 60.0
-IMPATIENT: Final = Limits(handshake=0.2, body=0.2, idle=0.5)
+IMPATIENT: Final = Limits(body=0.3, idle=0.3)
 
 
 def trust() -> ssl.SSLContext:
@@ -132,12 +132,13 @@ def test_whoever_does_not_go_on_is_cut_off(sent: bytes) -> None:
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n\r\n"], ids=["silence", "plain HTTP"])
 def test_whoever_speaks_no_tls_is_cut_off(sent: bytes) -> None:
     async def story() -> None:
-        async with serving(IMPATIENT) as port:
+        async with serving(Limits(handshake=0.3)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             with closing(writer):
                 writer.write(sent)
                 assert b"HTTP/1.1" not in await _rest(reader)
-            assert (await asked(port))[0] == 200
+            while not await _answers(port):
+                await asyncio.sleep(0)
 
     told(story())
 
@@ -147,6 +148,20 @@ async def _rest(reader: asyncio.StreamReader) -> bytes:
         return await reader.read()
     except ConnectionError:
         return b""
+
+
+def test_whoever_leaves_in_the_middle_is_not_worth_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with serving() as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+            writer.write(HALF)
+            await writer.drain()
+            assert (await asked(port))[0] == 200, "the half is there by now"
+            writer.transport.abort()
+            assert (await asked(port))[0] == 200
+
+    told(story())
+    assert caplog.records == []
 
 
 def test_more_connections_than_there_are_places_for_are_turned_away() -> None:
@@ -168,6 +183,17 @@ async def _answers(port: int) -> bool:
         return (await asked(port))[0] == 200
     except (OSError, aiohttp.ClientError):
         return False
+
+
+def test_it_ends_at_once_though_somebody_keeps_his_connection() -> None:
+    async def story() -> None:
+        async with serving() as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
+            writer.write(HALF.replace(b"Content-Length: 100", b"Content-Length: 1"))
+            assert b"200 OK" in await reader.readline()
+        writer.transport.abort()
+
+    told(story())
 
 
 def test_a_port_that_is_taken_is_an_error_and_can_be_tried_again() -> None:

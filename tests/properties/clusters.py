@@ -320,6 +320,7 @@ def instances(draw: st.DrawFn, index: int) -> Instance:
 @st.composite
 def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Observations:
     refused = [index for index in range(pod_count) if draw(st.booleans())]
+    seen = [index for index in range(pod_count) if draw(st.booleans())]
     orphan = draw(st.none() | ORPHANS)
     dry = draw(st.none() | instants)
 
@@ -332,6 +333,7 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         launch_failures=known("failure"),
         terminations=known("answer"),
         evictions={f"uid-pod-{index}": draw(REFUSALS) for index in refused},
+        waiting_seen={f"uid-pod-{index}": draw(past) for index in seen},
         orphans={"cloud://90": orphan} if orphan else {},
         vanished={"uid-claim-0": NOW} if draw(st.booleans()) else {},
         dry_offerings={("small", "zone-a", "spot"): dry} if dry else {},

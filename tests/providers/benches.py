@@ -22,7 +22,7 @@ from tenure.model.quantity import parse_resources
 from tenure.model.resource import KWOK_NODE_CLASSES, NODES
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
-from tenure.ports.provider import Surroundings
+from tenure.ports.provider import DEFAULT_NAMESPACE, Surroundings
 from tenure.ports.transport import Transport
 from tenure.providers.contract import Bench
 from tenure.providers.contract.bench import wants
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 EPOCH: Final = datetime(2031, 5, 2, 8, tzinfo=UTC)
 SOLD_OUT: Final = instance_type(
     "d-1x-amd64-linux",
-    architecture="amd64",
+    architectures=("amd64",),
     systems=("linux",),
     capacity=parse_resources({"cpu": "2", "memory": "4Gi", "pods": "32"}),
     offerings=tuple(
@@ -60,6 +60,8 @@ class KwokBench(Bench):
 
     broken_class = class_ref("broken")
     dry = wants(type=SOLD_OUT.name)
+    #: Where Nodes wait that are not due.
+    namespace = DEFAULT_NAMESPACE
 
     def __init__(self, prefix: str = "contract", *, delay: str = "") -> None:
         super().__init__(prefix)
@@ -81,6 +83,7 @@ class KwokBench(Bench):
             api=self.client,
             clock=self.clock,
             cluster=cluster or self.cluster,
+            namespace=self.namespace,
             options=options,
             report=self.errors.append,
         )
@@ -111,7 +114,7 @@ class KwokBench(Bench):
         items, _ = await self.client.list_all(NODES)
         return [msgspec.json.decode(item) for item in items]
 
-    async def add_classes(self) -> None:
+    async def add_classes(self, client: Client) -> None:
         late = {"nodeRegistrationDelay": self.delay} if self.delay else {}
         for name, spec in (("default", {}), ("late", late), ("broken", {})):
             body = {
@@ -120,8 +123,8 @@ class KwokBench(Bench):
                 "metadata": {"name": name},
                 "spec": spec,
             }
-            await self.client.create(KWOK_NODE_CLASSES, body)
-        await self.client.patch(KWOK_NODE_CLASSES, "broken", not_ready(), subresource="status")
+            await client.create(KWOK_NODE_CLASSES, body)
+        await client.patch(KWOK_NODE_CLASSES, "broken", not_ready(), subresource="status")
 
 
 def not_ready() -> Json:
@@ -152,7 +155,7 @@ class StoreBench(KwokBench):
         self.environment, self.clock = world, world.clock
         self.store = Store(world.clock, world.random_for("store"), world.at, world.soon)
         self.transport = InProcessTransport(Api(self.store))
-        await self.add_classes()
+        await self.add_classes(self.client)
         await story
 
     @property

@@ -97,7 +97,7 @@ def test_the_image_of_the_class_is_that_of_the_instance() -> None:
 def test_a_type_that_runs_several_systems_runs_the_one_that_was_asked_for() -> None:
     both = instance_type(
         "both.large",
-        architecture="amd64",
+        architectures=("amd64",),
         systems=("linux", "windows"),
         capacity=parse_resources({"cpu": "2", "memory": "4Gi", "pods": "10"}),
         offerings=(Offering(zone="a", capacity_type="spot", price=1),),

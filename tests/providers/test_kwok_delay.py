@@ -247,3 +247,40 @@ class _Rewritten:
 
     async def stream(self, request: Request) -> Stream | Response:
         return await self._inner.stream(request)
+
+
+class Slow:
+    """Creates Nodes slowly, and goes on with it whether or not anybody still waits."""
+
+    def __init__(self, inner: Transport, seconds: float) -> None:
+        self._inner = inner
+        self._seconds = seconds
+
+    async def request(self, request: Request) -> Response:
+        return await asyncio.shield(asyncio.ensure_future(self._carry_out(request)))
+
+    async def _carry_out(self, request: Request) -> Response:
+        if (request.method, request.path) == ("POST", NODES.path()):
+            await asyncio.sleep(self._seconds)
+        return await self._inner.request(request)
+
+    async def stream(self, request: Request) -> Stream | Response:
+        return await self._inner.stream(request)
+
+
+def test_an_instance_that_is_ended_while_it_registers_is_gone_when_that_is_said() -> None:
+    """The server creates what it was asked to create, although nobody wants it any more."""
+
+    async def tale(bench: StoreBench) -> None:
+        bench.transport = Slow(bench.transport, 3)
+        async with bench.kwok() as cloud:
+            instance = await cloud.launch(bench.request())
+            await asyncio.sleep(DELAY + 1)
+            await cloud.terminate(instance.provider_id)
+            with pytest.raises(InstanceGone):
+                await cloud.terminate(instance.provider_id)
+            assert await bench.nodes() == []
+            await asyncio.sleep(10)
+            assert await bench.nodes() == await envelopes(bench) == []
+
+    tell(tale)

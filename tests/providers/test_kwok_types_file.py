@@ -70,6 +70,17 @@ def test_an_older_file_is_read_too_and_capitals_do_not_matter() -> None:
     assert format_resources(kind.capacity)["pods"] == "29"
 
 
+def test_a_list_of_a_public_cloud_as_the_peer_makes_it_is_read() -> None:
+    """Once for each architecture and system, and with whole gibibytes of memory only."""
+    runs = [(arch, system) for arch in ("i386", "x86_64") for system in ("windows", "linux")]
+    large = [{**M5, "architecture": arch, "operatingSystems": [system]} for arch, system in runs]
+    nano = {**M5, "name": "t2.nano", "resources": {"cpu": "1", "memory": "0", "pods": "16"}}
+    (kind,) = parse_types([nano, *large], "aws.json")
+    assert kind.name == "m5.large"
+    assert kind.requirements["kubernetes.io/arch"].values == ("i386", "x86_64")
+    assert kind.requirements["kubernetes.io/os"].values == ("linux", "windows")
+
+
 def test_an_offering_that_is_not_available_stays_in_the_catalogue() -> None:
     (kind,) = parse_types([{**M5, "offerings": [offering(Available=False)]}], "t.json")
     assert [each.available for each in kind.offerings] == [False]
@@ -116,7 +127,7 @@ SLIPS = [
     ),
     pytest.param(
         change(0, "resources", "memory"),
-        "t.json[0].resources[memory]: got None, expected a quantity above 10Mi: the kubelet",
+        "t.json[0].resources[memory]: got None, expected a quantity such as 2 or 8Gi",
         id="without memory",
     ),
     pytest.param(
@@ -223,13 +234,35 @@ SLIPS = [
         id="no capacity type",
     ),
     pytest.param(
+        lambda types: types.append({**M5, "architecture": "arm64", "resources": {"cpu": 1}}),
+        "t.json[1].resources[memory]: got None",
+        id="the same type in two sizes, one without memory",
+    ),
+    pytest.param(
+        lambda types: types.append({**M5, "architecture": "arm64", "offerings": [offering()]}),
+        "t.json[1].name: got 'm5.large', expected a name of its own",
+        id="the same type at two prices",
+    ),
+    pytest.param(
+        lambda types: types.append(
+            {**M5, "architecture": "arm64", "operatingSystems": ["windows"]}
+        ),
+        "t.json[0].name: got 'm5.large', expected each of amd64, arm64 with each of linux, windows",
+        id="not every system on every architecture",
+    ),
+    pytest.param(
+        change(0, "resources", "memory", to="0"),
+        "expected a list of instance types on which a pod can run, at least one",
+        id="nothing but a type that holds nothing",
+    ),
+    pytest.param(
         change(0, "offerings", 0, "Avialable", to=False),
         "t.json[0].offerings[0].Avialable: got False, expected the field Available",
         id="a slip in a name",
     ),
     pytest.param(
         lambda types: types.append(copy.deepcopy(M5)),
-        "t.json[1].name: got 'm5.large', expected a name that no other type in the file has",
+        "t.json[1].name: got 'm5.large', expected a name of its own, or all but architecture and",
         id="the same type twice",
     ),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -75,3 +77,14 @@ def test_two_plugins_of_one_name_are_not_chosen_between() -> None:
     with pytest.raises(SpecError, match=r"not elsewhere:KWOK and tenure\.providers\.kwok"):
         find("kwok", [OURS, other])
     assert find("kwok", [OURS, OURS]) is KWOK, "found twice, but it is the same"
+
+
+def test_what_runs_in_production_needs_nothing_that_only_tests_need() -> None:
+    """The contract needs pytest, so nobody else may import it."""
+    modules = "tenure.cli.main, tenure.cli.replica, tenure.providers.registry"
+    found = "tenure.providers.registry.find('kwok')"
+    code = f"import sys, {modules}; {found}; print('pytest' in sys.modules)"
+    ended = subprocess.run(  # noqa: S603  # our own words
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.strip() == "False"

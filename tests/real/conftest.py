@@ -1,13 +1,15 @@
 """Stories on a real control plane: left out where the test bed is not built (``make bed``).
 
-One control plane for all of them, with all that a cluster has, and Tenure's account in it. They come one after the other,
-and each begins with an empty cluster, whatever became of the one before.
+One control plane for all of them, with all that a cluster has, and Tenure's account in it. They
+come one after the other, and each begins with an empty cluster, whatever became of the one before.
+What is told of all of them together comes last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -19,13 +21,35 @@ from tests.real.emptying import empty
 
 collect_ignore_glob = ["test_*.py"] if bed.missing() else []
 
+HERE: Final = Path(__file__).parent
+LAST: Final = HERE / "test_rights.py"
+#: Test files of this folder of which everything was going to run.
+WHOLE: Final[pytest.StashKey[set[str]]] = pytest.StashKey()
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ours = [item for item in items if HERE in item.path.parents]
+    for item in ours:
+        item.add_marker(bed.REAL)
+    items.sort(key=lambda item: item.path == LAST)
+    picked = any("::" in argument for argument in config.args)
+    config.stash[WHOLE] = set() if picked else {item.path.name for item in ours}
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(bed.REAL)
-            # One worker for all, where there are several: then there is one bed.
-            item.add_marker(pytest.mark.xdist_group(bed.REAL))
+        if HERE in item.path.parents:
+            item.config.stash[WHOLE].discard(item.path.name)
+
+
+@pytest.fixture
+def whole_suite(request: pytest.FixtureRequest) -> None:
+    """Skips what only all stories together can tell."""
+    if request.session.testsfailed:
+        pytest.skip("something has failed before: that comes first")
+    whole = request.config.stash[WHOLE]
+    if lacking := {path.name for path in HERE.glob("test_*.py")} - whole:
+        pytest.skip(f"only the whole suite can tell; not all of {', '.join(sorted(lacking))} ran")
 
 
 @pytest.fixture(scope="session")

@@ -13,15 +13,25 @@ import msgspec
 
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
-from tenure.errors import TenureError
+from tenure.errors import AlreadyExists, TenureError
 from tenure.kube.client import Client
-from tenure.model.resource import BY_KIND, NAMESPACES, NODE_CLAIMS, Resource
+from tenure.model.resource import (
+    BY_KIND,
+    DEPLOYMENTS,
+    NAMESPACES,
+    NODE_CLAIMS,
+    NODES,
+    PODS,
+    Resource,
+)
 from tenure.model.settings import Settings
+from tenure.ports.provider import Surroundings
+from tenure.providers.kwok.catalogue import built_in_types
+from tenure.providers.kwok.cloud import KwokCloud
 from tenure.runtime.loop import Controller
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
-from tests.real.account import account
-from tests.real.cloud import KwokCloud
+from tests.real.account import NAMESPACE, account
 from tests.real.cluster import SystemClock, connected
 
 Json = dict[str, Any]
@@ -44,12 +54,13 @@ class Diary:
 
 
 class Story:
-    def __init__(self, client: Client, namespace: str, *types: str) -> None:
+    def __init__(self, client: Client, namespace: str, cluster: str) -> None:
         self.client = client
+        self.cluster = cluster
         self.namespace = namespace
-        self.cloud = KwokCloud(client, SystemClock(), *types)
         self.diary = Diary()
         self.errors: list[TenureError] = []
+        self.cloud: KwokCloud
 
     async def apply(self, *manifests: Manifest) -> None:
         for manifest in manifests:
@@ -62,6 +73,22 @@ class Story:
 
     async def claims(self) -> list[Json]:
         return await self.all(NODE_CLAIMS)
+
+    async def instances(self) -> set[str]:
+        """The provider ids of all that run."""
+        return {each.provider_id for each in await self.cloud.list_instances(self.cluster)}
+
+    async def scale_to_zero(self, deployment: str) -> None:
+        """Nobody consolidates yet, so the empty claims are deleted by hand."""
+        patch = {"spec": {"replicas": 0}}
+        await self.client.patch(DEPLOYMENTS, deployment, patch, namespace=self.namespace)
+        await self.until(PODS, lambda pods: not pods, "empty")
+        for claim in await self.claims():
+            metadata = claim["metadata"]
+            await self.client.delete(NODE_CLAIMS, metadata["name"], uid=metadata["uid"])
+        await self.until(NODE_CLAIMS, lambda claims: not claims, "without claims")
+        assert await self.all(NODES) == []
+        assert await self.instances() == set()
 
     async def until(
         self, resource: Resource, holds: Callable[[list[Json]], bool], what: str
@@ -80,28 +107,45 @@ class Story:
 async def tenure_at_work(
     plane: ControlPlane, namespace: str, *types: str, settings: Settings
 ) -> AsyncIterator[Story]:
+    """With these types to buy, or with all that there are."""
     async with connected(plane.kubeconfig) as people, connected(account(plane)) as transport:
         client = Client(people)
         namespace_ = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        await client.create(NAMESPACES, namespace_)
-        story = Story(client, namespace, *types)
-        controller = Controller(
-            transport=transport,
-            cloud=story.cloud,
+        with suppress(AlreadyExists):
+            await client.create(NAMESPACES, namespace_)
+        story = Story(client, namespace, settings.cluster_name)
+        surroundings = Surroundings(
+            api=Client(transport),
             clock=SystemClock(),
-            journal=story.diary,
-            settings=settings,
-            random=Random(1),
+            cluster=settings.cluster_name,
+            namespace=NAMESPACE,
             report=story.errors.append,
         )
-        running = asyncio.create_task(controller.run())
-        try:
-            yield story
-            assert not running.done(), "Tenure has ended by itself"
-        finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+        offered = [kind for kind in built_in_types() if not types or kind.name in types]
+        async with KwokCloud(surroundings, tuple(offered)) as story.cloud:
+            controller = Controller(
+                transport=transport,
+                cloud=story.cloud,
+                clock=SystemClock(),
+                journal=story.diary,
+                settings=settings,
+                random=Random(1),
+                report=story.errors.append,
+            )
+            async with _running(controller):
+                yield story
+
+
+@asynccontextmanager
+async def _running(controller: Controller) -> AsyncIterator[None]:
+    running = asyncio.create_task(controller.run())
+    try:
+        yield
+        assert not running.done(), "Tenure has ended by itself"
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
 
 
 def names(objects: Iterable[Json]) -> list[str]:

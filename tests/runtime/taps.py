@@ -84,6 +84,8 @@ class ApiTap(Tap):
     def __init__(self, inner: Transport) -> None:
         super().__init__()
         self._inner = inner
+        #: (verb, target) → seconds that pass before a call that changes something is carried out.
+        self.slow: Callable[[str, str], float] = lambda verb, target: 0.0
         #: Seconds by which each kind's watch is late; None: it says nothing at all.
         self.lag: dict[Resource, float | None] = {}
 
@@ -98,6 +100,7 @@ class ApiTap(Tap):
             target += f"/{body['metadata']['name']}"
         self._enter(verb, request.path, target, body)
         try:
+            await asyncio.sleep(self.slow(verb, target))
             return await self._answer(verb, request)
         finally:
             self._leave(target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
 
@@ -301,3 +301,29 @@ def test_a_created_claim_is_known_even_if_answer_and_watch_are_late() -> None:
         story.run(5 * SECOND)
         assert story.controller.snapshot().claims
         assert outcomes(story, "NodeClaim/", "Create")[1].startswith("dropped: 409 AlreadyExists")
+
+
+def test_claims_that_are_created_one_after_the_other_are_not_planned_twice() -> None:
+    """The first that is seen could take any of the pods, whose own claims are still on their way."""
+    alone = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                    "topologyKey": "kubernetes.io/hostname",
+                }
+            ]
+        }
+    }
+    with Tapped(*a_cluster(a_deployment(replicas=6, affinity=alone))) as story:
+        creations = count()
+
+        def slow(verb: str, target: str) -> float:
+            """The later it was asked for, the sooner it is done."""
+            return 3 - 0.4 * next(creations) if verb == "POST" and "/nodeclaims/" in target else 0
+
+        story.api_tap.slow = slow
+        story.run(3 * MINUTE)
+        assert len(story.api_tap.of("POST", "/nodeclaims")) == 6
+        assert len(story.store.list(NODE_CLAIMS)) == 6
+        assert [entry for entry in acts(story, action="Create") if entry.outcome != "ok"] == []

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tenure.core.decision import Blocker, Concern, Evict, Subject, Verdict
+from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
+from tenure.model.resource import NODE_CLAIMS
 from tenure.runtime.logs import Complaints, LibraryHandler, Log, Sparing, make_log
 from tenure.runtime.memoir import Memoir
 
@@ -49,6 +52,45 @@ class Desk:
 def a_verdict(message: str = "waits", **fields: Any) -> Verdict:
     given = {"concern": Concern.DRAIN, "subject": POD, "reason": Reason.EVICTING, **fields}
     return Verdict(message=message, **given)
+
+
+class Full(io.BytesIO):
+    """A disk without room, for as long as it is said to be."""
+
+    def __init__(self, why: int) -> None:
+        super().__init__()
+        self.why: int | None = why
+
+    def write(self, line: Any, /) -> int:
+        if self.why is not None:
+            raise OSError(self.why, "no")
+        return super().write(line)
+
+
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_lines_for_which_there_is_no_room_are_dropped_and_the_program_goes_on(why: int) -> None:
+    disk = Full(why)
+    log = make_log(disk, HandClock(), level="info", text=False)
+    log.info("lost")
+    disk.why = None
+    log.info("heard")
+    assert b"heard" in disk.getvalue()
+    assert b"lost" not in disk.getvalue()
+
+
+def test_a_reader_that_has_hung_up_ends_the_program() -> None:
+    log = make_log(Full(errno.EPIPE), HandClock(), level="info", text=False)
+    with pytest.raises(BrokenPipeError):
+        log.info("is anybody there?")
+
+
+def test_ten_thousand_lines_of_one_kind_are_twenty_in_a_minute() -> None:
+    desk = Desk()
+    complaints = Complaints(desk.log, desk.sparing, lambda _: None)
+    for number in range(10_000):
+        complaints.report(Unavailable(f"GET /api/v1/nodes/node-{number}: timed out"))
+    assert len(desk.lines()) == 20
+    assert len(desk.withheld) == 10_000 - 20
 
 
 def test_a_line_is_one_object_with_the_instant_first() -> None:
@@ -168,3 +210,23 @@ def test_a_complaint_is_counted_always_and_said_sparingly() -> None:
         "pods: no route",
     ]
     assert desk.lines()[0]["advice"] == "look at the network"
+
+
+def test_the_line_in_the_documents_is_as_it_is_written() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "running.md").read_text()
+    shown = json.loads(page.partition("```json\n")[2].partition("\n```")[0])
+    desk = Desk()
+    kind, _, name = shown["subject"].partition("/")
+    create = Create(resource=NODE_CLAIMS, name=name, body={})
+    subject, concern = Subject(kind, name), Concern(shown["concern"])
+    verdict = a_verdict(
+        shown["because"],
+        concern=concern,
+        subject=subject,
+        reason=Reason(shown["reason"]),
+        action=create,
+    )
+    desk.memoir.judged(NOON, verdict)
+    (line,) = desk.lines()
+    assert list(line) == list(shown)
+    assert line | {"time": shown["time"]} == shown

@@ -64,6 +64,15 @@ def test_the_loop_wakes_exactly_when_a_verdict_may_change() -> None:
         assert asked == verdict.recheck_at
 
 
+def test_pods_that_a_slow_watch_tells_of_one_by_one_share_nodes_all_the_same() -> None:
+    with Tapped(*a_cluster()) as story:
+        story.run(MINUTE)
+        story.api_tap.lag[PODS] = 0.3
+        story.apply(a_deployment(replicas=10, cpu="300m"))
+        story.run(MINUTE)
+        assert len(story.store.list(NODE_CLAIMS)) == 2
+
+
 def pod_name(story: Tapped) -> str:
     return next(
         str(pod["metadata"]["name"])

@@ -13,7 +13,7 @@ from tenure.runtime import metricsnames as names
 from tenure.runtime.judge import Judge
 from tenure.runtime.scrape import ClusterCollector
 from tenure.sim.world import World
-from tests.builders import MINUTE, a_cluster, a_deployment, a_node_class, a_pool
+from tests.builders import MINUTE, a_cluster, a_deployment, a_node_class, a_pod, a_pool
 from tests.runtime.stage import Tapped
 
 #: A sample's labels come with its name.
@@ -123,6 +123,18 @@ def test_nodes_and_pods_tell_what_they_have_and_where_they_are() -> None:
         assert {(pod["phase"], pod["ready"], pod["nodepool"]) for pod in pods} == {
             ("Running", "true", "general")
         }
+
+
+def test_pods_that_wait_are_told_with_how_long_and_others_are_not() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1), a_pod("huge", cpu="900"))) as story:
+        story.run(3 * MINUTE)
+        samples = scraped(story)
+        huge = {"name": "huge", "namespace": "default"}
+        for series in (
+            "karpenter_pods_unbound_time_seconds",
+            "karpenter_pods_unstarted_time_seconds",
+        ):
+            assert samples[series] == [(huge, 180)]
 
 
 def test_series_for_each_node_and_pod_can_be_left_out() -> None:

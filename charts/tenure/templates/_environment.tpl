@@ -28,6 +28,8 @@
   "garbageGrace" "TENURE_GARBAGE_GRACE"
   "metricsPort" "METRICS_PORT"
   "healthProbePort" "HEALTH_PROBE_PORT"
+  "webhookPort" "TENURE_WEBHOOK_PORT"
+  "webhookName" "TENURE_WEBHOOK_NAME"
   "disableClusterStateObservability" "DISABLE_CLUSTER_STATE_OBSERVABILITY"
   "logLevel" "LOG_LEVEL"
   "logFormat" "TENURE_LOG_FORMAT"

@@ -16,7 +16,8 @@
 {{- end }}
 
 {{- define "tenure.environment" -}}
-{{- $settings := merge (dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .)) .Values.settings -}}
+{{- $found := dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .) "webhookName" (include "tenure.webhookName" .) -}}
+{{- $settings := merge $found .Values.settings -}}
 {{- range $key, $value := $settings }}
 {{- $text := include "tenure.environmentValue" $value }}
 {{- if ne $text "" }}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import yaml
 from tenure.cli.settingstable import GATES, PEER_ONLY, TABLE, Setting
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client import ANSWER_MAX
-from tenure.kube.lease import PEERS_DURATION
+from tenure.kube.leasetimes import PEERS_DURATION
 from tenure.model.settings import Settings
 
 
@@ -176,8 +177,10 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
         most = _shown("lease-renew-deadline", values)
         half = f"at most half of --lease-renew-deadline, which is {most}"
         yield wrong("lease-retry-period", half)
-    if values["metrics-port"] == values["health-probe-port"] != 0:
-        yield wrong("health-probe-port", "another port than --metrics-port")
+    ports = ("metrics-port", "health-probe-port", "webhook-port")
+    for first, second in combinations(ports, 2):
+        if values[first] == values[second] != 0:
+            yield wrong(second, f"another port than --{first}")
 
 
 def _shown(flag: str, values: Mapping[str, Any]) -> str:

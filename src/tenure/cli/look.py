@@ -36,6 +36,7 @@ from tenure.model.workload import Lease
 from tenure.ports.clock import Clock
 from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
 from tenure.ports.transport import Transport
+from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.census import Census
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
@@ -123,7 +124,7 @@ async def look(transport: Transport, settings: Settings, provider: Provider, clo
     async with provider.open(surroundings) as cloud:
         census = Census(
             client=client,
-            cloud=LookOnlyCloud(cloud),
+            cloud=LookOnlyCloud(BoundedCloud(cloud)),
             knowledge=knowledge,
             clock=clock,
             settings=settings,

@@ -20,12 +20,13 @@ from prometheus_client import ProcessCollector
 
 from tenure.cli.access import Reached
 from tenure.cli.greeting import advice, cluster_uid, patiently, server_version
+from tenure.cli.webhook import new_webhook
 from tenure.core.plan import deciders
 from tenure.errors import NotLeader, TenureError
 from tenure.kube.client import Client
 from tenure.kube.credentials import credentials_for
 from tenure.kube.http import HttpTransport
-from tenure.kube.informer import Informer, in_words
+from tenure.kube.informer import Informer, in_words, plainly
 from tenure.kube.lease import Elector
 from tenure.kube.pace import Pace
 from tenure.kube.standing import Standing as LeaseStanding
@@ -82,8 +83,16 @@ class Replica:
             random=self._random,
             report=self._of_kind,
         )
+        self._webhook = new_webhook(
+            settings,
+            reached,
+            provider,
+            client=Client(MeteredTransport(self._lease_transport, self._metrics)),
+            log=log,
+            metrics=self._metrics,
+        )
         self._controller: Controller | None = None
-        self.waits_for = ""
+        self._waits_for = ""
 
     def _new_elector(self, identity: str) -> Elector:
         # Its own transport: it opens the fence, and must not wait behind anything.
@@ -92,11 +101,9 @@ class Replica:
             clock=self._clock,
             settings=self._settings,
             identity=identity,
-            say=self._say_standing,
+            say=self._log.info,
+            warn=self._log.warning,
         )
-
-    def _say_standing(self, sentence: str) -> None:
-        (self._log.warning if self.held_back else self._log.info)(sentence)
 
     # -- its life ----------------------------------------------------------------------
 
@@ -114,9 +121,10 @@ class Replica:
 
     async def _until(self, stop: asyncio.Event) -> None:
         ends = asyncio.create_task(stop.wait())
-        tasks = [
-            asyncio.create_task(work) for work in (self._work(), self._watch(), self._pulse.run())
-        ]
+        works = [self._work(), self._watch(), self._pulse.run()]
+        if self._webhook is not None:
+            works.append(self._webhook.run())
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -174,12 +182,12 @@ class Replica:
 
     async def _patiently(self, attempt: Any, what: str) -> str:
         def complain(error: TenureError) -> None:
-            self.waits_for = f"{what}: {error}"
-            self._complaints.report(error, sentence=self.waits_for, advice=advice(error))
+            self._waits_for = f"{what}: {plainly(error)}"
+            self._complaints.report(error, sentence=self._waits_for, advice=advice(error))
 
-        self.waits_for = f"{what}: asked, not answered yet"
+        self._waits_for = f"{what}: asked, not answered yet"
         answer: str = await patiently(attempt, complain, self._random)
-        self.waits_for = ""
+        self._waits_for = ""
         return answer
 
     def _surroundings(self, cluster: str) -> Surroundings:
@@ -248,6 +256,13 @@ class Replica:
     def held_back(self) -> bool:
         held_back = LeaseStanding.HELD_BACK
         return self._elector is not None and self._elector.state.standing is held_back
+
+    @property
+    def waits_for(self) -> str:
+        """A replica that may not even read the Lease could never act."""
+        if self._waits_for or self._elector is None or self._elector.has_looked:
+            return self._waits_for
+        return self._elector.state.sentence
 
     @property
     def role(self) -> str:

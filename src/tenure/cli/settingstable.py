@@ -318,6 +318,22 @@ TABLE: Final = (
     ),
     Setting(
         section=SEEN,
+        field="webhook_port",
+        flag="webhook-port",
+        form=form.count("9443", at_least=0, at_most=65535),
+        reason="Where API servers ask whether an object is valid, see docs/webhook.md. Outside a "
+        "pod only if the configuration has a URL. 0 turns it off.",
+    ),
+    Setting(
+        section=SEEN,
+        field="webhook_name",
+        flag="webhook-name",
+        form=form.object_name("tenure-webhook"),
+        reason="The ValidatingWebhookConfiguration that API servers follow, and the Secret that "
+        "keeps the webhook's certificates: in a pod in its own namespace, else where the Lease is.",
+    ),
+    Setting(
+        section=SEEN,
         field="cluster_metrics",
         flag="disable-cluster-state-observability",
         form=form.switch(inverted=True),

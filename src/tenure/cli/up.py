@@ -7,9 +7,11 @@ Tenure does. Nothing outlives it: the next one begins with an empty cluster.
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,8 +65,21 @@ def up(speed: float, port: int, scenario: Path | None) -> None:
     No cluster, cloud or credentials are needed. The kubeconfig is written to
     .tenure/kubeconfig in this folder; only programs on this machine get in.
     """
+    _check_folder()
     with _cluster(speed, scenario) as cluster:
         cluster.loop.run_until_complete(_live(cluster, port))
+
+
+def _check_folder() -> None:
+    """Two of us in one folder would take kubectl away from each other."""
+    from tenure.sim.serve.kubeconfig import FILE, still_served  # loaded only when called
+
+    if server := still_served(FILE):
+        raise click.UsageError(
+            f"{FILE} belongs to a tenure up that is still running ({server}); "
+            "stop that one, or start this one in another folder",
+            click.get_current_context(),
+        )
 
 
 @contextmanager
@@ -90,29 +105,31 @@ def _cluster(speed: float, scenario: Path | None) -> Iterator[ServedCluster]:
 async def _live(cluster: ServedCluster, port: int) -> None:
     from tenure.sim.serve.kubeconfig import FILE, write_kubeconfig
 
-    try:
-        async with cluster.served(port) as access:
+    async with AsyncExitStack() as open_:
+        try:
+            access = await open_.enter_async_context(cluster.served(port))
             write_kubeconfig(access, FILE)
+        except OSError as error:
+            why = _why_not(error, port)
+            raise click.UsageError(why, click.get_current_context()) from error
+        with _stopped_by_signals() as stop:
             _welcome(access, cluster.loop.speed, FILE.absolute())
-            with _stopped_by_signals() as stop:
-                await _tell_until(stop, cluster)
-    except OSError as error:
-        raise click.ClickException(_why_not(error, port)) from error
+            await _tell_until(stop, cluster)
     click.echo("\nThe cluster is gone; nothing of it was kept.")
 
 
 def _why_not(error: OSError, port: int) -> str:
-    why = error.strerror or str(error)
+    why = os.strerror(error.errno) if error.errno else str(error)
     if error.filename is not None:
-        return f"{error.filename}: {why}"
+        return f"the kubeconfig cannot be written: {error.filename}: {why}"
     return f"port {port} on 127.0.0.1 cannot be used ({why}); leave --port out for a free one"
 
 
 def _welcome(access: Access, speed: float, kubeconfig: Path) -> None:
     pace = "in real time" if speed == 1 else f"at {speed:g}× real time"
     click.echo(f"An embedded cluster at {access.server}, {pace}, with Tenure at work in it.")
-    click.echo(f"\n  export KUBECONFIG={kubeconfig}\n")
-    click.echo("Then, in that terminal, for example:\n")
+    click.echo(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}\n")
+    click.echo("In another terminal: that line first, then for example\n")
     click.echo("  kubectl get nodepools,nodeclaims,nodes")
     click.echo("  kubectl create deployment web --image=web --replicas=3")
     click.echo("  kubectl get nodeclaims -w\n")

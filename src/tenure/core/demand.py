@@ -32,6 +32,8 @@ class Demand(msgspec.Struct, frozen=True):
     leaves: str = ""
     #: What the scheduler says of a pod that is on none.
     said: str = ""
+    #: When we first saw it wait, if we know: watches may be late.
+    seen_at: datetime | None = None
 
     def needs_place(self, now: datetime) -> bool:
         """The end of a protection may lie in the future."""
@@ -40,8 +42,11 @@ class Demand(msgspec.Struct, frozen=True):
 
 def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     """In the order of their UIDs. ``clock``: what a protection counts from."""
+    seen = snapshot.observations.waiting_seen
     demands = [
-        _unscheduled(pod) for pod in snapshot.unschedulable_pods().values() if is_provisionable(pod)
+        _unscheduled(pod, seen.get(pod.uid))
+        for pod in snapshot.unschedulable_pods().values()
+        if is_provisionable(pod)
     ]
     for node in snapshot.leaving_nodes().values():
         if is_held(node) and is_our_node(node, snapshot):
@@ -88,8 +93,8 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
     return demands
 
 
-def _unscheduled(pod: Pod) -> Demand:
+def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
     condition = find_condition(pod.status.conditions, "PodScheduled")
     since = condition.last_transition_time if condition else None
     said = condition.message if condition else ""
-    return Demand(pod, since or pod.created_at, said=said)
+    return Demand(pod, since or pod.created_at, said=said, seen_at=seen_at)

@@ -26,6 +26,10 @@ USUAL: Final = Settings()
 #: Changes that a concern may leave for a moment, so that a burst of them is judged once.
 PATIENCE: Final = {Concern.PROVISIONING: may_wait, Concern.POOL: only_counts}
 
+#: Concerns that create what they then see: asked again only once all of it has arrived. A claim
+#: that is still on its way would be planned a second time.
+AWAIT_CREATIONS: Final = frozenset({Concern.PROVISIONING})
+
 
 def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
     return (

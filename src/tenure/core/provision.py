@@ -56,6 +56,9 @@ CLUSTER = "cluster"
 #: seconds at the latest once something has changed; beyond this it sees what we do not.
 SCHEDULER_TAKES: Final = timedelta(seconds=30)
 
+#: The API cuts instants down to whole seconds: something has happened up to this much later.
+CUT_OFF: Final = timedelta(seconds=1)
+
 
 class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...]
@@ -230,10 +233,17 @@ class _Answer:
 def _batch_opens_at(view: ProvisionView, packing: Packing, settings: Settings) -> datetime | None:
     """When the pods that need new nodes are acted upon; None when there are none."""
     needing = {uid for planned in packing.claims for uid in planned.pods}
-    since = [demand.since for demand in view.demands if demand.pod.uid in needing]
-    if not since:
+    came = [_came_at(demand) for demand in view.demands if demand.pod.uid in needing]
+    if not came:
         return None
-    return min(max(since) + settings.batch_idle, min(since) + settings.batch_max)
+    # By the batch's last pod, which may have come at the end of the second that it names.
+    return min(max(came) + CUT_OFF + settings.batch_idle, min(came) + settings.batch_max)
+
+
+def _came_at(demand: Demand) -> datetime:
+    """By its own word, unless a watch told us later: pods that we see together share nodes, too."""
+    seen_at = demand.seen_at
+    return demand.since if seen_at is None else max(demand.since, seen_at - CUT_OFF)
 
 
 def _described(planned: PlannedClaim) -> str:

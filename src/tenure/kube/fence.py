@@ -7,14 +7,18 @@ The clock counts the time in which the machine was suspended, too: nobody tells 
 
 A request is handed over with its body, headers included, in one step; a request without a
 body is not, so a call that changes something needs one. Reads pass.
+
+What was handed over may still wait in the kernel, which repeats it for a quarter of an hour
+if the network is down: it is told to give up when the answer would be too late anyway.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -31,6 +35,8 @@ Steady = Callable[[], float]
 
 # Only Linux has a clock that goes on while the machine sleeps.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+# Only Linux gives up when it is told to.
+_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
 
 
 def boottime() -> float:
@@ -66,6 +72,14 @@ class LeaseFence:
         """Until it closes by itself; nothing when it is closed."""
         left = 0.0 if self._until is None else self._until - self._steady()
         return timedelta(seconds=max(left, 0))
+
+
+def impatient_socket(address: tuple[Any, ...], patience: timedelta) -> socket.socket:
+    """For an address as ``getaddrinfo`` has it: what is not confirmed in time is not repeated."""
+    made = socket.socket(*address[:3])
+    if _USER_TIMEOUT is not None:
+        made.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, patience // timedelta(milliseconds=1))
+    return made
 
 
 def fenced_requests(fence: Fence) -> type[aiohttp.ClientRequest]:

@@ -23,7 +23,7 @@ from aiohttp.http_exceptions import LineTooLong
 
 from tenure.errors import SpecError, Unavailable
 from tenure.kube.credentials import Credentials, Identity
-from tenure.kube.fence import READS, fenced_requests
+from tenure.kube.fence import READS, fenced_requests, impatient_socket
 from tenure.kube.kubeconfig import Access
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Request, Response
@@ -154,7 +154,10 @@ class HttpTransport:
             raise Unavailable("the transport is closed")
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
+                connector=aiohttp.TCPConnector(
+                    limit=CONNECTIONS_MAX,
+                    socket_factory=lambda address: impatient_socket(address, self._limits.answer),
+                ),
                 request_class=fenced_requests(self._fence or OPEN),
             )
         return self._session

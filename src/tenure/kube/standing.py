@@ -30,24 +30,25 @@ class LeaseState(msgspec.Struct, frozen=True):
 
 
 class Bulletin:
-    """Keeps the state, and says each new sentence once."""
+    """Keeps the state, and says each new sentence once: a trouble louder than the rest."""
 
-    def __init__(self, clock: Clock, say: Callable[[str], None], first: str) -> None:
+    def __init__(
+        self, clock: Clock, say: Callable[[str], None], warn: Callable[[str], None], first: str
+    ) -> None:
         self._clock = clock
         self._say = say
+        self._warn = warn
         self.state = LeaseState(Standing.WAITING, first, clock.now())
 
-    @property
-    def standing(self) -> Standing:
-        return self.state.standing
-
-    def post(self, standing: Standing, sentence: str, holder: str = "") -> None:
+    def post(
+        self, standing: Standing, sentence: str, holder: str = "", *, trouble: bool = False
+    ) -> None:
         old = self.state
         since = old.since if standing is old.standing else self._clock.now()
         self.state = LeaseState(standing, sentence, since, holder)
         if sentence != old.sentence:
-            self._say(sentence)
+            (self._warn if trouble else self._say)(sentence)
 
-    def add(self, sentence: str) -> None:
+    def add_trouble(self, sentence: str) -> None:
         """News that leaves us where we stand."""
-        self.post(self.state.standing, sentence, self.state.holder)
+        self.post(self.state.standing, sentence, self.state.holder, trouble=True)

@@ -95,8 +95,14 @@ class ReviewServer:
             self._listening.close()
             self._listening = None
         if self._runner is not None:
+            assert self._runner.server is not None, "it was set up"
+            still_open = [handler.transport for handler in self._runner.server.connections]
             await self._runner.cleanup()
             self._runner = None
+            # Who has his answer need not be waited for until he says farewell, too.
+            for transport in filter(None, still_open):
+                transport.abort()
+            await asyncio.sleep(0)
 
     async def _reviewed(self, request: web.Request) -> web.Response:
         if request.content_type != JSON:
@@ -106,6 +112,8 @@ class ReviewServer:
                 body = await request.read()
         except TimeoutError:
             raise web.HTTPRequestTimeout(text="the body did not come in time\n") from None
+        except ConnectionError:
+            raise web.HTTPBadRequest from None  # He has left, and nobody reads this.
         async with self._places:
             answer = await asyncio.to_thread(self._answer, body)
         return web.Response(body=answer, content_type=JSON)

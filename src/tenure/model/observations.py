@@ -72,6 +72,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     terminations: Mapping[str, TerminationAnswer] = {}
     #: By pod UID.
     evictions: Mapping[str, EvictionAnswer] = {}
+    #: By pod UID: when we first saw that the scheduler has no node for it. Watches may be late.
+    waiting_seen: Mapping[str, datetime] = {}
     #: Until when an offering counts as sold out.
     dry_offerings: Mapping[OfferingKey, datetime] = {}
     #: By provider id.

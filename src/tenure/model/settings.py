@@ -83,6 +83,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     # -- What others see of us ---------------------------------------------------------
     metrics_port: int = 8080
     health_port: int = 8081
+    #: 0 is no webhook at all.
+    webhook_port: int = 9443
+    webhook_name: str = "tenure-webhook"
     log_level: str = "info"
     #: ``auto`` is text on a terminal and JSON everywhere else.
     log_format: str = "auto"

@@ -1,4 +1,9 @@
-"""What we need from a cloud. Few methods; errors from our tree say what to do next."""
+"""What we need from a cloud. Few methods; errors from our tree say what to do next.
+
+Any call may be repeated, be made by another process than the one before, and be given up half
+way: by a crash, or because it takes too long. ``docs/providers.md`` tells it to whoever writes one,
+``tenure.providers.contract`` holds him to it.
+"""
 
 from __future__ import annotations
 

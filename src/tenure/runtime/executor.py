@@ -9,7 +9,9 @@ The executor owns the in-flight set. In the order in which the rules bite:
    on a newer version than the one that failed may go at once;
 4. a deletion or eviction that was accepted is not repeated before the watch has shown it,
    or, after a while, a read has;
-5. every action needs an open fence, and the guard's consent; what takes something away
+5. as long as something is being created, the loop does not ask anew what else should be, and
+   what has been created meanwhile is not created again;
+6. every action needs an open fence, and the guard's consent; what takes something away
    needs a fresh view, too. All three are asked right before the call leaves, and the
    fence once more as it does.
 """
@@ -76,6 +78,9 @@ class Executor:
         self._fence = fence
         self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
         self._in_flight: dict[str, asyncio.Task[None]] = {}
+        # What is being created, and what has been created meanwhile.
+        self._creating: set[str] = set()
+        self._created: set[str] = set()
         # Deletions that were accepted and that the watch has not shown yet, with their instant.
         self._awaited: dict[str, datetime] = {}
 
@@ -87,6 +92,8 @@ class Executor:
         action = verdict.action
         assert action is not None
         target = target_of(action)
+        if target in self._created:
+            return None  # Whoever asked for it has not looked again yet.
         if target in self._in_flight or len(self._in_flight) >= self._settings.actions_max:
             return None  # Its end wakes the loop.
         now = self._clock.now()
@@ -94,8 +101,15 @@ class Executor:
         if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
             waits_until = self._awaited_until(target, action, now)
         if waits_until is None:
+            if isinstance(action, Create):
+                self._creating.add(target)
             self._start(target, self._run(verdict, action, target))
         return waits_until
+
+    @property
+    def creates(self) -> bool:
+        """Whether something is being created that nobody can see yet."""
+        return bool(self._creating)
 
     async def close(self) -> None:
         """Cancel what is under way and wait for it."""
@@ -123,8 +137,13 @@ class Executor:
     async def _run(self, verdict: Verdict, action: Action, target: str) -> None:
         try:
             outcome = await self._outcome(verdict, action, target)
+            if isinstance(action, Create) and outcome.word == "ok":
+                self._created.add(target)
         finally:
             self._in_flight.pop(target, None)
+            self._creating.discard(target)
+            if not self._creating:
+                self._created.clear()
         self._finished(verdict, outcome)
 
     async def _outcome(self, verdict: Verdict, action: Action, target: str) -> Outcome:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ class Judge:
         #: When a patient concern was last judged, and what it has put off until when.
         self._judged_at: dict[tuple[int, str], datetime] = {}
         self._put_off: dict[tuple[int, str], datetime] = {}
+        #: Keys of each decider that were left out of a turn.
+        self._left_out: list[dict[str, None]] = [{} for _ in deciders]
         self._settings = settings
         self._entries: list[dict[str, _Entry]] = [{} for _ in self._deciders]
         self._due: list[tuple[datetime, int, int, str]] = []
@@ -70,14 +72,21 @@ class Judge:
         changes: Iterable[Change],
         observed: Iterable[Subject],
         now: datetime,
+        leave_out: Collection[Concern] = (),
     ) -> list[Verdict]:
-        """Judge; return the verdicts that are new or different."""
+        """Judge; return the verdicts that are new or different.
+
+        What is left out stands as it is, and is judged in the next turn that does not do so.
+        """
         touched = self._touched(snapshot, changes, observed, now)
         for position, key in [*self._take_put_off(now), *self._take_due(now)]:
             touched[position].setdefault(key)
         changed: list[Verdict] = []
         for position, keys in enumerate(touched):
-            for key in keys:
+            due = self._left_out[position] | keys
+            left_out = self._deciders[position].concern in leave_out
+            self._left_out[position] = due if left_out else {}
+            for key in () if left_out else due:
                 changed += self._judge(position, key, snapshot, now)
         return changed
 

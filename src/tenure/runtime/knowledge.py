@@ -24,6 +24,7 @@ from tenure.model.observations import (
     TerminationAnswer,
 )
 from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, PODS
 from tenure.model.snapshot import Change
 
@@ -49,6 +50,7 @@ class Knowledge:
         self.launch_failures: dict[str, LaunchFailure] = {}
         self.terminations: dict[str, TerminationAnswer] = {}
         self.evictions: dict[str, EvictionAnswer] = {}
+        self.waiting_seen: dict[str, datetime] = {}
         self.dry_offerings: dict[OfferingKey, datetime] = {}
         self.orphans: dict[str, OrphanSighting] = {}
         self.vanished: dict[str, datetime] = {}
@@ -64,6 +66,7 @@ class Knowledge:
             launch_failures=self.launch_failures,
             terminations=self.terminations,
             evictions=self.evictions,
+            waiting_seen=self.waiting_seen,
             dry_offerings=self.dry_offerings,
             orphans=self.orphans,
             vanished=self.vanished,
@@ -102,6 +105,12 @@ class Knowledge:
     def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
         self.evictions[pod.uid] = answer
         self._note(pod)
+
+    def seen_waiting(self, changes: Iterable[Change], now: datetime) -> None:
+        """Pods that nobody knew to be without a node until now."""
+        for change in changes:
+            if isinstance(change.new, Pod) and change.new.unschedulable:
+                self.waiting_seen.setdefault(change.new.uid, now)
 
     def misconfigured(self, node_class: str, generation: int, now: datetime, message: str) -> None:
         """The cloud cannot use the class as it is: without its types nothing is planned on it."""
@@ -163,9 +172,13 @@ class Knowledge:
             self._note(subject)
 
     def forget(self, changes: Iterable[Change]) -> None:
-        """Drop what is known about objects that are gone."""
+        """Drop what is known about objects that are gone, and of pods that wait no longer."""
         for change in changes:
-            if change.new is not None or change.old is None:
+            if change.old is None:
+                continue
+            if not (isinstance(change.new, Pod) and change.new.unschedulable):
+                self.waiting_seen.pop(change.old.uid, None)
+            if change.new is not None:
                 continue
             uid = change.old.uid
             if change.resource == NODE_CLAIMS:

@@ -7,9 +7,11 @@ that is away for an hour is a few lines, not ten thousand.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO, Final
 
@@ -23,6 +25,8 @@ from tenure.ports.clock import Clock
 
 Log = FilteringBoundLogger
 
+#: The disk is full, or breaks.
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: The same sentence is said again after this long, with how often it was true in between.
 REPEAT_AFTER: Final = timedelta(minutes=5)
 #: Sentences of one family in a row, before the rest of them is only counted for a minute.
@@ -37,7 +41,7 @@ def make_log(
 ) -> Log:
     """A logger for the whole program; there is no global one."""
     logger: Log = structlog.wrap_logger(
-        structlog.BytesLogger(stream),
+        structlog.BytesLogger(_Dropping(stream)),  # type: ignore[arg-type]  # all that it uses
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.format_exc_info,
@@ -49,6 +53,34 @@ def make_log(
         ),
     )
     return logger
+
+
+class _Dropping:
+    """A stream that drops lines for which there is no room: nodes matter more than words.
+
+    A reader that has gone is another matter: whoever hung up wants us to end.
+    """
+
+    name = ""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, line: bytes) -> None:
+        with self._room():
+            self._stream.write(line)
+
+    def flush(self) -> None:
+        with self._room():
+            self._stream.flush()
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
 
 
 def _stamp(clock: Clock) -> Processor:

@@ -15,7 +15,7 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Delete, Patch, Subject, Verdict
-from tenure.core.plan import PATIENCE, deciders
+from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, deciders
 from tenure.errors import TenureError
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
@@ -157,7 +157,10 @@ class Controller:
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
             self._learn(change, now)
-        changed = self.judge.turn(self.snapshot(), changes, self.knowledge.take_observed(), now)
+        self.knowledge.seen_waiting(changes, now)
+        leave_out = AWAIT_CREATIONS if self.executor.creates else ()
+        observed = self.knowledge.take_observed()
+        changed = self.judge.turn(self.snapshot(), changes, observed, now, leave_out)
         self.knowledge.forget(changes)
         for verdict in self.judge.take_ended():
             self.events.ended(verdict)

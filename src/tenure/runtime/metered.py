@@ -97,7 +97,7 @@ class MeteredCloud:
             return await self._cloud.instance_types(node_class)
 
     async def launch(self, request: LaunchRequest) -> Instance:
-        with self._measured("Create"):
+        with self._measured("Create", request.pool):
             return await self._cloud.launch(request)
 
     async def terminate(self, provider_id: str) -> None:
@@ -113,14 +113,14 @@ class MeteredCloud:
             return await self._cloud.list_instances(cluster)
 
     @contextmanager
-    def _measured(self, method: str) -> Iterator[None]:
+    def _measured(self, method: str, pool: str = "") -> Iterator[None]:
         """Methods by the peer's names."""
         began = self._metrics.stopwatch()
         labels = (CONTROLLER, method, self.name)
         try:
             yield
         except TenureError as error:
-            self._metrics.cloud_errors.labels(*labels, type(error).__name__).inc()
+            self._metrics.cloud_errors.labels(*labels, type(error).__name__, pool).inc()
             raise
         finally:
             self._metrics.cloud_calls.labels(*labels).observe(self._metrics.stopwatch() - began)

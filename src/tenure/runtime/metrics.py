@@ -69,6 +69,7 @@ class Metrics:
         self.api_answers = self._counter(names.API_ANSWERS)
         self.errors = self._counter(names.ERRORS)
         self.withheld = self._counter(names.WITHHELD)
+        self.reviews = self._counter(names.REVIEWS)
 
     def judged(self, verdict: Verdict) -> None:
         kind = verdict.concern, verdict.reason

@@ -144,8 +144,8 @@ CLOUD_CALLS: Final = Named(
 CLOUD_ERRORS: Final = Named(
     "karpenter_cloudprovider_errors_total",
     _C,
-    ("controller", "method", "provider", "error"),
-    "Calls to the cloud that failed, by the class of the error.",
+    ("controller", "method", "provider", "error", "nodepool"),
+    "Calls to the cloud that failed, by the class of the error; the pool is that of a launch.",
 )
 VERDICTS: Final = Named(
     "tenure_verdicts_total",
@@ -182,6 +182,12 @@ ERRORS: Final = Named(
 )
 WITHHELD: Final = Named(
     "tenure_log_lines_withheld_total", _C, (), "Log lines that said what had just been said."
+)
+REVIEWS: Final = Named(
+    "tenure_webhook_reviews_total",
+    _C,
+    ("answer",),
+    "Objects that an API server asked this replica about: allowed, warned or refused.",
 )
 
 # -- looked up when somebody asks ------------------------------------------------------
@@ -311,6 +317,18 @@ POD_STATE: Final = Named(
         *("instance_type", "phase", "scheduled", "ready", "managed"),
     ),
     "1 for each pod, with where it is and how it is.",
+)
+POD_UNBOUND: Final = Named(
+    "karpenter_pods_unbound_time_seconds",
+    _G,
+    ("name", "namespace"),
+    "Since the creation of a pod that is on no node yet.",
+)
+POD_UNSTARTED: Final = Named(
+    "karpenter_pods_unstarted_time_seconds",
+    _G,
+    ("name", "namespace"),
+    "Since the creation of a pod that does not run yet.",
 )
 
 ALL: Final = tuple(value for value in list(globals().values()) if isinstance(value, Named))

@@ -26,6 +26,7 @@ from tenure.runtime.metricsnames import Named
 
 Resources = Mapping[str, int]
 _PODS: Final = "pods"
+_PENDING: Final = "Pending"
 
 
 class Objects(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +63,7 @@ def object_families(objects: Objects, *, per_object: bool) -> Iterator[GaugeMetr
     if per_object:
         yield from _node_families(objects, loads)
         yield _pod_states(objects)
+        yield from _pod_waits(objects)
 
 
 def _loads(pods: Sequence[Pod]) -> dict[str, _Load]:
@@ -165,6 +167,18 @@ def _pod_states(objects: Objects) -> GaugeMetricFamily:
     for pod in objects.pods:
         made.add_metric(_pod_labels(pod, nodes, objects.ours), 1)
     return made
+
+
+def _pod_waits(objects: Objects) -> Iterator[GaugeMetricFamily]:
+    unbound, unstarted = _gauge(names.POD_UNBOUND), _gauge(names.POD_UNSTARTED)
+    for pod in objects.pods:
+        if pod.status.phase == _PENDING and not pod.deleting:
+            waited = max((objects.now - pod.created_at).total_seconds(), 0)
+            unstarted.add_metric((pod.name, pod.namespace), waited)
+            if not pod.spec.node_name:
+                unbound.add_metric((pod.name, pod.namespace), waited)
+    yield unbound
+    yield unstarted
 
 
 def _pod_labels(

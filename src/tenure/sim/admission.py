@@ -1,10 +1,10 @@
 """What happens to an object between the request and the shelf.
 
+What comes from outside is read first: types, and fields that do not exist (``tenure.sim.reading``).
 Built-in kinds: nulls are dropped, amounts become text, defaults are filled in, a few rules
-checked (``tenure.sim.reading`` has read them before; ``tenure.sim.amounts``, ``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds: unknown fields are
-pruned (or refused, when the client asks for strictness), the schema's defaults filled in,
-then schema and CEL rules checked. The custom half is a port, because the same rules also
-serve the webhook.
+checked (``tenure.sim.amounts``, ``tenure.sim.defaults``, ``tenure.sim.validation``). Custom kinds:
+unknown fields are pruned, the schema's defaults filled in, then schema and CEL rules checked. The
+custom half is a port, because the same rules also serve the webhook.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tenure.schema.validate import CustomResourceSchema, schema_for
 from tenure.sim.amounts import with_text_amounts
 from tenure.sim.defaults import create_defaults, update_defaults
 from tenure.sim.kinds import Kind
+from tenure.sim.reading import read_object
 from tenure.sim.refusals import invalid
 from tenure.sim.strictness import Strictness
 from tenure.sim.tree import Obj, without_nulls
@@ -69,21 +70,32 @@ class Gate:
         self._custom = custom
         self._priority = priority
 
-    def create(self, kind: Kind, obj: Obj, strictness: Strictness | None) -> Obj:
+    def read(self, kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness) -> Obj:
+        """What came from outside, as far as it can be read. Raises 400, or 422 for a patch."""
+        obj = read_object(kind, obj, old, strictness)
+        if not kind.custom:
+            return obj
+        known = self._custom.prune(kind.resource, obj, old)
+        if known is not obj:
+            unknown = self._custom.unknown_fields(kind.resource, obj)
+            strictness.meet_unknown(kind.resource, unknown)
+        return known
+
+    def create(self, kind: Kind, obj: Obj) -> Obj:
         """The object to store; its metadata is settled already."""
         if kind.custom:
-            return self._admit_custom(kind, obj, None, strictness)
+            return self._admit_custom(kind, obj, None)
         obj = with_text_amounts(kind.resource, without_nulls(obj))
         obj = create_defaults(kind.resource, obj, self._priority)
         if causes := list(creation_causes(kind.resource, obj)):
             raise invalid(kind.resource, obj["metadata"]["name"], causes)
         return obj
 
-    def update(self, kind: Kind, obj: Obj, old: Obj, strictness: Strictness | None) -> Obj:
+    def update(self, kind: Kind, obj: Obj, old: Obj) -> Obj:
         if kind.custom:
             if _only_metadata_differs(obj, old):
                 return obj  # The rest was found good when it came in.
-            return self._admit_custom(kind, obj, old, strictness)
+            return self._admit_custom(kind, obj, old)
         for key, value in obj.items():
             # Metadata is settled, and in a status a null does no harm: the hot path stays short.
             if value is not old.get(key) and key not in ("metadata", "status"):
@@ -96,13 +108,9 @@ class Gate:
             raise invalid(kind.resource, old["metadata"]["name"], causes)
         return obj
 
-    def _admit_custom(
-        self, kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness | None
-    ) -> Obj:
-        resource, given = kind.resource, obj
-        obj = self._custom.prune(resource, given, old)
-        if obj is not given and strictness is not None:
-            strictness.meet_unknown(resource, self._custom.unknown_fields(resource, given))
+    def _admit_custom(self, kind: Kind, obj: Obj, old: Obj | None) -> Obj:
+        resource = kind.resource
+        obj = self._custom.prune(resource, obj, old)
         obj = self._custom.default(resource, obj, old)
         if causes := self._custom.validate(resource, obj, old):
             raise invalid(resource, obj["metadata"]["name"], causes)

@@ -36,7 +36,17 @@ _SPECS: Final[dict[Resource, Obj]] = {
     r.REPLICA_SETS: {"replicas": 1},
     r.STATEFUL_SETS: {"replicas": 1, "podManagementPolicy": "OrderedReady"},
     r.DAEMON_SETS: {"revisionHistoryLimit": 10},
+    r.PERSISTENT_VOLUMES: {
+        "persistentVolumeReclaimPolicy": "Retain",
+        "volumeMode": "Filesystem",
+    },
+    r.PERSISTENT_VOLUME_CLAIMS: {"volumeMode": "Filesystem"},
     r.JOBS: {"parallelism": 1, "completions": 1, "backoffLimit": 6, "suspend": False},
+}
+#: Kind -> the field, and how many pods are replaced at a time if nothing is said.
+_ROLLING: Final[dict[Resource, tuple[str, Obj]]] = {
+    r.DEPLOYMENTS: ("strategy", {"maxSurge": "25%", "maxUnavailable": "25%"}),
+    r.DAEMON_SETS: ("updateStrategy", {"maxSurge": 0, "maxUnavailable": 1}),
 }
 _STATUSES: Final[dict[Resource, Obj]] = {
     r.NAMESPACES: {"phase": "Active"},
@@ -91,7 +101,17 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
 def _workload(resource: Resource, obj: Obj) -> Obj:
     if spec := _SPECS.get(resource):
         obj = {**obj, "spec": {**spec, **(obj.get("spec") or {})}}
+    if resource in _ROLLING:
+        obj = _with_strategy(obj, *_ROLLING[resource])
     return _with_template(obj) if resource in _TEMPLATED else obj
+
+
+def _with_strategy(obj: Obj, field: str, rolling: Obj) -> Obj:
+    given = obj["spec"].get(field) or {}
+    strategy = {"type": "RollingUpdate", **given}
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {**rolling, **(given.get("rollingUpdate") or {})}
+    return put(obj, ("spec", field), strategy)
 
 
 def _namespace(obj: Obj) -> Obj:

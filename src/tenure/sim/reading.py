@@ -7,7 +7,7 @@ rest is their schema's (``tenure.sim.admission``).
 from __future__ import annotations
 
 from tenure.sim.kinds import Kind
-from tenure.sim.shapes.decoding import Mistake, metadata_mistakes, mistakes, without_unknown
+from tenure.sim.shapes.decoding import Mistake, as_read, metadata_mistakes, mistakes
 from tenure.sim.strictness import Strictness
 from tenure.sim.tree import Obj
 
@@ -16,16 +16,16 @@ def read_object(kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness) -
     """The object as far as it can be read. Raises 400, or 422 for a patch."""
     found = list(_mistakes(kind, obj, old))
     for mistake in found:
-        if not mistake.unknown:
+        if mistake.fatal:
             raise strictness.unreadable(kind.resource, str(mistake))
     if not found:
         return obj
-    strictness.meet_unknown(kind.resource, (mistake.at for mistake in found))
-    return without_unknown(kind.resource, obj)
+    strictness.meet_unknown(kind.resource, (mistake.at for mistake in found if mistake.unknown))
+    return as_read(kind.resource, obj)
 
 
 def _mistakes(kind: Kind, obj: Obj, old: Obj | None) -> list[Mistake]:
     if not kind.custom:
         return list(mistakes(kind.resource, obj, old))
     metadata = metadata_mistakes(obj.get("metadata"), old and old["metadata"])
-    return [mistake for mistake in metadata if not mistake.unknown]
+    return [mistake for mistake in metadata if mistake.fatal]

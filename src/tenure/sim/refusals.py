@@ -55,7 +55,10 @@ def method_not_allowed() -> ApiError:
 
 
 def unsupported_media_type(content_type: str, accepted: Sequence[str]) -> ApiError:
-    message = f"the body of the request was in {content_type}; accepted: {', '.join(accepted)}"
+    message = (
+        f"the body of the request was in an unknown format ({content_type}) - "
+        f"accepted media types include: {', '.join(accepted)}"
+    )
     return ApiError(message, status=415, reason="UnsupportedMediaType")
 
 
@@ -86,7 +89,7 @@ def untouchable(field: str, message: str) -> Cause:
 def status_body(error: ApiError, *, resource: Resource | None = None, name: str = "") -> bytes:
     """The ``Status`` object that tells a client of this error."""
     details: dict[str, Any] = {}
-    named = error.status not in (400, 405)  # A request that makes no sense is about no object.
+    named = not _about_the_request(error)
     if name and named:
         details["name"] = name
     if resource is not None and named:
@@ -111,6 +114,13 @@ def status_body(error: ApiError, *, resource: Resource | None = None, name: str 
         status["details"] = details
     status["code"] = error.status
     return _encode(status)
+
+
+def _about_the_request(error: ApiError) -> bool:
+    """Whether it makes no sense as such, whatever object it is about."""
+    if isinstance(error, Invalid):
+        return not error.causes or error.causes[0].field == "patch"
+    return error.status in (400, 405)
 
 
 def _cause(cause: Cause) -> dict[str, str]:

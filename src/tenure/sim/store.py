@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from tenure.model.meta import format_time
 from tenure.model.resource import ALL, NAMESPACES, PRIORITY_CLASSES, Resource
@@ -34,7 +34,6 @@ from tenure.sim.feed import Feed, Post, Schedule
 from tenure.sim.gc import GarbageCollector
 from tenure.sim.kinds import KINDS, Kind
 from tenure.sim.patches import json_patch, merge_patch_object
-from tenure.sim.reading import read_object
 from tenure.sim.refusals import (
     already_exists,
     conflict,
@@ -51,6 +50,8 @@ from tenure.sim.tree import Obj
 from tenure.sim.watch import ADDED, DELETED, MODIFIED, Event, Record
 
 Objects = list[Obj]
+#: The last of them for built-in kinds only.
+PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 
 
 class Store:
@@ -147,7 +148,7 @@ class Store:
         shelf = self._shelves[resource]
         kind = shelf.kind
         if strictness is not None:
-            obj = read_object(kind, obj, None, strictness)
+            obj = self._gate.read(kind, obj, None, strictness)
         given = obj.get("metadata") or {}
         namespace = given.get("namespace", "")
         settled = meta.for_creation(
@@ -162,7 +163,7 @@ class Store:
         new.update(apiVersion=resource.api_version, kind=resource.kind, metadata=settled)
         if kind.status and not kind.keeps_status:
             new.pop("status", None)
-        return self._commit(shelf, ADDED, self._gate.create(kind, new, strictness), None)
+        return self._commit(shelf, ADDED, self._gate.create(kind, new), None)
 
     def update(
         self,
@@ -175,11 +176,11 @@ class Store:
         """Replace the object (a PUT)."""
         shelf = self._shelves[resource]
         if strictness is not None:
-            obj = read_object(shelf.kind, obj, None, strictness)
+            obj = self._gate.read(shelf.kind, obj, None, strictness)
         metadata = obj.get("metadata") or {}
         record = shelf.found(metadata.get("namespace", ""), metadata.get("name", ""))
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=True)
-        return self._replace(shelf, record, obj, subresource, strictness)
+        return self._replace(shelf, record, obj, subresource)
 
     def patch(
         self,
@@ -193,15 +194,16 @@ class Store:
         strictness: Strictness | None = None,
     ) -> Obj:
         shelf = self._shelves[resource]
+        _check_patch_type(shelf.kind, content_type)
         record = shelf.found(namespace, name)
         patched = _patched(shelf.kind, record.obj, patch, content_type)
         if patched is record.obj:
             return record.obj
         if strictness is not None:
-            patched = read_object(shelf.kind, patched, record.obj, strictness)
+            patched = self._gate.read(shelf.kind, patched, record.obj, strictness)
         metadata = patched.get("metadata") or {}
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=False)
-        return self._replace(shelf, record, patched, subresource, strictness)
+        return self._replace(shelf, record, patched, subresource)
 
     def delete(
         self,
@@ -265,21 +267,14 @@ class Store:
         shelf = self._shelves[resource]
         return self._discard(shelf, shelf.records[shelf.key_of(obj)])
 
-    def _replace(
-        self,
-        shelf: Shelf,
-        record: Record,
-        given: Obj,
-        subresource: str,
-        strictness: Strictness | None,
-    ) -> Obj:
+    def _replace(self, shelf: Shelf, record: Record, given: Obj, subresource: str) -> Obj:
         kind, old = shelf.kind, record.obj
         given = what_may_be_written(kind, old, given, subresource)
         if (metadata := given.get("metadata") or {}) is not old["metadata"]:
             metadata = meta.for_update(kind, old["metadata"], metadata)
         new: Obj = {"apiVersion": "", "kind": "", **given, "metadata": metadata}
         new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
-        new = self._gate.update(kind, new, old, strictness)
+        new = self._gate.update(kind, new, old)
         if kind.generation and spec_changed(old, new):
             new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
         if new == old:
@@ -314,16 +309,19 @@ class Store:
         return self._commit(shelf, DELETED, record.obj, record)
 
 
+def _check_patch_type(kind: Kind, content_type: str) -> None:
+    accepted = PATCHES[:-1] if kind.custom else PATCHES
+    if content_type not in accepted:
+        raise unsupported_media_type(content_type, accepted)
+
+
 def _patched(kind: Kind, obj: Obj, patch: Any, content_type: str) -> Obj:
     if content_type == MERGE_PATCH:
         patched = merge_patch_object(obj, patch)
     elif content_type == JSON_PATCH:
         patched = json_patch(obj, patch)
-    elif content_type == STRATEGIC_MERGE_PATCH and not kind.custom:
-        patched = strategic_merge_patch(obj, patch)
     else:
-        accepted = [JSON_PATCH, MERGE_PATCH] + [STRATEGIC_MERGE_PATCH] * (not kind.custom)
-        raise unsupported_media_type(content_type, accepted)
+        patched = strategic_merge_patch(obj, patch)
     patched = patched if isinstance(patched, dict) else {}
     if patched.get("kind") != obj["kind"] or patched.get("apiVersion") != obj["apiVersion"]:
         cause = malformed("patch", "the type of an object cannot be patched")

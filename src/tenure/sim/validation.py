@@ -158,6 +158,10 @@ def _workload(spec: Obj) -> Iterator[Cause]:
     if any(labels.get(key) != value for key, value in wanted.items()):
         message = "`selector` does not match template `labels`"
         yield malformed("spec.template.metadata.labels", message)
+    for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
+        if (number := spec.get(field) or 0) < 0:
+            why = f"Invalid value: {number}: must be greater than or equal to 0"
+            yield malformed(f"spec.{field}", why)
     template = dig(spec, "template", "spec")
     yield from _pod_spec({"restartPolicy": "Always", **(template or {})}, "spec.template.spec")
 

@@ -9,6 +9,7 @@ is tried again, later and later; a follower that may not write waits that way fo
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
@@ -31,10 +32,13 @@ class Boots:
         self._envelopes = envelopes
         self._read_only = surroundings.read_only
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        #: Held while a Node is being registered: a request that is on its way is carried out,
+        #: whether or not anybody still waits for its answer.
+        self._under_way: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def resume(self, ours: Callable[[Envelope], bool]) -> None:
         """Take up what was waiting when the last controller stopped."""
-        self._start("", lambda: self._patiently(lambda: self._expect_all(ours)))
+        self._start("", lambda: self._patiently("", lambda: self._expect_all(ours)))
 
     def expect(self, envelope: Envelope) -> None:
         """Register it when it is due, unless somebody is at it already."""
@@ -42,8 +46,10 @@ class Boots:
             self._start(envelope.name, lambda: self._wait_and_register(envelope))
 
     async def cancel(self, name: str) -> None:
-        """Returns when nothing of ours registers that Node any more."""
-        await self._end(self._tasks.pop(name, None))
+        """Returns when nothing of ours registers that Node any more; what has begun is awaited."""
+        if (task := self._tasks.get(name)) is not None:
+            async with self._under_way[name]:
+                await self._end(task)
 
     async def close(self) -> None:
         while self._tasks:
@@ -60,11 +66,11 @@ class Boots:
     def _forget(self, name: str, done: asyncio.Task[None]) -> None:
         if self._tasks.get(name) is done:
             del self._tasks[name]
+            self._under_way.pop(name, None)
 
-    async def _end(self, task: asyncio.Task[None] | None) -> None:
-        if task is not None:
-            task.cancel()
-            await asyncio.wait({task})
+    async def _end(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.wait({task})
 
     async def _expect_all(self, ours: Callable[[Envelope], bool]) -> None:
         for envelope in await self._envelopes.all():
@@ -74,7 +80,7 @@ class Boots:
     async def _wait_and_register(self, envelope: Envelope) -> None:
         pause = envelope.due_at - self._clock.now()
         await asyncio.sleep(max(pause.total_seconds(), 0))
-        await self._patiently(lambda: self._register(envelope))
+        await self._patiently(envelope.name, lambda: self._register(envelope))
 
     async def _register(self, envelope: Envelope) -> None:
         current = await self._envelopes.find(envelope.name)
@@ -85,11 +91,12 @@ class Boots:
             await self._api.create(NODES, envelope.node)
         await self._envelopes.discard(envelope)
 
-    async def _patiently(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _patiently(self, name: str, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
         pause = RETRY_MIN
         while True:
             try:
-                return await act()
+                async with self._under_way[name]:
+                    return await act()
             except TenureError as error:
                 self._report(error)
                 await asyncio.sleep(pause.total_seconds())

@@ -79,7 +79,7 @@ def _built_in(cpu: int, family: str, gib: int, system: str, architecture: str) -
     }
     return instance_type(
         f"{family}-{cpu}x-{architecture}-{system}",
-        architecture=architecture,
+        architectures=(architecture,),
         systems=(system,),
         capacity=capacity,
         offerings=tuple(_offerings(cpu, gib << 30)),
@@ -97,7 +97,7 @@ def _offerings(cpu: int, memory: int) -> Iterator[Offering]:
 def instance_type(
     name: str,
     *,
-    architecture: str,
+    architectures: Sequence[str],
     systems: Sequence[str],
     capacity: Mapping[str, int],
     offerings: tuple[Offering, ...],
@@ -108,7 +108,6 @@ def instance_type(
     fixed = {
         **(labels or {}),
         INSTANCE_TYPE: name,
-        ARCH: architecture,
         INSTANCE_SIZE: size_of(name, written["cpu"]),
         INSTANCE_FAMILY: family_of(name),
         INSTANCE_CPU: written["cpu"],
@@ -117,6 +116,7 @@ def instance_type(
     return InstanceType(
         name=name,
         requirements=Requirements.from_labels(fixed).add(
+            _one_of(ARCH, architectures),
             _one_of(OS, systems),
             _one_of(ZONE, (offering.zone for offering in offerings)),
             _one_of(CAPACITY_TYPE, (offering.capacity_type for offering in offerings)),

@@ -10,8 +10,8 @@
 
 As the peer reads it: capitals in the names of fields do not matter, unknown fields are
 skipped, ``pods`` is 110 where it is missing; older files may name ``Zone`` and
-``CapacityType`` instead of ``Requirements``, and write the systems as an object. Unlike
-there, ``Available: false`` means what it says, and a file with a slip in it is refused with
+``CapacityType`` instead of ``Requirements``, and write the systems as an object; its lists of
+public clouds have a type once for each architecture and system. Unlike there, ``Available: false`` means what it says, and a file with a slip in it is refused with
 the path of the field.
 """
 
@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE
@@ -60,30 +62,72 @@ def load_types(path: str) -> tuple[InstanceType, ...]:
 
 
 def parse_types(written: Any, at: str) -> tuple[InstanceType, ...]:
-    entries = list_of(written, at, "instance types")
-    types: dict[str, InstanceType] = {}
-    for index, entry in enumerate(entries):
-        kind = _type(entry, f"{at}[{index}]")
-        if kind.name in types:
-            expected = "a name that no other type in the file has"
-            raise SpecError(f"{at}[{index}].name", kind.name, expected)
-        types[kind.name] = kind
-    return tuple(types.values())
+    shapes: dict[str, _Shape] = {}
+    for index, entry in enumerate(list_of(written, at, "instance types")):
+        shape = _shape(entry, f"{at}[{index}]")
+        known = shapes.get(shape.name)
+        shapes[shape.name] = shape if known is None else _joined(known, shape)
+    types = [_type(shape) for shape in shapes.values() if shape.holds_pods]
+    return tuple(list_of(types, at, "instance types on which a pod can run"))
 
 
-def _type(written: Any, at: str) -> InstanceType:
+class _Shape(msgspec.Struct, frozen=True):
+    """An entry of the file; or several of one name, which differ in what they run."""
+
+    at: str
+    name: str
+    #: Each architecture with each operating system.
+    runs: frozenset[tuple[str, str]]
+    capacity: Mapping[str, int]
+    offerings: tuple[Offering, ...]
+    labels: _Labels
+
+    @property
+    def holds_pods(self) -> bool:
+        """Lists of public clouds count in whole gibibytes, so their smallest have none."""
+        return all(self.capacity[name] for name in _NEEDED)
+
+
+def _shape(written: Any, at: str) -> _Shape:
     fields = fields_of(written, at, _TYPE_FIELDS)
     offerings = [
         _offering(entry, f"{at}.offerings[{index}]")
         for index, entry in enumerate(list_of(fields["offerings"], f"{at}.offerings", "offerings"))
     ]
-    return instance_type(
-        label_value(fields["name"], f"{at}.name", "a name such as m5.large"),
-        architecture=label_value(fields["architecture"], f"{at}.architecture", "amd64 or arm64"),
-        systems=_systems(fields["operatingSystems"], f"{at}.operatingSystems"),
+    architecture = label_value(fields["architecture"], f"{at}.architecture", "amd64 or arm64")
+    systems = _systems(fields["operatingSystems"], f"{at}.operatingSystems")
+    return _Shape(
+        at=at,
+        name=label_value(fields["name"], f"{at}.name", "a name such as m5.large"),
+        runs=frozenset((architecture, system) for system in systems),
         capacity=_resources(fields["resources"], f"{at}.resources"),
         offerings=_unique([offering for offering, _ in offerings], f"{at}.offerings"),
         labels=_shared([labels for _, labels in offerings], f"{at}.offerings"),
+    )
+
+
+def _joined(one: _Shape, other: _Shape) -> _Shape:
+    """The peer lists a type once for each architecture and system; here a name is one type."""
+    alike = msgspec.structs.replace(other, at=one.at, runs=one.runs) == one
+    if not alike or one.runs & other.runs:
+        expected = "a name of its own, or all but architecture and operating system as in"
+        raise SpecError(f"{other.at}.name", other.name, f"{expected} {one.at}")
+    return msgspec.structs.replace(one, runs=one.runs | other.runs)
+
+
+def _type(shape: _Shape) -> InstanceType:
+    architectures = sorted({architecture for architecture, _ in shape.runs})
+    systems = sorted({system for _, system in shape.runs})
+    if len(shape.runs) < len(architectures) * len(systems):
+        expected = f"each of {', '.join(architectures)} with each of {', '.join(systems)}"
+        raise SpecError(f"{shape.at}.name", shape.name, expected)
+    return instance_type(
+        shape.name,
+        architectures=architectures,
+        systems=systems,
+        capacity=shape.capacity,
+        offerings=shape.offerings,
+        labels=shape.labels,
     )
 
 
@@ -103,8 +147,11 @@ def _resources(written: Any, at: str) -> dict[str, int]:
         if not isinstance(amount, str | int | float) or isinstance(amount, bool):
             raise SpecError(f"{at}[{name}]", shown(amount), "a quantity such as 2 or 8Gi")
     resources = {"pods": _PODS, **parse_resources(written, at)}
-    for name in dict.fromkeys((*_NEEDED, *resources)):
-        if expected := _wrong_amount(name, resources.get(name, 0)):
+    for name in _NEEDED:
+        if name not in resources:
+            raise SpecError(f"{at}[{name}]", None, "a quantity such as 2 or 8Gi")
+    for name in resources:
+        if expected := _wrong_amount(name, resources[name]):
             raise SpecError(f"{at}[{name}]", written.get(name), expected)
     return resources
 
@@ -112,7 +159,7 @@ def _resources(written: Any, at: str) -> dict[str, int]:
 def _wrong_amount(name: str, amount: int) -> str:
     """What was expected instead; empty where it is fine."""
     kept = KUBE_RESERVED.get(name, 0)
-    if name in _NEEDED and amount <= kept:
+    if name in _NEEDED and amount <= kept and amount:
         keeps = format_resources({name: kept})[name]
         return f"a quantity above {keeps}" + (": the kubelet keeps as much" if kept else "")
     if not 0 <= amount <= _AMOUNT_MAX:

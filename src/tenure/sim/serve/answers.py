@@ -52,8 +52,8 @@ def _from_protobuf(request: Request) -> Obj:
         return messages.read(request.body)
     except proto.Unreadable as error:
         raise ApiError(
-            f"the body of the request was in an unknown format: of protobuf this server does not "
-            f"read {error} - accepted media types include: {JSON}, {YAML}",
+            f"the body of the request was in an unknown format (of protobuf this server does not "
+            f"read {error}) - accepted media types include: {JSON}, {YAML}",
             status=415,
             reason="UnsupportedMediaType",
         ) from error

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import math
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+import msgspec
 from aiohttp import web
 
 from tenure.errors import ApiError
@@ -37,6 +39,12 @@ IDLE_MAX: Final = 75.0
 SILENT_READER_MAX: Final = 60.0
 _TRUE: Final = ("true", "1", "True")
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
+#: Where ``kubectl auth can-i`` asks, and the answer: whoever has the token may do everything.
+_MAY_I: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_YOU_MAY: Final = (
+    b'{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1",'
+    b'"metadata":{},"spec":{},"status":{"allowed":true}}'
+)
 
 
 class Door:
@@ -56,7 +64,7 @@ class Door:
         self._clock = clock
         self._report = report
         self._expected = f"Bearer {token}".encode()
-        self._silent_reader_max = SILENT_READER_MAX * speed
+        self._speed = speed
         self._documents = discovery.documents()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -75,10 +83,12 @@ class Door:
         path = request.path if request.path == "/" else request.path.rstrip("/")
         if request.method == "GET" and (fixed := self._fixed(path, request)) is not None:
             return _http(fixed)
+        if (request.method, path) == ("POST", _MAY_I):
+            return _http(Response(status=201, body=_YOU_MAY, headers={"Content-Type": JSON}))
         asked = await _read(request, path)
         presenter = Presenter(asked, wanted(request.headers.get("Accept", "")))
         if asked.method == "GET" and asked.query.get("watch") in _TRUE:
-            watch = self._api.watch(asked)
+            watch = self._api.watch(self._in_its_own_seconds(asked))
             if isinstance(watch, Watch):
                 return await self._stream(request, watch, presenter)
             return _http(watch)
@@ -97,6 +107,14 @@ class Door:
             return None
         return Response(status=200, body=body, headers={"Content-Type": JSON})
 
+    def _in_its_own_seconds(self, asked: Request) -> Request:
+        """A client means its own seconds, whatever the cluster's are."""
+        seconds = asked.query.get("timeoutSeconds", "")
+        if not seconds.isdigit():
+            return asked
+        paced = str(math.ceil(int(seconds) * self._speed))
+        return msgspec.structs.replace(asked, query={**asked.query, "timeoutSeconds": paced})
+
     async def _stream(
         self, request: web.BaseRequest, watch: Watch, presenter: Presenter
     ) -> web.StreamResponse:
@@ -107,7 +125,7 @@ class Door:
             async for first in watch:
                 # What has come in the meantime goes out in the same piece.
                 lines = presenter.lines([first, *watch.drain()], self._clock.now())
-                async with asyncio.timeout(self._silent_reader_max):
+                async with asyncio.timeout(SILENT_READER_MAX * self._speed):
                     await answer.write(b"".join(lines))
             await answer.write_eof()
         except (ConnectionError, TimeoutError):

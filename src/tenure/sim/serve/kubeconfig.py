@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import os
+import socket
+import ssl
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -13,6 +16,7 @@ from tenure.sim.serve.access import Access
 
 FILE: Final = Path(".tenure") / "kubeconfig"
 _NAME: Final = "tenure-up"
+_ANSWER_WITHIN: Final = 2.0
 
 
 def write_kubeconfig(access: Access, path: Path) -> None:
@@ -23,6 +27,23 @@ def write_kubeconfig(access: Access, path: Path) -> None:
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         yaml.safe_dump(_document(access), file, sort_keys=False)
     new.replace(path)
+
+
+def still_served(path: Path) -> str:
+    """The server that an older file leads to, if it is up and the same; else nothing."""
+    try:
+        cluster: Any = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
+        server = urlsplit(cluster["server"])
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        trust = ssl.create_default_context(cadata=authority)
+        address = (server.hostname, server.port)
+        with (
+            socket.create_connection(address, timeout=_ANSWER_WITHIN) as plain,
+            trust.wrap_socket(plain, server_hostname=server.hostname),
+        ):
+            return str(cluster["server"])
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+        return ""  # Nobody there, somebody else, or no file of ours.
 
 
 def _document(access: Access) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """What an API server's decoder says of an object of a built-in kind, before any rule does.
 
 A field of the wrong type cannot be read at all. A field that does not exist is found too;
-what becomes of it is for the caller to say. A null is as absent. Parts that were
-in the stored object already are not looked at again.
+what becomes of it is for the caller to say. A null is as absent, and in a list as empty.
+Parts that were in the stored object already are not looked at again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,29 @@ from tenure.sim.shapes.definitions import definition, definitions, referred
 from tenure.sim.tree import Obj
 
 _INT_MAX: Final = 2**63
+_EMPTY: Final[dict[str, Any]] = {
+    "object": {},
+    "array": [],
+    "string": "",
+    "integer": 0,
+    "boolean": False,
+}
 
 
 class Mistake(msgspec.Struct, frozen=True):
     at: str
-    #: What was expected; nothing where the field itself does not exist.
+    #: What was expected; nothing where the object can be read all the same.
     expected: str = ""
     got: str = ""
 
     @property
     def unknown(self) -> bool:
-        return not self.expected
+        """The field does not exist."""
+        return not self.expected and not self.got
+
+    @property
+    def fatal(self) -> bool:
+        return bool(self.expected)
 
     def __str__(self) -> str:
         return f"{self.at}: got {self.got}, expected {self.expected}"
@@ -47,8 +59,8 @@ def metadata_mistakes(metadata: Any, old: Any = None) -> Iterator[Mistake]:
     return _mistakes(metadata, definitions()["ObjectMeta"], "metadata", old)
 
 
-def without_unknown(resource: Resource, obj: Obj) -> Obj:
-    """The object without the fields that do not exist; otherwise it can be read."""
+def as_read(resource: Resource, obj: Obj) -> Obj:
+    """The object without the fields that do not exist; a null in a list is an empty element."""
     known: Obj = _known(obj, definition(resource))
     return known
 
@@ -56,7 +68,7 @@ def without_unknown(resource: Resource, obj: Obj) -> Obj:
 def _known(value: Any, schema: Schema) -> Any:
     schema = referred(schema)
     if isinstance(value, list):
-        return [_known(item, schema["items"]) for item in value] if "items" in schema else value
+        return [_element(item, schema["items"]) for item in value] if "items" in schema else value
     if not isinstance(value, dict) or "x-kubernetes-preserve-unknown-fields" in schema:
         return value
     properties, others = schema.get("properties", {}), schema.get("additionalProperties")
@@ -65,6 +77,10 @@ def _known(value: Any, schema: Schema) -> Any:
         for key, item in value.items()
         if (child := properties.get(key, others)) is not None
     }
+
+
+def _element(value: Any, schema: Schema) -> Any:
+    return _known(value, schema) if value is not None else _EMPTY[referred(schema)["type"]]
 
 
 def _mistakes(value: Any, schema: Schema, at: str, old: Any = None) -> Iterator[Mistake]:
@@ -102,6 +118,8 @@ def _in_list(value: Any, schema: Schema, at: str) -> Iterator[Mistake]:
         yield Mistake(at, "a list", _named(value))
         return
     for index, item in enumerate(value):
+        if item is None:
+            yield Mistake(f"{at}[{index}]", got="null")
         yield from _mistakes(item, schema["items"], f"{at}[{index}]")
 
 

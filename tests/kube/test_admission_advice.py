@@ -1,0 +1,126 @@
+"""Which warnings come with objects that are legal and probably not meant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.schema.advice import IDLE_IN_POOLS, IDLE_WINDOW, IDLE_WINDOW_LIMIT
+from tests.kube.reviews import Json, a_review, admission
+from tests.schema.objects import an_object
+
+MAY_DAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
+LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
+SPEC = "spec.template.spec"
+
+
+def warnings(kind: str, changes: Json) -> list[str]:
+    _, judgement = admission().answer(a_review(an_object(kind, changes)), MAY_DAY)
+    assert judgement.problems == ()
+    return [warning for warning in judgement.warnings if warning != IDLE_WINDOW]
+
+
+def on(key: str, *needs: tuple[str, list[str]]) -> list[Json]:
+    return [{"key": key, "operator": operator, "values": values} for operator, values in needs]
+
+
+def daily(**dates: str) -> Json:
+    return {"spec.schedules": [{"cron": "@daily", "duration": "8h"}], **dates}
+
+
+ZONE = "topology.kubernetes.io/zone"
+CASES: list[tuple[str, str, Json, list[str]]] = [
+    (
+        "values that exclude each other",
+        "NodePool",
+        {f"{SPEC}.requirements": on(ZONE, ("In", ["a"]), ("In", ["b"]))},
+        [f"{SPEC}.requirements: those on {ZONE} contradict each other, so no node fits"],
+    ),
+    (
+        "the same in a claim",
+        "NodeClaim",
+        {"spec.requirements": on("x.example/n", ("Gt", ["5"]), ("Lt", ["3"]))},
+        ["spec.requirements: those on x.example/n contradict each other, so no node fits"],
+    ),
+    (
+        "values that overlap",
+        "NodePool",
+        {f"{SPEC}.requirements": on(ZONE, ("In", ["a", "b"]), ("NotIn", ["b"]))},
+        [],
+    ),
+    (
+        "values that nobody looks at",
+        "NodePool",
+        {f"{SPEC}.requirements": on(ZONE, ("Exists", ["a"]))},
+        [f"{SPEC}.requirements[0].values: not looked at, because the operator is Exists"],
+    ),
+    (
+        "a limit below zero",
+        "NodePool",
+        {"spec.limits": {"cpu": "-1"}},
+        ["spec.limits[cpu]: less than nothing, so the pool launches nothing"],
+    ),
+    (
+        "a day that never comes",
+        "MaintenanceWindow",
+        {"spec.schedules": [{"cron": "0 0 30 2 *", "duration": "8h"}]},
+        ["spec.schedules[0].cron: there is no such day, so it never begins"],
+    ),
+    (
+        "dates that are past",
+        "MaintenanceWindow",
+        {"spec.dates": [{"from": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"}]},
+        ["spec.dates[0].until: is past, so these dates never come again"],
+    ),
+    (
+        "dates that come",
+        "MaintenanceWindow",
+        {"spec.dates": [{"from": "2026-12-24T00:00:00Z", "until": "2026-12-26T00:00:00Z"}]},
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "said"), [pytest.param(*case, id=says) for says, *case in CASES]
+)
+def test_what_is_probably_not_meant_is_said(kind: str, changes: Json, said: list[str]) -> None:
+    assert warnings(kind, changes) == said
+
+
+IDLE: list[tuple[str, Any, bool]] = [
+    (f"{SPEC}.readinessTTL", "5m", True),
+    (f"{SPEC}.readinessTTL", "15m", False),
+    (f"{SPEC}.initializationTTL", "1h", True),
+    (f"{SPEC}.initializationTTL", "Never", False),
+    (f"{SPEC}.terminationGracePeriod", "1h", True),
+    ("spec.repair", {"policies": []}, True),
+    ("spec.disruption.budgets", [{"nodes": "1"}], True),
+    ("spec.disruption.budgets", [{"nodes": "10%"}], False),
+    ("spec.replicas", 3, True),
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"), [pytest.param(*case, id=f"{case[0]}={case[1]}") for case in IDLE]
+)
+def test_what_does_nothing_yet_is_said_unless_it_is_the_default(
+    field: str, value: Any, said: bool
+) -> None:
+    found = [w for w in warnings("NodePool", {field: value}) if f"{field}: does nothing yet" in w]
+    assert bool(found) == said
+
+
+def test_a_window_does_nothing_yet_and_is_told_so() -> None:
+    body = a_review(an_object("MaintenanceWindow", daily()))
+    assert admission().answer(body, MAY_DAY)[1].warnings == (IDLE_WINDOW,)
+
+
+def test_whatever_does_nothing_yet_stands_among_the_limits() -> None:
+    """What is done one day loses its warning and its entry together."""
+    page = LIMITS.read_text()
+    limits = {idle.limit for idle in IDLE_IN_POOLS} | {IDLE_WINDOW_LIMIT}
+    assert [limit for limit in sorted(limits) if limit not in page] == []

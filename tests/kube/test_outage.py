@@ -1,0 +1,31 @@
+"""What the kernel does with our writes while the network is down."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_a_write_into_a_dead_network_does_not_come_through_when_it_is_back() -> None:
+    """The leader of then may be nobody by now. Unless told, the kernel says it again and again."""
+    alone = ["unshare", "--map-root-user", "--net"]
+    if shutil.which("unshare") is None or _fails([*alone, "true"]):
+        pytest.skip("no network namespace of our own can be had here")
+    child = subprocess.run(  # noqa: S603  # our own words
+        [*alone, sys.executable, "-m", "tests.kube.outage"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (child.stdout, child.returncode) == ("/patient\n", 0), child.stderr
+
+
+def _fails(command: list[str]) -> bool:
+    ended = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # our own words
+    return ended.returncode != 0

@@ -1,0 +1,188 @@
+"""Replicas that want one Lease of a real API server, under the account that is shipped.
+
+Each has a way of its own to the server, which can be cut so that nobody notices: connections
+stay open, and nothing comes through any more. What a leader does, though, goes to the server
+directly: only the fence can stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import NotFound, NotLeader
+from tenure.kube.client import Client
+from tenure.kube.credentials import credentials_for
+from tenure.kube.fence import boottime
+from tenure.kube.http import HttpTransport
+from tenure.kube.kubeconfig import load_access
+from tenure.kube.lease import Elector
+from tenure.kube.standing import Standing
+from tenure.model.resource import LEASES, NAMESPACES
+from tenure.model.settings import Settings
+from tenure.runtime.systemclock import SystemClock
+from testbed.controlplane import ControlPlane
+from tests.kube.strangers import NAME, Stranger
+from tests.real.account import NAMESPACE, account
+from tests.real.cluster import connected
+
+#: As short as the rules allow.
+SETTINGS: Final = Settings(
+    lease_namespace=NAMESPACE,
+    lease_duration=timedelta(seconds=9),
+    lease_renew_deadline=timedelta(seconds=4),
+    lease_retry=timedelta(milliseconds=500),
+)
+DURATION: Final = SETTINGS.lease_duration.total_seconds()
+#: Seconds; an idle machine needs a fraction of it.
+PATIENCE: Final = 90.0
+LOOK_EVERY: Final = 0.05
+ACT_EVERY: Final = 0.05
+
+
+class Way:
+    """A stretch of wire to the server."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._whole = asyncio.Event()
+        self._whole.set()
+
+    def cut(self) -> None:
+        self._whole.clear()
+
+    def mend(self) -> None:
+        self._whole.set()
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._port)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._pump(reader, back))
+            both.create_task(self._pump(there, writer))
+
+    async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await source.read(65536):
+                await self._whole.wait()
+                target.write(data)
+        target.close()
+
+
+class Replica:
+    def __init__(self, name: str, way: Way, lease: HttpTransport, take_over: bool) -> None:
+        self.name = name
+        self.way = way
+        self.said: list[str] = []
+        #: Instants on the steady clock at which an act had been carried out.
+        self.acts: list[float] = []
+        self.refused = 0
+        self.elector = Elector(
+            client=Client(lease),
+            clock=SystemClock(),
+            settings=SETTINGS,
+            identity=name,
+            take_over=take_over,
+            say=self.said.append,
+        )
+        self.work: Client | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self, work: HttpTransport) -> None:
+        self.work = Client(work)
+        self.task = asyncio.create_task(self.elector.run(self._lead))
+
+    async def stop(self) -> None:
+        await self.die()
+        await self.elector.release()
+
+    async def die(self) -> None:
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+    @property
+    def leads(self) -> bool:
+        return self.elector.state.standing is Standing.LEADING
+
+    @property
+    def held_back(self) -> bool:
+        return self.elector.state.standing is Standing.HELD_BACK
+
+    async def _lead(self) -> None:
+        assert self.work is not None
+        note = {"metadata": {"annotations": {"acted": self.name}}}
+        while True:
+            try:
+                await self.work.patch(NAMESPACES, "default", note)
+                self.acts.append(boottime())
+            except NotLeader:
+                self.refused += 1
+            await asyncio.sleep(ACT_EVERY)
+
+
+class Stage:
+    def __init__(self, plane: ControlPlane, people: Client, stack: AsyncExitStack) -> None:
+        self.client = people
+        self._plane = plane
+        self._stack = stack
+
+    async def replica(self, name: str, *, take_over: bool = False) -> Replica:
+        way = Way(self._plane.port)
+        server = await asyncio.start_server(way.carry, "127.0.0.1", 0)
+        await self._stack.enter_async_context(server)
+        port = server.sockets[0].getsockname()[1]
+        access = load_access(account(self._plane))
+        access = msgspec.structs.replace(access, server=f"https://127.0.0.1:{port}")
+        lease = HttpTransport(access, credentials_for(access, SystemClock()))
+        replica = Replica(name, way, await self._stack.enter_async_context(lease), take_over)
+        people = load_access(self._plane.kubeconfig)
+        work = HttpTransport(
+            people, credentials_for(people, SystemClock()), fence=replica.elector.fence
+        )
+        replica.start(await self._stack.enter_async_context(work))
+        self._stack.push_async_callback(replica.die)
+        self._stack.callback(way.mend)
+        return replica
+
+    async def stranger(self, namespace: str) -> Stranger:
+        """Karpenter takes the Lease, or makes one, and renews it."""
+        stranger = Stranger(self.client, SystemClock(), namespace)
+        self._stack.callback(stranger.stop)
+        try:
+            await stranger.take()
+        except NotFound:
+            await stranger.create()
+        stranger.renew()
+        return stranger
+
+    async def until(self, holds: Callable[[], Any], what: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not holds():
+                    await asyncio.sleep(LOOK_EVERY)
+        except TimeoutError:
+            raise AssertionError(f"not {what} within {PATIENCE:.0f} s") from None
+
+
+@asynccontextmanager
+async def staged(plane: ControlPlane, *, fresh: bool = False) -> AsyncIterator[Stage]:
+    """``fresh``: there is no Lease; otherwise there is one that nobody has held yet."""
+    async with AsyncExitStack() as stack:
+        people = Client(await stack.enter_async_context(connected(plane.kubeconfig)))
+        await without_leases(people)
+        stack.push_async_callback(without_leases, people)
+        if not fresh:
+            await people.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
+        yield Stage(plane, people, stack)
+
+
+async def without_leases(client: Client) -> None:
+    items, _ = await client.list_all(LEASES, field_selector=f"metadata.name={NAME}")
+    for item in items:
+        metadata = msgspec.json.decode(item)["metadata"]
+        await client.delete(LEASES, NAME, uid=metadata["uid"], namespace=metadata["namespace"])

@@ -1,0 +1,162 @@
+"""Installing on a real API server, by helm and by kubectl: what is rendered is accepted, and goes again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from testbed.controlplane import control_plane
+from testbed.manifests import CHART, MANIFEST, rendered
+from tests.real.programs import run, said
+
+Json = dict[str, Any]
+KINDS: Final = (
+    "kwoknodeclasses.karpenter.kwok.sh",
+    "maintenancewindows.karpenter.sh",
+    "nodeclaims.karpenter.sh",
+    "nodepools.karpenter.sh",
+)
+#: Sets of values that a chart has to stand; each is rendered and shown to the API server.
+VALUES: Final[dict[str, Json]] = {
+    "its own values": {},
+    "one replica, by digest": {
+        "replicas": 1,
+        "image": {"repository": "registry.example.com/tenure", "digest": f"sha256:{'0' * 64}"},
+        "imagePullSecrets": [{"name": "registry"}],
+        "priorityClassName": "",
+    },
+    "an account that is there already": {"serviceAccount": {"create": False, "name": "default"}},
+    "a Lease where Karpenter has it": {
+        "settings": {"leaderElectionNamespace": "kube-system", "takeOver": True}
+    },
+    "another provider": {
+        "settings": {"provider": "example"},
+        "additionalClusterRoleRules": [
+            {"apiGroups": ["example.com"], "resources": ["machines"], "verbs": ["list"]}
+        ],
+    },
+    "labels, annotations, places": {
+        "fullnameOverride": "node-life",
+        "additionalLabels": {"team": "platform"},
+        "additionalAnnotations": {"example.com/owner": "platform"},
+        "podLabels": {"sidecar": "no"},
+        "podAnnotations": {"example.com/scrape": "yes"},
+        "nodeSelector": {"pool": "system"},
+        "affinity": {},
+        "topologySpreadConstraints": [],
+        "tolerations": [],
+        "podDisruptionBudget": {"maxUnavailable": "50%"},
+    },
+    "types of one's own": {
+        "settings": {"instanceTypesFile": "/etc/tenure/types.json"},
+        "extraVolumes": [{"name": "types", "configMap": {"name": "types"}}],
+        "extraVolumeMounts": [{"name": "types", "mountPath": "/etc/tenure"}],
+        "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "envFrom": [{"secretRef": {"name": "more", "optional": True}}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def admin() -> Iterator[Path]:
+    """The kubeconfig of whoever installs; the API server knows nothing of Tenure."""
+    with control_plane(controllers=("namespace-controller",)) as plane:
+        yield plane.kubeconfig
+
+
+def values(folder: Path, chosen: Json) -> str:
+    path = folder / "values.yaml"
+    path.write_text(yaml.safe_dump(chosen))
+    return f"--values={path}"
+
+
+def installed(admin: Path, *which: str) -> set[str]:
+    """Kind and name."""
+    items = json.loads(said(admin, "kubectl", "get", "-o", "json", *which))["items"]
+    return {f"{item['kind']}/{item['metadata']['name']}" for item in items}
+
+
+def names(text: str) -> set[str]:
+    """Kind and name of all that a stream of manifests has."""
+    return {f"{each['kind']}/{each['metadata']['name']}" for each in objects(text)}
+
+
+def objects(text: str) -> list[Json]:
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def kinds(text: str) -> str:
+    """As kubectl takes them."""
+    return ",".join(sorted({each["kind"].lower() for each in objects(text)}))
+
+
+def wait_for_the_kinds(admin: Path) -> None:
+    crds = [f"crd/{kind}" for kind in KINDS]
+    said(admin, "kubectl", "wait", "--for=condition=Established", "--timeout=60s", *crds)
+
+
+def test_the_plain_manifests_install_at_once_and_a_second_time_would_change_nothing(
+    admin: Path,
+) -> None:
+    said(admin, "kubectl", "apply", "--server-side", "--validate=strict", "-f", MANIFEST)
+    wait_for_the_kinds(admin)
+    said(admin, "kubectl", "diff", "--server-side", "-f", MANIFEST)
+    assert installed(admin, "-f", str(MANIFEST)) == names(MANIFEST.read_text())
+    said(admin, "kubectl", "delete", "--timeout=60s", "-f", MANIFEST)
+    gone = run(admin, "kubectl", "get", "-f", MANIFEST)
+    assert not gone.stdout
+
+
+def test_helm_installs_upgrades_and_leaves_nothing_but_the_kinds(
+    admin: Path, tmp_path: Path
+) -> None:
+    where = ("--namespace=elsewhere", "--create-namespace")
+    notes = said(admin, "helm", "install", "first", CHART, *where)
+    assert "first-tenure in elsewhere, 2 replicas" in notes
+    wait_for_the_kinds(admin)
+    everything = ["-l", "app.kubernetes.io/instance=first", "--all-namespaces", kinds(rendered())]
+    assert len(installed(admin, *everything)) == len(objects(rendered()))
+
+    chosen = values(tmp_path, {"replicas": 3, "settings": {"logLevel": "debug"}})
+    said(admin, "helm", "upgrade", "first", CHART, "--namespace=elsewhere", chosen)
+    replicas = ("-n", "elsewhere", "-o", "jsonpath={.spec.replicas}")
+    assert said(admin, "kubectl", "get", "deployment/first-tenure", *replicas) == "3"
+
+    said(admin, "helm", "uninstall", "first", "--namespace=elsewhere")
+    assert installed(admin, *everything) == set()
+    assert len(installed(admin, "crd")) == len(KINDS)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_is_rendered_is_accepted(admin: Path, tmp_path: Path, name: str) -> None:
+    text = rendered(values(tmp_path, VALUES[name]), namespace="default")
+    apply = ("kubectl", "apply", "--server-side", "--force-conflicts", "--validate=strict")
+    ended = run(admin, *apply, "--dry-run=server", "-f", "-", stdin=text)
+    assert ended.returncode == 0, ended.stderr
+    assert "Warning" not in ended.stderr
+    assert len(ended.stdout.splitlines()) == len(objects(text))
+
+
+def test_the_pods_are_of_the_restricted_kind(admin: Path) -> None:
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "strict",
+            "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+        },
+    }
+    said(admin, "kubectl", "apply", "-f", "-", stdin=json.dumps(namespace))
+    template = deployment(rendered())["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", **template}
+    pod["metadata"] = {**pod["metadata"], "name": "one", "namespace": "strict"}
+    said(admin, "kubectl", "create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
+
+
+def deployment(text: str) -> Json:
+    return next(each for each in objects(text) if each["kind"] == "Deployment")
