@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from tenure.core.protecting import SINCE
 from tenure.model import names
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.meta import ApiObject, Condition, ObjectMeta, OwnerReference
@@ -168,6 +169,16 @@ def with_one_provider_id(slot: Slot) -> Slot:
     return msgspec.structs.replace(slot, claim=msgspec.structs.replace(claim, status=status))
 
 
+#: Protections of Nodes and claims: not noted, noted, of another value, without one, unreadable.
+NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
+    {names.DO_NOT_DISRUPT: "true"},
+    {names.DO_NOT_DISRUPT: "10m"},
+    {names.DO_NOT_DISRUPT: "10m", SINCE: "10m 2026-03-02T11:50:05Z"},
+    {names.DO_NOT_DISRUPT: "10m", SINCE: "5m 2026-03-02T11:50:05Z"},
+    {SINCE: "10m 2026-03-02T11:50:05Z"},
+    {names.DO_NOT_DISRUPT: "two hours"},
+)
+
 #: Deadlines written on claims: some over, some near, and one that means nothing.
 STAMPS = ("2026-03-02T11:59:00Z", "2026-03-02T12:00:30Z", "2026-03-02T12:10:00Z", "soon")
 
@@ -191,7 +202,10 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         metadata=draw(
             metas(
                 f"claim-{index}",
-                annotations={names.TERMINATION_TIMESTAMP: stamp} if stamp else {},
+                annotations={
+                    **({names.TERMINATION_TIMESTAMP: stamp} if stamp else {}),
+                    **draw(st.sampled_from([{}, {}, *NODE_PROTECTIONS])),
+                },
                 labels={names.NODEPOOL: "general"} | ({} if story == "new" else CLASS_LABEL),
                 finalizers=() if story == "new" else (names.FINALIZER,),
                 deletion_timestamp=draw(past) if leaving else None,
@@ -238,6 +252,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
             metas(
                 f"node-{index}",
                 labels=labels,
+                annotations=draw(st.sampled_from([{}, {}, *NODE_PROTECTIONS])),
                 finalizers=() if story == "registering" else (names.FINALIZER,),
                 owner_references=() if story == "registering" else (owner_of(index),),
                 deletion_timestamp=draw(past) if leaving else None,

@@ -15,13 +15,15 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
-from tenure.model.meta import format_time
+from tenure.model.meta import BEGINNING, format_time
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod
 
 #: What the API gives to a pod that does not say how long it may take to stop.
 DEFAULT_GRACE: Final = timedelta(seconds=30)
+#: Seconds; more than that is as good as for ever, and calendars end somewhere.
+_LONGEST: Final = 100 * 365 * 86_400
 #: From the deadline on, every pod has been told to stop; then the instance goes, whatever is left.
 LAST_MINUTE: Final = timedelta(minutes=1)
 
@@ -35,6 +37,12 @@ class Deadline(msgspec.Struct, frozen=True):
     def end(self) -> datetime:
         """When the instance goes at the latest."""
         return _plus(self.at, LAST_MINUTE)
+
+    def before(self, span: timedelta) -> datetime:
+        try:
+            return self.at - span
+        except OverflowError:
+            return BEGINNING
 
     def __str__(self) -> str:
         return f"{format_time(self.at)} ({self.why})"
@@ -75,15 +83,14 @@ def stamp_of(claim: NodeClaim) -> datetime | None:
 def grace_of(pod: Pod) -> timedelta:
     """How long the pod may take to stop."""
     seconds = pod.spec.termination_grace_period_seconds
-    return timedelta(seconds=max(seconds, 0)) if seconds is not None else DEFAULT_GRACE
+    if seconds is None:
+        return DEFAULT_GRACE
+    return timedelta(seconds=min(max(seconds, 0), _LONGEST))
 
 
 def force_at(pod: Pod, deadline: Deadline) -> datetime:
     """When the pod is deleted whatever protects it, so that it still gets all of its grace."""
-    try:
-        return deadline.at - grace_of(pod)
-    except OverflowError:
-        return datetime.min.replace(tzinfo=UTC)
+    return deadline.before(grace_of(pod))
 
 
 def shortened(pod: Pod, deadline: Deadline) -> int | None:

@@ -33,6 +33,7 @@ class Concern(StrEnum):
     TERMINATION = "termination"
     DRAIN = "drain"
     DEADLINE = "deadline"
+    PROTECTION = "protection"
     LIFECYCLE = "lifecycle"
     NODE = "node"
     GARBAGE = "garbage"
@@ -79,6 +80,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     body: Mapping[str, Any]
     namespace: str = ""
     subresource: str = ""
+    #: An annotation of the body that the instant of the write is appended to.
+    dated: str = ""
 
 
 class Create(msgspec.Struct, frozen=True, kw_only=True, tag="Create"):

@@ -19,6 +19,7 @@ import msgspec
 from tenure.core.claims import is_ours
 from tenure.core.deadline import Deadline, deadline_of, grace_of, stamp_of
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.leavingpods import left_alone
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
 from tenure.model.meta import format_time
@@ -79,8 +80,8 @@ class DeadlineDecider:
 
 
 def _longest(node: Node, snapshot: Snapshot) -> timedelta:
-    pods = snapshot.pods_on(node.name).values()
-    return max((grace_of(pod) for pod in pods if not pod.finished), default=timedelta())
+    pods = (pod for pod in snapshot.pods_on(node.name).values() if not left_alone(pod))
+    return max(map(grace_of, pods), default=timedelta())
 
 
 def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
@@ -102,11 +103,12 @@ def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
 
 
 def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
-    begins = max(deadline.at - longest, deadline.at.min.replace(tzinfo=deadline.at.tzinfo))
-    message = (
-        f"must be gone by {deadline}; from {format_time(begins)} on pods are deleted in spite of "
-        f"budgets and protection, each in time for its own grace"
-    )
+    message = f"must be gone by {deadline}"
+    if longest:
+        message += (
+            f"; from {format_time(deadline.before(longest))} on pods are deleted in spite of budgets "
+            f"and protection, each in time for its own grace"
+        )
     return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
 
 

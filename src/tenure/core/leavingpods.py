@@ -24,7 +24,7 @@ import msgspec
 from tenure.core.deadline import Deadline, force_at, grace_of, shortened
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
 from tenure.core.podbudgets import Allowances, blocks
-from tenure.core.protection import FOR_EVER, Protection, protection_of
+from tenure.core.protection import Protection, protection_of
 from tenure.core.reasons import Reason
 from tenure.model import names
 from tenure.model.meta import BEGINNING, format_time
@@ -126,7 +126,7 @@ class _Judge:
         begins = force_at(pod, self._deadline)
         if self._now >= begins:
             return self._forced(pod, self._deadline)
-        return _no_later_than(begins, self._unforced(item))
+        return _until_forced(begins, self._unforced(item))
 
     # -- on its way out ----------------------------------------------------------------
 
@@ -202,14 +202,16 @@ class _Judge:
 
 def _protected(pod: Pod, protection: Protection) -> Verdict:
     reason = Reason.PROTECTION_UNREADABLE if protection.unreadable else Reason.PROTECTED
-    until = protection.until if protection.until != FOR_EVER else None
-    return _verdict(pod, reason, str(protection), recheck_at=until)
+    return _verdict(pod, reason, str(protection), recheck_at=protection.ends_at)
 
 
-def _no_later_than(instant: datetime, verdict: Verdict) -> Verdict:
-    if verdict.recheck_at is not None and verdict.recheck_at <= instant:
-        return verdict
-    return msgspec.structs.replace(verdict, recheck_at=instant)
+def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
+    """The verdict, which holds no longer than until the deadline forces the pod."""
+    message = verdict.message
+    if verdict.reason is not Reason.EVICTING:
+        message = f"{message}; its node's deadline forces it at {format_time(begins)}"
+    recheck_at = min(verdict.recheck_at or begins, begins)
+    return msgspec.structs.replace(verdict, message=message, recheck_at=recheck_at)
 
 
 def _evict(pod: Pod) -> Evict:

@@ -16,6 +16,7 @@ from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
 from tenure.core.nodestate import NodeDecider
 from tenure.core.poolstatus import PoolDecider, only_counts
+from tenure.core.protecting import ProtectionDecider
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
@@ -36,6 +37,7 @@ def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
         TerminationDecider(),
         DrainDecider(),
         DeadlineDecider(),
+        ProtectionDecider(),
         LifecycleDecider(),
         NodeDecider(),
         GarbageDecider(),

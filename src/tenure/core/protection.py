@@ -1,4 +1,4 @@
-"""Until when a pod must not be disturbed: the annotation ``karpenter.sh/do-not-disrupt``.
+"""Until when a pod or node must not be disturbed: the annotation ``karpenter.sh/do-not-disrupt``.
 
 ===========================  =========================================================
 value                        meaning
@@ -28,6 +28,8 @@ from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
 from tenure.model.meta import format_time
 from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod
 
 #: Values of the setting: what a protection with a duration counts from.
@@ -45,6 +47,10 @@ class Protection(msgspec.Struct, frozen=True):
     unreadable: bool = False
     #: The pool's ``maxPodProtection``, where that is what ends it.
     capped_by: str = ""
+
+    @property
+    def ends_at(self) -> datetime | None:
+        return self.until if self.until != FOR_EVER else None
 
     def __str__(self) -> str:
         said = f'{DO_NOT_DISRUPT}: "{self.value}"'
@@ -67,6 +73,38 @@ def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) ->
     if cap is not None and (capped := _end(since, _positive(cap))) < until:
         return Protection(value, capped, unreadable, capped_by=cap)
     return Protection(value, until, unreadable)
+
+
+def since_key(annotation: str) -> str:
+    """The annotation that says from when on the value of another one counts."""
+    return f"{annotation}-since"
+
+
+def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> Protection | None:
+    """The protection of a Node or claim, over or not; None when it has none.
+
+    A duration counts from when its value was first seen, which stands beside it. One that nobody
+    has noted yet protects.
+    """
+    value = thing.annotations.get(annotation)
+    if value is None or value == "false":
+        return None
+    span = _positive(value) if value != "true" else None
+    unreadable = span is None and value != "true"
+    return Protection(value, _end(noted_at(thing, annotation), span), unreadable)
+
+
+def noted_at(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> datetime | None:
+    """When the present value was first seen; None while that is not written down."""
+    value = thing.annotations.get(annotation)
+    seen, _, instant = thing.annotations.get(since_key(annotation), "").rpartition(" ")
+    if value is None or seen != value:
+        return None
+    try:
+        at = datetime.fromisoformat(instant)
+    except ValueError:
+        return None
+    return at.astimezone(UTC) if at.tzinfo is not None else None
 
 
 def _positive(value: str) -> timedelta | None:

@@ -61,6 +61,12 @@ class Reason(StrEnum):
     POD_TERMINATING = "PodTerminating"
     LEFT_ALONE = "LeftAlone"
 
+    # What must not be disturbed.
+    PROTECTED_UNTIL = "DoNotDisruptUntil"
+    PROTECTION_ENDED = "DoNotDisruptGracePeriodElapsed"
+    PROTECTED_FOR_EVER = "DoNotDisruptIndefinitely"
+    PROTECTION_NOTED = "DoNotDisruptNoted"
+
     # Garbage.
     INSTANCE_KNOWN = "InstanceKnown"
     INSTANCE_ORPHANED = "InstanceOrphaned"
@@ -232,6 +238,24 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The value of karpenter.sh/do-not-disrupt means nothing, so the pod is protected for ever.",
         'Write "true", "false" or a duration such as 4h.',
         _WARNING,
+    ),
+    Reason.PROTECTED_UNTIL: ReasonInfo(
+        "karpenter.sh/do-not-disrupt holds voluntary disruption back until the instant that is "
+        "named.",
+        event=_NORMAL,
+    ),
+    Reason.PROTECTION_ENDED: ReasonInfo(
+        "The time that karpenter.sh/do-not-disrupt asked for is over: it is as if the annotation "
+        "were absent.",
+        event=_NORMAL,
+    ),
+    Reason.PROTECTED_FOR_EVER: ReasonInfo(
+        "karpenter.sh/do-not-disrupt holds voluntary disruption back, without an end.",
+        "A duration such as 4h instead of true ends by itself.",
+    ),
+    Reason.PROTECTION_NOTED: ReasonInfo(
+        "A duration on a Node or claim counts from when its value was first seen; that instant is "
+        "written beside it, or taken off when the annotation has gone.",
     ),
     Reason.POD_TERMINATING: ReasonInfo("The pod is shutting down within its grace period."),
     Reason.LEFT_ALONE: ReasonInfo(

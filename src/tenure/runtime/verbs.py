@@ -102,7 +102,7 @@ class Verbs:
         answer = await self._client.patch(
             action.resource,
             action.name,
-            stamped(action.body, self._clock.now()),
+            dated(stamped(action.body, self._clock.now()), action.dated, self._clock.now()),
             namespace=action.namespace,
             subresource=action.subresource,
         )
@@ -205,3 +205,13 @@ def stamped(body: Any, now: datetime) -> Any:
     at = format_time(now)
     filled = [{"lastTransitionTime": at, **entry} for entry in conditions]
     return {**body, "status": {**body["status"], "conditions": filled}}
+
+
+def dated(body: Any, annotation: str, now: datetime) -> Any:
+    """The body with the instant of the write behind the value of that annotation."""
+    if not annotation:
+        return body
+    metadata = body["metadata"]
+    value = f"{metadata['annotations'][annotation]} {format_time(now)}"
+    noted = {**metadata, "annotations": {**metadata["annotations"], annotation: value}}
+    return {**body, "metadata": noted}
