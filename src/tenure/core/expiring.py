@@ -68,7 +68,12 @@ class DeadlineDecider:
         if claim.termination_stamp is None and deadline_of(claim) is None:
             return None
         found = snapshot.nodes_with_provider(claim.provider_id)
-        leaving = (found[name] for name in sorted(found) if found[name].deleting)
+        leaving = (
+            found[name]
+            for name in sorted(found)
+            # Which of several claims a Node goes with, nobody can tell.
+            if found[name].deleting and snapshot.claim_of(found[name]) is not None
+        )
         return DeadlineView(claim, tuple((node, _longest(node, snapshot)) for node in leaving))
 
     def decide(self, view: DeadlineView, settings: Settings, now: datetime) -> Sequence[Verdict]:
