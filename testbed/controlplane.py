@@ -35,6 +35,8 @@ ADDRESS_IN_USE: Final = "address already in use"
 ADMINISTRATORS: Final = "system:masters"
 #: Nodes that kwok plays the kubelet of.
 KWOK_LABEL: Final = "kwok.x-k8s.io/node=fake"
+#: Seconds that a node's Lease holds, as a kubelet writes it. Without, a node is Unknown after 50.
+HEARTBEAT: Final = 40
 #: Who is written down in the audit log: service accounts, and what they asked for.
 AUDIT_POLICY: Final = Path(__file__).with_name("audit.yaml")
 STAGES: Final = Path(__file__).with_name("stages.yaml")
@@ -102,7 +104,11 @@ class ControlPlane:
             quiet = ["--leader-elect=false", "--secure-port=0"]
             self._order("kube-scheduler", [places["kube-scheduler"], *common, *quiet])
         if kwok:
-            kept = [f"--manage-nodes-with-label-selector={KWOK_LABEL}", f"--config={STAGES}"]
+            kept = [
+                f"--manage-nodes-with-label-selector={KWOK_LABEL}",
+                f"--config={STAGES}",
+                f"--node-lease-duration-seconds={HEARTBEAT}",
+            ]
             self._order("kwok", [places["kwok"], *common, *kept])
 
     def _start_api(self, places: Mapping[str, str], *, accounts: bool) -> None:

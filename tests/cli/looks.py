@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from tenure.cli.explanation import Question
 from tenure.cli.look import Sight, look
 from tenure.model.resource import KWOK_NODE_CLASSES
 from tenure.ports.cloud import Cloud
@@ -57,7 +58,11 @@ def a_door(world: World, answers: Mapping[str, Response] | None = None) -> Lacki
     return Lacking(InProcessTransport(Api(world.store)), {"/version": hello, **(answers or {})})
 
 
-def seen(world: World, answers: Mapping[str, Response] | None = None) -> tuple[Sight, Lacking]:
+def seen(
+    world: World,
+    answers: Mapping[str, Response] | None = None,
+    about: Question | None = None,
+) -> tuple[Sight, Lacking]:
     """What a look shows, and the door through which it went."""
     door = a_door(world, answers)
     sights: list[Sight] = []
@@ -65,7 +70,7 @@ def seen(world: World, answers: Mapping[str, Response] | None = None) -> tuple[S
     async def story() -> None:
         transport, clock = LookOnlyTransport(door), world.environment.clock
         settings = world.options.settings
-        sights.append(await look(transport, settings, TheCloudOf(world), clock))
+        sights.append(await look(transport, settings, TheCloudOf(world), clock, about))
 
     world.loop.run_until_complete(story())
     return sights[0], door

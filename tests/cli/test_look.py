@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tenure.cli.explanation import Question
 from tenure.cli.look import CannotLook, look
 from tenure.cli.main import run
 from tenure.core.decision import Verdict
@@ -190,6 +191,25 @@ def test_every_kind_that_cannot_be_listed_is_named_with_what_to_do(world: World)
         "daemonsets.apps cannot be listed: 403 Forbidden: said Forbidden; "
         "grant it: the role that comes with Tenure has it"
     )
+
+
+def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None:
+    for manifest in a_cluster(a_deployment(replicas=1)):
+        world.apply(manifest)
+    world.run(2 * MINUTE)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    name = claim["metadata"]["name"]
+    world.store.delete(NODE_CLAIMS, "", name)
+    world.run(2 * MINUTE)
+    gone = Question(NODE_CLAIMS, name)
+    sight, _ = seen(world, about=gone)
+    said = gone.not_found(sight.scene, sight.last_word)
+    assert said.startswith(
+        f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last heard of at"
+    )
+    assert ": Releasing " in said
+    never, _ = seen(world, about=Question(NODE_CLAIMS, "never"))
+    assert never.last_word == ""
 
 
 def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) -> None:

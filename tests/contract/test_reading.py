@@ -63,6 +63,8 @@ UNREADABLE = [
     pytest.param(
         LEASES, {**NAMED, "spec": {"renewTime": "yesterday"}}, id="an instant that is none"
     ),
+    pytest.param(PODS, a_pod("a", volumes=["data"]), id="a volume that is a text"),
+    pytest.param(PODS, a_pod("a", securityContext=5), id="a number for an object"),
     pytest.param(
         NODE_POOLS, {"metadata": {"name": "a", "labels": {"n": 1}}}, id="metadata of a custom kind"
     ),

@@ -1,7 +1,8 @@
-"""The test bed itself: it finds a port that is free, and leaves nothing behind when it is killed."""
+"""The test bed itself: it finds free ports, keeps nodes alive, and leaves nothing behind."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tenure.kube.client import Client
+from tenure.model.resource import LEASES, NODES
 from testbed import controlplane
-from testbed.controlplane import control_plane
+from testbed.controlplane import ControlPlane, control_plane
+from tests.real.cluster import connected
 
 ROOT = Path(__file__).parents[2]
 #: Seconds; a control plane needs four.
@@ -72,6 +76,24 @@ def test_pytest_that_is_killed_with_kill_9_leaves_no_process_and_no_folder(tmp_p
     until(lambda: not lives(pid), "end of Tenure")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(port)), timeout=5)
+
+
+def test_kwok_renews_the_lease_of_a_node_so_that_a_long_story_is_no_outage(
+    cluster: ControlPlane,
+) -> None:
+    """Without one, the controllers take the node for lost after 50 seconds."""
+    labels = {"kwok.x-k8s.io/node": "fake"}
+
+    async def story() -> None:
+        async with connected(cluster.kubeconfig) as transport:
+            client = Client(transport)
+            await client.create(NODES, {"metadata": {"name": "kept", "labels": labels}})
+            which = "metadata.name=kept"
+            async with asyncio.timeout(PATIENCE):
+                while not (await client.list_all(LEASES, field_selector=which))[0]:
+                    await asyncio.sleep(controlplane.LOOK_EVERY)
+
+    asyncio.run(story())
 
 
 def lives(pid: str) -> bool:

@@ -10,8 +10,10 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
+from tenure.cli.main import run
 from tenure.core.reasons import Reason
 from tenure.model.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from testbed.controlplane import ControlPlane
@@ -50,12 +52,18 @@ ONCE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
 def test_a_hundred_pods_get_nodes_and_run_and_nothing_is_left_when_they_go(
-    cluster: ControlPlane, tmp_path: Path
+    cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asyncio.run(_life(cluster, tmp_path))
+    claim = asyncio.run(_life(cluster, tmp_path))
+    capsys.readouterr()
+    assert run(["explain", f"claim/{claim}", "--kubeconfig", str(cluster.kubeconfig)]) == 1
+    said = capsys.readouterr().err
+    assert f"NodeClaim/{claim} is not there at " in said
+    assert "; last heard of at " in said
 
 
-async def _life(cluster: ControlPlane, folder: Path) -> None:
+async def _life(cluster: ControlPlane, folder: Path) -> str:
+    """The name of a claim that came and went."""
     kubeconfig = account(cluster)
     async with people_at(cluster, "hundred") as people:
         with tenure_run(kubeconfig, folder, *FLAGS) as tenure:
@@ -64,10 +72,12 @@ async def _life(cluster: ControlPlane, folder: Path) -> None:
             await _scale_up(people)
             _healthy(tenure)
             await _told_by_events(people)
+            (claim, *_) = names(await people.all(NODE_CLAIMS))
             await _scale_to_zero(people, tenure)
             _measured(tenure)
             assert tenure.stop() == 0
         _logged(tenure, kubeconfig)
+        return claim
 
 
 async def _scale_up(people: People) -> None:

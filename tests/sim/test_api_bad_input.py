@@ -20,10 +20,13 @@ from tenure.ports.transport import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     Request,
+    Response,
 )
 from tenure.sim.api import Api
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.serve.accept import TABLE, Form
+from tenure.sim.serve.answers import Presenter
 from tenure.sim.store import Store
 from tests.contract.doors import WORKLOAD, a_node, a_pod
 from tests.schema.objects import an_object
@@ -162,5 +165,100 @@ def test_any_json_patch_is_answered(resource: Resource, patch: Any) -> None:
 
     def ask(api: Api) -> None:
         send(api, "PATCH", resource, name, patch, JSON_PATCH)
+
+    answered(ask)
+
+
+STATUSES: dict[Resource, Json] = {
+    PODS: {
+        "phase": "Running",
+        "podIPs": [{"ip": "10.0.0.1"}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [
+            {
+                "name": "main",
+                "ready": True,
+                "restartCount": 1,
+                "state": {"running": {"startedAt": "2031-05-02T08:00:00Z"}},
+                "lastState": {"terminated": {"finishedAt": "2031-05-02T08:00:00Z"}},
+            }
+        ],
+        "initContainerStatuses": [{"name": "i", "state": {"terminated": {"exitCode": 0}}}],
+    },
+    NODES: {
+        "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+        "nodeInfo": {"kubeletVersion": "v1"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+    DEPLOYMENTS: {"replicas": 1, "readyReplicas": 1},
+    NODE_POOLS: {"nodes": 1, "conditions": [], "resources": {"cpu": "1"}},
+}
+
+
+@pytest.mark.parametrize("resource", STATUSES, ids=str)
+@settings(max_examples=80)
+@given(data=st.data())
+def test_a_spoilt_status_leaves_the_table_whole(resource: Resource, data: st.DataObject) -> None:
+    good = {"status": STATUSES[resource]}
+    where = data.draw(st.sampled_from(places(good)[1:]))
+    bad = spoilt(good, where, data.draw(anything))
+    name = GOOD[resource]["metadata"]["name"]
+
+    def ask(api: Api) -> None:
+        path = resource.path("default", name, "status")
+        raw = msgspec.json.encode(bad)
+        patch = Request(method="PATCH", path=path, body=raw, content_type=MERGE_PATCH)
+        assert api.handle(patch).status in (200, 400, 422)
+        list_ = Request(method="GET", path=resource.path("default"))
+        presenter = Presenter(list_, Form(JSON, TABLE, "v1"))
+        table = presenter.answer(api.handle(list_), datetime(2031, 5, 2, 9, tzinfo=UTC))
+        rows = msgspec.json.decode(table.body)["rows"]
+        assert [row["cells"][0] for row in rows] == [name]
+
+    answered(ask)
+
+
+QUERIES = st.dictionaries(
+    st.sampled_from(
+        [
+            "labelSelector",
+            "fieldSelector",
+            "limit",
+            "continue",
+            "resourceVersion",
+            "resourceVersionMatch",
+            "watch",
+            "timeoutSeconds",
+            "sendInitialEvents",
+            "allowWatchBookmarks",
+            "dryRun",
+            "fieldValidation",
+            "gracePeriodSeconds",
+            "propagationPolicy",
+        ]
+    ),
+    st.text(max_size=6)
+    | st.sampled_from(["a=b", "a in (b", "!a", "spec.nodeName=a", "-1", "0", "9" * 30, "true"]),
+    max_size=4,
+)
+
+
+@settings(max_examples=150)
+@given(
+    query=QUERIES,
+    resource=st.sampled_from(ALL),
+    method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "NO"]),
+    end=st.sampled_from(["", "/a", "/a/status", "/a/scale", "/a/log", "/a/eviction", "/a/b/c"]),
+)
+def test_any_query_is_answered(
+    query: dict[str, str], resource: Resource, method: str, end: str
+) -> None:
+    def ask(api: Api) -> None:
+        path = resource.path("default") + end
+        response = api.handle(Request(method=method, path=path, query=query, body=b"{}"))
+        assert response.status < 500 or msgspec.json.decode(response.body)["kind"] == "Status"
+        watch = api.watch(Request(method="GET", path=path, query=query))
+        if isinstance(watch, Response):
+            assert msgspec.json.decode(watch.body)["kind"] == "Status"
 
     answered(ask)

@@ -19,6 +19,7 @@ from tenure.errors import SpecError
 
 if TYPE_CHECKING:
     from tenure.cli.access import Reached
+    from tenure.cli.explanation import Question
     from tenure.cli.look import Sight
 
 #: Settings that have a flag here.
@@ -58,7 +59,7 @@ def no_cluster(given: Given) -> None:
             raise SpecError(f"--{setting.flag}", value, "a scenario or a cluster, not both")
 
 
-def reached_and_seen(given: Given) -> tuple[Reached, Sight]:
+def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, Sight]:
     """Raises ``CannotLook``, or another ``TenureError`` for input that cannot be used."""
     from tenure.cli.access import find_access  # loaded only when called
     from tenure.cli.config import configured
@@ -69,4 +70,6 @@ def reached_and_seen(given: Given) -> tuple[Reached, Sight]:
     settings = configured(flags, os.environ, given["config_file"]).settings
     provider = find(settings.provider)
     reached = find_access(settings.kubeconfig, settings.context, os.environ)
-    return reached, look_at(settings, reached, provider)
+    if about is not None:
+        about = about.in_namespace(reached.access.namespace)
+    return reached, look_at(settings, reached, provider, about)

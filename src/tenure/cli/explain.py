@@ -85,7 +85,7 @@ def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
     from tenure.cli.look import CannotLook
 
     try:
-        reached, sight = reached_and_seen(cluster)
+        reached, sight = reached_and_seen(cluster, question)
     except CannotLook as error:
         for problem in error.problems:
             click.echo(problem, err=True)
@@ -93,7 +93,7 @@ def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
     question = question.in_namespace(reached.access.namespace)
     for note in sight.notes:
         click.echo(f"note: {note}", err=True)
-    return _answer(question, sight.scene, as_json)
+    return _answer(question, sight.scene, as_json, sight.last_word)
 
 
 def _in_scenario(

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.access import Reached
+from tenure.cli.explanation import Question
 from tenure.cli.foresight import foresee_refusals
 from tenure.cli.greeting import advice, cluster_uid, server_version
 from tenure.cli.scene import Scene
@@ -29,15 +30,16 @@ from tenure.kube.informer import in_words
 from tenure.kube.leaserecord import held_last_by_tenure
 from tenure.model.kinds import decode, decode_list
 from tenure.model.meta import format_time
-from tenure.model.resource import LEASES, Resource
+from tenure.model.resource import EVENTS, LEASES, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
-from tenure.model.workload import Lease
+from tenure.model.workload import Event, Lease
 from tenure.ports.clock import Clock
 from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
 from tenure.ports.transport import Transport
 from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.census import Census
+from tenure.runtime.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.looking import LookOnlyCloud, LookOnlyTransport
@@ -67,14 +69,20 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     leader: str
     #: What could not be seen, a sentence each.
     notes: tuple[str, ...]
+    #: What the events say of an object that was asked for and is not there.
+    last_word: str = ""
 
 
-def look_at(settings: Settings, reached: Reached, provider: Provider) -> Sight:
+def look_at(
+    settings: Settings, reached: Reached, provider: Provider, about: Question | None = None
+) -> Sight:
     """Raises ``CannotLook``, or ``SpecError`` for input that cannot be used."""
-    return asyncio.run(_look_at(settings, reached, provider))
+    return asyncio.run(_look_at(settings, reached, provider, about))
 
 
-async def _look_at(settings: Settings, reached: Reached, provider: Provider) -> Sight:
+async def _look_at(
+    settings: Settings, reached: Reached, provider: Provider, about: Question | None
+) -> Sight:
     clock = SystemClock()
     credentials = credentials_for(reached.access, clock)
     try:
@@ -82,7 +90,8 @@ async def _look_at(settings: Settings, reached: Reached, provider: Provider) -> 
             asyncio.timeout(LOOK_MAX.total_seconds()),
             HttpTransport(reached.access, credentials) as transport,
         ):
-            return await look(LookOnlyTransport(transport), settings, provider, clock)
+            door = LookOnlyTransport(transport)
+            return await look(door, settings, provider, clock, about)
     except TimeoutError:
         seconds = LOOK_MAX // timedelta(seconds=1)
         raise CannotLook(f"{_whom(reached)} did not tell all within {seconds} s") from None
@@ -100,7 +109,14 @@ def _whom(reached: Reached) -> str:
     return f"the API server at {reached.access.server} ({reached.source})"
 
 
-async def look(transport: Transport, settings: Settings, provider: Provider, clock: Clock) -> Sight:
+async def look(
+    transport: Transport,
+    settings: Settings,
+    provider: Provider,
+    clock: Clock,
+    about: Question | None = None,
+) -> Sight:
+    """``about``: whom the look is for; if it is not there, what was last heard of it is told."""
     try:
         await server_version(transport)
     except TimeoutError:
@@ -138,7 +154,12 @@ async def look(transport: Transport, settings: Settings, provider: Provider, clo
     foresee_refusals(snapshot(), knowledge, settings, now)
     judge.turn(snapshot(), (), (), now)
     scene = Scene(at=now, snapshot=snapshot(), judge=judge)
-    return Sight(scene=scene, leader=_leader(leases, clock), notes=tuple(notes))
+    last_word = ""
+    if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
+        last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)
+    return Sight(
+        scene=scene, leader=_leader(leases, clock), notes=tuple(notes), last_word=last_word
+    )
 
 
 async def _everything(client: Client, kinds: tuple[Resource, ...]) -> Cache:
@@ -172,6 +193,19 @@ async def _or_note(
     except TenureError as error:
         notes.append(f"{what} could not be found out: {error}")
         return otherwise
+
+
+async def _last_word(client: Client, about: Question) -> str:
+    """Kubernetes keeps events for an hour."""
+    where = about.namespace or EVENTS_NAMESPACE
+    wanted = f"involvedObject.kind={about.resource.kind},involvedObject.name={about.name}"
+    raw, _ = await client.list_all(EVENTS, where, field_selector=wanted)
+    heard = [event for item in raw if isinstance(event := decode(EVENTS, item), Event)]
+    if not heard:
+        return ""
+    last = max(heard, key=lambda event: event.last_timestamp or event.created_at)
+    at = format_time(last.last_timestamp or last.created_at)
+    return f"last heard of at {at}: {last.reason} {last.message}"
 
 
 async def _leases(client: Client, settings: Settings) -> list[Lease]:

@@ -160,10 +160,18 @@ def table(
         "metadata": metadata,
         "columnDefinitions": columns.headings if headings else None,
         "rows": [
-            {"cells": columns.cells(obj, now), **_carried(resource, obj, include)}
+            {"cells": _cells(columns, obj, now), **_carried(resource, obj, include)}
             for obj in objects
         ],
     }
+
+
+def _cells(columns: Columns, obj: Obj, now: datetime) -> list[Any]:
+    try:
+        return columns.cells(obj, now)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # One object with nonsense in parts that nobody checks must not hide the others.
+        return [c.name(obj), *(None for _ in columns.headings[1:])]
 
 
 def _carried(resource: Resource, obj: Obj, include: str) -> Obj:

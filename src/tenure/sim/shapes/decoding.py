@@ -88,6 +88,8 @@ def _mistakes(value: Any, schema: Schema, at: str, old: Any = None) -> Iterator[
         return
     schema = referred(schema)
     if "x-kubernetes-preserve-unknown-fields" in schema:
+        if not isinstance(value, dict):
+            yield Mistake(at, "an object", _named(value))
         return
     kind = schema["type"]
     if kind == "object":
