@@ -205,7 +205,7 @@ def a_leaving_node(name: str = "node-a", *, closed: bool = True, **fields: Any) 
     if closed:
         fields["taints"] = (*fields.get("taints", ()), DISRUPTED)
         fields["labels"] = {**fields.get("labels", {}), names.EXCLUDE_BALANCERS: "karpenter"}
-    return a_node(name, deletion_timestamp=ago(30), **fields)
+    return a_node(name, **{"deletion_timestamp": ago(30)} | fields)
 
 
 def a_pod(

@@ -253,6 +253,22 @@ TABLE: Final = (
         "10s",
         "Longest pause: a budget that allows again is noticed this fast.",
     ),
+    _span(
+        LEAVING,
+        "eviction_probe",
+        "eviction-probe",
+        "10s",
+        "How often a pod is asked about although its budget seems to allow nothing: the budget's "
+        "status may be stale.",
+    ),
+    Setting(
+        section=LEAVING,
+        field="protection_clock",
+        flag="protection-clock",
+        form=form.choice("creation", "start"),
+        reason="What a duration in a pod's karpenter.sh/do-not-disrupt counts from: its creation, "
+        "or as with Karpenter its start.",
+    ),
     Setting(
         section=CLOUD,
         field="provider",

@@ -178,7 +178,8 @@ class _Judge:
         again_at = answer.retry_at
         if not granted:
             again_at = max(again_at, answer.at + self._settings.eviction_probe)
-        return self._asked_at(item, answer.message.rstrip("."), again_at)
+        why = f"{answer.message.rstrip('.')}; asked again at {format_time(again_at)}"
+        return self._asked_at(item, why, again_at)
 
     def _hopeless(self, item: PodView) -> Verdict:
         """Nobody has been asked: the budget says what the answer would be."""
@@ -186,14 +187,15 @@ class _Judge:
         why = "no budget allows it now"
         if len(item.budgets) > 1:
             why = f"{len(item.budgets)} budgets cover it, and such a pod cannot be evicted"
-        return self._asked_at(item, why, began + self._settings.eviction_probe)
+        at = began + self._settings.eviction_probe
+        return self._asked_at(item, f"{why}; asked all the same at {format_time(at)}", at)
 
-    def _asked_at(self, item: PodView, why: str, at: datetime) -> Verdict:
+    def _asked_at(self, item: PodView, message: str, at: datetime) -> Verdict:
         due = self._now >= at
         return _verdict(
             item.pod,
             Reason.EVICTION_REFUSED,
-            f"{why}; asked again at {format_time(at)}",
+            message,
             action=_evict(item.pod) if due else None,
             recheck_at=None if due else at,
             blockers=tuple(map(blocks, item.budgets)),
