@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from tenure.core.protection import CREATION, protection_of
 from tenure.model import names
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.meta import format_time
@@ -53,6 +54,16 @@ def early_eviction(pod: Pod, node: Node | None) -> str | None:
     if not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
         return f"node {node.name} is not closed for new pods yet"
     return None
+
+
+def protected_eviction(
+    pod: Pod, now: datetime, *, cap: str | None = None, clock: str = CREATION
+) -> str | None:
+    """Nobody is asked to leave before his protection ends; what overrules it is a deadline."""
+    protection = protection_of(pod, cap=cap, clock=clock)
+    if protection is None or now >= protection.until:
+        return None
+    return f"pod {pod.key} would be evicted although {protection}"
 
 
 def early_force(pod: Pod, deadline: datetime | None, grace: int, now: datetime) -> str | None:

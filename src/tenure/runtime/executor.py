@@ -167,7 +167,7 @@ class Executor:
             return Outcome("held", f"nothing is done while we may not act: {why}")
         if takes_away(action) and (what := self._outdated()):
             return Outcome("held", f"nothing is taken away while {what}")
-        refusal = veto(action, self._snapshot(), self._clock.now())
+        refusal = veto(action, self._snapshot(), self._clock.now(), self._settings.protection_clock)
         return Outcome("vetoed", refusal) if refusal is not None else None
 
     def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:

@@ -14,6 +14,8 @@ import msgspec
 from tenure import safety
 from tenure.core.deadline import deadline_of
 from tenure.core.decision import Action, Create, Delete, DeletePod, Evict, Launch, Patch
+from tenure.core.drain import protection_cap
+from tenure.core.protection import CREATION
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -21,17 +23,17 @@ from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, 
 from tenure.model.snapshot import Snapshot
 
 
-def veto(action: Action, snapshot: Snapshot, now: datetime) -> str | None:
-    """Why this must not be done; None when it may."""
+def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATION) -> str | None:
+    """Why this must not be done; None when it may. ``clock``: what a protection counts from."""
     match action:
         case Patch() | Delete():
             return _write(action, snapshot)
         case Create():
             return _create(action, snapshot)
         case Evict():
-            return _evict(action, snapshot)
+            return _take_pod(action, snapshot) or _evict(action, snapshot, now, clock)
         case DeletePod():
-            return _evict(action, snapshot) or _force(action, snapshot, now)
+            return _take_pod(action, snapshot) or _force(action, snapshot, now)
         case Launch():
             return safety.late_launch(_claim(action.request.claim_uid, snapshot))
     untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
@@ -45,7 +47,7 @@ def _create(action: Create, snapshot: Snapshot) -> str | None:
     return safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
 
 
-def _evict(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
+def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
     pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
     if pod is None or pod.uid != action.uid:
         return f"pod {action.namespace}/{action.name} is gone or another one"
@@ -54,16 +56,17 @@ def _evict(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
     return foreign or safety.early_eviction(pod, node)
 
 
+def _evict(action: Evict, snapshot: Snapshot, now: datetime, clock: str) -> str | None:
+    pod = snapshot.pods[f"{action.namespace}/{action.name}"]
+    cap = protection_cap(snapshot.nodes[pod.spec.node_name], snapshot)
+    return safety.protected_eviction(pod, now, cap=cap, clock=clock)
+
+
 def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
     pod = snapshot.pods[f"{action.namespace}/{action.name}"]
-    claim = snapshot.claim_of(snapshot.nodes[pod.spec.node_name])
-    deadline = deadline_of(claim)
-    return safety.early_force(
-        pod,
-        deadline.at if deadline is not None else None,
-        action.grace_at(now),
-        now,
-    )
+    deadline = deadline_of(snapshot.claim_of(snapshot.nodes[pod.spec.node_name]))
+    at = deadline.at if deadline is not None else None
+    return safety.early_force(pod, at, action.grace_at(now), now)
 
 
 def _write(action: Patch | Delete, snapshot: Snapshot) -> str | None:

@@ -7,7 +7,8 @@ about what is: the store and the cloud themselves, at the very instant of the ch
 when                      what must not be
 ========================  ===========================================================
 Tenure sends a write      it is about an object that is not ours, or takes a pod away
-                          from a node that is not leaving
+                          from a node that is not leaving, before its protection ends, or by
+                          force before its node's deadline requires it
 Tenure's write is done    our finalizer went although the instance is still there
 an instance is launched   its claim has another one
 an instance is ended      its claim is alive
@@ -28,10 +29,11 @@ from typing import Any, Final
 import msgspec
 
 from tenure import safety
+from tenure.core.deadline import deadline_of
 from tenure.model import resource as r
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.kinds import decode
-from tenure.model.names import FINALIZER
+from tenure.model.names import FINALIZER, NODEPOOL
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -142,7 +144,22 @@ class Checkers:
             return None
         pod = decode(r.PODS, _encode(stored))
         assert isinstance(pod, Pod), f"{target.name} cannot be read"
-        return safety.early_eviction(pod, self._node(pod.spec.node_name))
+        node = self._node(pod.spec.node_name)
+        early = safety.early_eviction(pod, node)
+        if node is None or early is not None:
+            return early
+        now = self._environment.now()
+        if method != "DELETE":
+            clock = self._settings.protection_clock
+            return safety.protected_eviction(pod, now, cap=self._cap(node), clock=clock)
+        deadline = deadline_of(self._claim_of(node))
+        grace = (body or {}).get("gracePeriodSeconds", 0)
+        return safety.early_force(pod, deadline.at if deadline else None, grace, now)
+
+    def _cap(self, node: Node) -> str | None:
+        pool = self._store.find(r.NODE_POOLS, "", node.labels.get(NODEPOOL, ""))
+        cap: str | None = dig(pool or {}, "spec", "disruption", "maxPodProtection")
+        return cap
 
     # -- instances and claims -----------------------------------------------------------
 
