@@ -19,7 +19,7 @@ import msgspec
 from tenure.core.reasons import Reason
 from tenure.sim.world import World, WorldOptions
 from tests.fuzz.deeds import DEEDS, crash, populate, set_faults
-from tests.fuzz.rest import restless, settled, unsettled
+from tests.fuzz.rest import overdue, restless, settled, unsettled
 from tests.runtime.stage import Tapped
 
 STEP: Final = timedelta(minutes=1)
@@ -88,8 +88,16 @@ def _calm(world: Tapped, pace: Pace) -> list[str]:
     world.infrastructure.faults.clear()
     world.api_tap.lag.clear()
     world.cloud_tap.lose = lambda verb, what: False
-    if not world.run_while(lambda: bool(restless(world)), at_most=pace.calm, step=STEP):
+    calm_since, late = world.now, dict[str, None]()
+
+    def is_restless() -> bool:
+        late.update(dict.fromkeys(overdue(world, calm_since)))
+        return bool(restless(world))
+
+    if not world.run_while(is_restless, at_most=pace.calm, step=STEP):
         return restless(world)
+    if late:
+        return [*late]
     world.run(2 * STEP)  # What has just come to rest is still being written down.
     before = settled(world)
     world.run(pace.rest)

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any, Final
 
 from tenure.model.instance import InstanceState
-from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, FINALIZER
+from tenure.model.meta import format_time
+from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, FINALIZER, TERMINATION_TIMESTAMP
 from tenure.model.resource import (
     DEPLOYMENTS,
     NODE_CLAIMS,
@@ -36,29 +37,36 @@ SECOND: Final = timedelta(seconds=1)
 
 def populate(world: Tapped, random: Random) -> None:
     world.apply(a_node_class())
+    bounded = random.random() < 0.5
     for name in ("blue", "green")[: random.randint(1, 2)]:
         pool = a_pool(name)
+        if bounded or random.random() < 0.3:
+            period = random.choice(("0s", "45s", "2m", "10m"))
+            pool["spec"]["template"]["spec"]["terminationGracePeriod"] = period
+        if random.random() < 0.2:
+            pool["spec"]["disruption"] = {"maxPodProtection": random.choice(("1m", "20m"))}
         capacity = random.choice((["spot"], ["on-demand"], ["spot", "on-demand"]))
         wanted = {"key": CAPACITY_TYPE, "operator": "In", "values": capacity}
         pool["spec"]["template"]["spec"]["requirements"] = [wanted]
         world.apply(pool)
     for number in range(random.randint(1, 4)):
-        _deploy(world, random, f"app-{number}")
+        _deploy(world, random, f"app-{number}", bounded=bounded)
 
 
-def _deploy(world: Tapped, random: Random, app: str) -> None:
-    protection = random.choice(("", "", "", "5m", "30m"))
+def _deploy(world: Tapped, random: Random, app: str, *, bounded: bool) -> None:
+    """Where every node has a deadline, pods may be protected for ever."""
+    protection = random.choice(("", "", "", "5m", "30m", *(("true", "nonsense") * bounded)))
     world.apply(
         a_deployment(
             app,
             replicas=random.randint(1, 12),
             cpu=f"{random.choice((100, 250, 500, 1500))}m",
             annotations={DO_NOT_DISRUPT: protection} if protection else None,
-            terminationGracePeriodSeconds=random.choice((0, 5, 30)),
+            terminationGracePeriodSeconds=random.choice((0, 5, 30, 300)),
         )
     )
     if random.random() < 0.5:
-        world.apply(a_budget(app, maxUnavailable=1))
+        world.apply(a_budget(app, maxUnavailable=0 if bounded and random.random() < 0.3 else 1))
 
 
 # -- what goes wrong -------------------------------------------------------------------
@@ -147,6 +155,23 @@ def delete_claim(world: Tapped, random: Random) -> None:
         world.store.delete(NODE_CLAIMS, "", random.choice(claims)["metadata"]["name"])
 
 
+def bring_forward(world: Tapped, random: Random) -> None:
+    """Somebody stamps a claim, leaving or not, and may write nonsense."""
+    if claims := world.store.list(NODE_CLAIMS):
+        soon = world.now + random.choice((-60, 10, 300)) * SECOND
+        stamp = random.choice((format_time(soon), format_time(soon), "soon"))
+        patch = {"metadata": {"annotations": {TERMINATION_TIMESTAMP: stamp}}}
+        world.store.patch(NODE_CLAIMS, "", random.choice(claims)["metadata"]["name"], patch)
+
+
+def protect_node(world: Tapped, random: Random) -> None:
+    """It holds nothing back that a person deletes, but it is noted."""
+    if nodes := world.store.list(NODES):
+        value = random.choice(("true", "10m", "false", "4 hours", None))
+        patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: value}}}
+        world.store.patch(NODES, "", random.choice(nodes)["metadata"]["name"], patch)
+
+
 def delete_node(world: Tapped, random: Random) -> None:
     """One that is ours already: a kubelet does not register twice, and nobody waits for it yet."""
     metas = [node["metadata"] for node in world.store.list(NODES)]
@@ -162,6 +187,8 @@ DEEDS: Final[tuple[Deed, ...]] = (
     delete_claim,
     delete_claim,
     delete_node,
+    bring_forward,
+    protect_node,
     lose_machine,
     silence_kubelet,
     end_watches,

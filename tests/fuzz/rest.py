@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
+from tenure.core.deadline import deadline_of
 from tenure.core.plan import deciders
+from tenure.model.kinds import decode
 from tenure.model.names import FINALIZER
+from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.runtime.judge import Judge
 from tests.runtime.stage import Tapped
@@ -32,6 +38,17 @@ def restless(world: Tapped) -> list[str]:
         for what, (have, want) in counts.items()
         if have != want
     ]
+
+
+def overdue(world: Tapped, calm_since: datetime) -> list[str]:
+    """What is still there two minutes after its deadline, and after the trouble."""
+    late = []
+    for claim in world.store.list(NODE_CLAIMS):
+        known = decode(NODE_CLAIMS, msgspec.json.encode(claim))
+        deadline = deadline_of(known) if isinstance(known, NodeClaim) else None
+        if deadline and world.now > max(deadline.at, calm_since) + timedelta(minutes=2):
+            late.append(f"claim {known.name} had to be gone by {deadline}")
+    return late
 
 
 def settled(world: Tapped) -> dict[str, Any]:
