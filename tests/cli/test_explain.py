@@ -54,7 +54,7 @@ def test_a_node_that_waits_names_who_holds_it(ask: Any, node: str) -> None:
     assert out.splitlines()[0].endswith("at 2026-01-05T08:04:00Z, 4m after the start")
     assert "  verdict   FailedDraining: waiting for 3 pods, 3 held: default/report (" in out
     assert "  blocked   by Pod/default/report: karpenter.sh/do-not-disrupt" in out
-    assert "  blocked   by PodDisruptionBudget/default/web: allows 0 disruptions" in out
+    assert "  blocked   by PodDisruptionBudget/default/web: maxUnavailable 0 of 2 pods can" in out
     assert f"NodeClaim/{node.removeprefix('node-')} (termination)" in out
 
 
@@ -87,11 +87,48 @@ def test_a_pod_that_a_budget_keeps_names_the_budget(ask: Any, tmp_path: Path) ->
 
 
 def test_a_pod_that_runs_is_explained_by_what_it_stands_on(ask: Any) -> None:
-    code, out, _ = ask("po", "default/report", at="2m")
+    _, _, others = ask("po", "default/nobody", at="2m")
+    web = next(word for word in others.replace(",", " ").split() if word.startswith("web-"))
+    code, out, _ = ask("po", f"default/{web}", at="2m")
     assert code == 0
     assert "  state     Running on node-general-" in out
     assert "  verdict   Tenure has nothing to decide about it" in out
     assert "  verdict   InService: " in out
+    assert "Drain of" not in out, "that is asked of the node"
+
+
+def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> None:
+    code, out, _ = ask("node", node, at="2m")
+    assert code == 0
+    table = out.partition("Drain of ")[2].splitlines()
+    assert table[0] == f"Node/{node}, if it were deleted at 2026-01-05T08:02:00Z"
+    assert table[1] == "  deadline  none: its claim has no terminationGracePeriod"
+    assert table[2].startswith(
+        "  gone      never by itself: there is no terminationGracePeriod, and 2"
+    )
+    assert table[4].split() == "POD TIER ASKED FORCED STOPPED BY HELD BY".split()
+    assert table[5].startswith(
+        "  default/report                plain pods  08:10:00  -       08:10:30"
+    )
+    assert table[6].startswith("  default/web-")
+    assert table[6].endswith(
+        "budget default/web: maxUnavailable 0 of 2 pods can never allow an eviction"
+    )
+    assert table[8] == "  Times are of 2026-01-05, in UTC."
+
+
+def test_a_claim_shows_the_drain_of_its_node_and_json_has_it_under_a_key(
+    ask: Any, node: str
+) -> None:
+    claim = node.removeprefix("node-")
+    _, text, _ = ask("claim", claim)
+    assert f"Drain of Node/{node}, since 2026-01-05T08:03:00Z" in text
+    (drain,) = json.loads(ask("claim", claim, more=("--json",))[1])["timetables"]
+    assert drain == json.loads(ask("node", node, more=("--json",))[1])["timetables"][0]
+    assert (drain["node"], drain["leaving"], drain["goneBy"]) == (node, True, None)
+    report = drain["pods"][0]
+    assert (report["pod"], report["askedAt"]) == ("default/report", "2026-01-05T08:10:00Z")
+    assert report["heldBy"][0]["until"] == "2026-01-05T08:10:00Z"
 
 
 def test_instants_may_be_absolute(ask: Any) -> None:

@@ -40,8 +40,13 @@ def scene_of(world: World) -> Scene:
             tables.put(resource, decode(resource, msgspec.json.encode(obj)))
     return Scene(
         at=world.now,
-        snapshot=Snapshot(tables),
+        snapshot=Snapshot(
+            tables,
+            world.controller.knowledge.observations(),
+            ours=frozenset(kind.group_kind for kind in world.cloud.node_classes),
+        ),
         judge=world.controller.judge,
+        settings=world.options.settings,
         also_at=span(world.elapsed),
     )
 

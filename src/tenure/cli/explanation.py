@@ -14,7 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from tenure.cli.scene import Scene
+from tenure.core.claims import is_our_node
 from tenure.core.decision import Verdict
+from tenure.core.timetable import Timetable, timetable
 from tenure.errors import SpecError
 from tenure.model import resource as r
 from tenure.model.kinds import Unreadable
@@ -84,6 +86,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...]
     #: On what it stands on: a pod's node, a node's claim, a claim's node.
     around: tuple[Verdict, ...]
+    #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
+    timetables: tuple[Timetable, ...] = ()
 
 
 def explanation(question: Question, scene: Scene) -> Explanation | None:
@@ -102,6 +106,7 @@ def explanation(question: Question, scene: Scene) -> Explanation | None:
             for resource, other in _around(scene, item)
             for verdict in _about(scene, resource, other)
         ),
+        timetables=tuple(_timetables(scene, item)),
     )
 
 
@@ -120,6 +125,19 @@ def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject
                 yield r.NODE_CLAIMS, claim
         case NodeClaim() if (node := snapshot.nodes.get(item.node_name)) is not None:
             yield r.NODES, node
+        case _:
+            return
+
+
+def _timetables(scene: Scene, item: ApiObject) -> Iterator[Timetable]:
+    snapshot = scene.snapshot
+    match item:
+        case Node() if is_our_node(item, snapshot):
+            yield timetable(item, snapshot, scene.settings, scene.at)
+        case NodeClaim():
+            nodes = snapshot.nodes_with_provider(item.provider_id)
+            for name in sorted(nodes):
+                yield from _timetables(scene, nodes[name])
         case _:
             return
 

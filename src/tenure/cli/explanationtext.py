@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.cli.explanation import Explanation
+from tenure.cli.timetabletext import timetable_json, timetable_lines
 from tenure.core.decision import (
     Action,
     Create,
@@ -44,6 +45,9 @@ def _lines(answer: Explanation) -> Iterator[str]:
         yield ""
         yield f"{verdict.subject} ({verdict.concern})"
         yield from _verdict_lines(verdict)
+    for table in answer.timetables:
+        yield ""
+        yield from timetable_lines(table)
 
 
 def _verdict_lines(verdict: Verdict) -> Iterator[str]:
@@ -83,7 +87,8 @@ def _change(verdict: Verdict) -> str:
 
 
 def to_json(answer: Explanation) -> str:
-    """The governing verdict, with the others under ``also`` and ``around``."""
+    """The governing verdict, with the others under ``also`` and ``around``, and drains under
+    ``timetables``."""
     shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {
         "at": answer.at,
@@ -91,6 +96,8 @@ def to_json(answer: Explanation) -> str:
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }
+    if answer.timetables:
+        shown["timetables"] = [timetable_json(table) for table in answer.timetables]
     return msgspec.json.encode(shown).decode()
 
 

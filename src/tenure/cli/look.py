@@ -153,7 +153,7 @@ async def look(
     judge, now = Judge(deciders(settings), settings, PATIENCE), clock.now()
     foresee_refusals(snapshot(), knowledge, settings, now)
     judge.turn(snapshot(), (), (), now)
-    scene = Scene(at=now, snapshot=snapshot(), judge=judge)
+    scene = Scene(at=now, snapshot=snapshot(), judge=judge, settings=settings)
     last_word = ""
     if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
         last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)

@@ -8,6 +8,7 @@ import msgspec
 
 from tenure.model.meta import ApiObject
 from tenure.model.resource import Resource
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.runtime.judge import Judge
 
@@ -16,6 +17,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     snapshot: Snapshot
     judge: Judge
+    #: By which it was judged.
+    settings: Settings = Settings()
     #: The same instant in other words, if there are any: how long after the start.
     also_at: str = ""
 

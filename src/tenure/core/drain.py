@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from tenure.core.claims import is_our_node
-from tenure.core.deadline import deadline_of
+from tenure.core.deadline import Deadline, deadline_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.leavingpods import Attachment, DrainView, PodView, judge_pods
 from tenure.model import names
@@ -95,11 +95,15 @@ def drain_of(node: Node, snapshot: Snapshot) -> DrainView:
     """What the drain of a Node depends on; of one that stays, nothing."""
     if not node.deleting:
         return DrainView(node=node)
+    return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
+
+
+def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> DrainView:
     pods = snapshot.pods_on(node.name)
     return DrainView(
         node=node,
         pods=tuple(_pod_view(pods[name], snapshot) for name in sorted(pods)),
-        deadline=deadline_of(snapshot.claim_of(node)),
+        deadline=deadline,
         cap=protection_cap(node, snapshot),
         attachments=tuple(_attachments(node, snapshot)),
     )

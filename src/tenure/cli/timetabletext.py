@@ -1,0 +1,91 @@
+"""A drain's timetable as a table, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from tenure.core.podtimes import PodTimes
+from tenure.core.timetable import Timetable
+from tenure.model.meta import format_time
+
+_HEADINGS: Final = ("POD", "TIER", "ASKED", "FORCED", "STOPPED BY", "HELD BY")
+
+
+def timetable_lines(table: Timetable) -> Iterator[str]:
+    began = format_time(table.began_at)
+    if table.leaving:
+        yield f"Drain of Node/{table.node}, since {began}"
+    else:
+        yield f"Drain of Node/{table.node}, if it were deleted at {began}"
+    yield f"  deadline  {table.deadline or 'none: its claim has no terminationGracePeriod'}"
+    yield f"  gone      {_gone(table)}"
+    yield from (f"  volume    {volume}" for volume in table.volumes)
+    yield from (f"  not held  by {one.pod}: {one.why}" for one in table.bystanders)
+    if table.pods:
+        yield ""
+        day = table.began_at.date()
+        zone = f"Times are of {day:%Y-%m-%d}, in UTC."
+        yield from _columns([_HEADINGS, *(_row(row, table) for row in table.pods)])
+        yield f"  {zone}"
+
+
+def _gone(table: Timetable) -> str:
+    if table.ends_by is None:
+        count = len(table.endless)
+        holds = "1 thing below may hold it" if count == 1 else f"{count} things below may hold it"
+        return f"never by itself: there is no terminationGracePeriod, and {holds} for ever"
+    until = f"by {format_time(table.ends_by)} at the latest"
+    return f"{until}; the cloud needs its time to end the instance after that"
+
+
+def _row(row: PodTimes, table: Timetable) -> tuple[str, ...]:
+    def at(instant: datetime | None, otherwise: str = "-") -> str:
+        if instant is None:
+            return otherwise
+        same = instant.astimezone(UTC).date() == table.began_at.astimezone(UTC).date()
+        return f"{instant:%H:%M:%S}" if same else f"{instant:%Y-%m-%d %H:%M:%S}"
+
+    never = "-" if row.forced_at else "never"
+    return (
+        row.pod,
+        row.tier,
+        "is going" if row.terminating else at(row.asked_at, never),
+        at(row.forced_at),
+        at(row.stopped_by, "unknown"),
+        "; ".join(hold.message for hold in row.held_by) or "-",
+    )
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def timetable_json(table: Timetable) -> dict[str, Any]:
+    deadline = table.deadline
+    return {
+        "node": table.node,
+        "leaving": table.leaving,
+        "beganAt": table.began_at,
+        "deadline": None if deadline is None else {"at": deadline.at, "why": deadline.why},
+        "pods": [
+            {
+                "pod": row.pod,
+                "tier": row.tier,
+                "heldBy": [{"message": hold.message, "until": hold.until} for hold in row.held_by],
+                "terminating": row.terminating,
+                "askedAt": row.asked_at,
+                "forcedAt": row.forced_at,
+                "stoppedBy": row.stopped_by,
+            }
+            for row in table.pods
+        ],
+        "notWaitedFor": [{"pod": one.pod, "why": one.why} for one in table.bystanders],
+        "volumes": list(table.volumes),
+        "goneBy": table.ends_by,
+        "endless": list(table.endless),
+    }
