@@ -171,7 +171,7 @@ def test_a_finalizer_keeps_a_stopped_pod_and_the_kubelet_does_not_insist() -> No
         await world.at(100)
         world.store.delete(PODS, "default", "web")
         await world.at(300)
-        assert world.phase("web") == "Running"
+        assert world.phase("web") == "Failed"
         world.store.patch(PODS, "default", "web", {"metadata": {"finalizers": None}})
         assert world.phase("web") == "gone"
 

@@ -16,8 +16,10 @@ from tenure.model.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
 from tenure.sim.actors.daemonset import DaemonSets
 from tenure.sim.actors.deployment import Deployments
 from tenure.sim.actors.disruption import DisruptionBudgets
+from tenure.sim.actors.job import Jobs
 from tenure.sim.actors.replicaset import ReplicaSets
 from tenure.sim.actors.scheduler import Scheduler
+from tenure.sim.actors.statefulset import StatefulSets
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop
 from tenure.sim.store import Store
@@ -77,6 +79,8 @@ class World:
         replica_sets = ReplicaSets(self.env, self.store)
         Deployments(self.env, self.store, replica_sets.pods)
         DaemonSets(self.env, self.store)
+        StatefulSets(self.env, self.store)
+        Jobs(self.env, self.store)
         DisruptionBudgets(self.env, self.store)
         return self
 

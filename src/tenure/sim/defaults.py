@@ -30,23 +30,43 @@ _POD_SPEC: Final[Obj] = {
     "schedulerName": "default-scheduler",
     "enableServiceLinks": True,
 }
-_TEMPLATED: Final = frozenset({r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS})
+_TEMPLATED: Final = frozenset(
+    {r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS}
+)
 _SPECS: Final[dict[Resource, Obj]] = {
     r.DEPLOYMENTS: {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
     r.REPLICA_SETS: {"replicas": 1},
-    r.STATEFUL_SETS: {"replicas": 1, "podManagementPolicy": "OrderedReady"},
+    r.STATEFUL_SETS: {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    },
     r.DAEMON_SETS: {"revisionHistoryLimit": 10},
     r.PERSISTENT_VOLUMES: {
         "persistentVolumeReclaimPolicy": "Retain",
         "volumeMode": "Filesystem",
     },
     r.PERSISTENT_VOLUME_CLAIMS: {"volumeMode": "Filesystem"},
-    r.JOBS: {"parallelism": 1, "completions": 1, "backoffLimit": 6, "suspend": False},
+    r.JOBS: {
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+    },
+}
+#: What keeps a claim, and a volume, from going while they are in use.
+CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+_PROTECTED: Final = {
+    r.PERSISTENT_VOLUME_CLAIMS: CLAIM_PROTECTION,
+    r.PERSISTENT_VOLUMES: VOLUME_PROTECTION,
 }
 #: Kind -> the field, and how many pods are replaced at a time if nothing is said.
 _ROLLING: Final[dict[Resource, tuple[str, Obj]]] = {
     r.DEPLOYMENTS: ("strategy", {"maxSurge": "25%", "maxUnavailable": "25%"}),
     r.DAEMON_SETS: ("updateStrategy", {"maxSurge": 0, "maxUnavailable": 1}),
+    r.STATEFUL_SETS: ("updateStrategy", {"partition": 0}),
 }
 _STATUSES: Final[dict[Resource, Obj]] = {
     r.NAMESPACES: {"phase": "Active"},
@@ -79,6 +99,10 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
     obj = _workload(resource, obj)
     if resource == r.NAMESPACES:
         obj = _namespace(obj)
+    elif resource == r.JOBS:
+        obj = _job(obj)
+    elif resource in _PROTECTED:
+        obj = _protected(obj, _PROTECTED[resource])
     if KINDS[resource].status:
         obj = {**obj, "status": _STATUSES.get(resource, {})}
     return obj
@@ -101,6 +125,8 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
 def _workload(resource: Resource, obj: Obj) -> Obj:
     if spec := _SPECS.get(resource):
         obj = {**obj, "spec": {**spec, **(obj.get("spec") or {})}}
+    if resource == r.JOBS:
+        obj = _with_job_counts(obj)
     if resource in _ROLLING:
         obj = _with_strategy(obj, *_ROLLING[resource])
     return _with_template(obj) if resource in _TEMPLATED else obj
@@ -112,6 +138,43 @@ def _with_strategy(obj: Obj, field: str, rolling: Obj) -> Obj:
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = {**rolling, **(given.get("rollingUpdate") or {})}
     return put(obj, ("spec", field), strategy)
+
+
+def _with_job_counts(obj: Obj) -> Obj:
+    """One pod, unless something is said; parallelism alone means a queue of work."""
+    given = obj["spec"]
+    counts = {"parallelism": 1}
+    if given.get("completions") is None and given.get("parallelism") is None:
+        counts["completions"] = 1
+    missing = {key: count for key, count in counts.items() if given.get(key) is None}
+    return {**obj, "spec": {**given, **missing}} if missing else obj
+
+
+def _job(obj: Obj) -> Obj:
+    """A job selects its pods by its own UID, unless it insists on a selector."""
+    metadata, spec = obj["metadata"], obj["spec"]
+    if spec.get("manualSelector"):
+        return obj
+    prefix = "batch.kubernetes.io/"
+    about = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+    labels = {f"{prefix}{key}": value for key, value in about.items()} | about
+    selector = {"matchLabels": {f"{prefix}controller-uid": metadata["uid"]}}
+    obj = put(obj, ("spec", "selector"), selector)
+    obj = put(obj, ("spec", "manualSelector"), False)
+    if isinstance(spec.get("template"), dict):
+        # A job that says no labels has those of its pods.
+        given = (spec["template"].get("metadata") or {}).get("labels") or {}
+        obj = put(obj, ("spec", "template", "metadata", "labels"), {**given, **labels})
+        if not metadata.get("labels"):
+            obj = put(obj, ("metadata", "labels"), {**given, **labels})
+    return obj
+
+
+def _protected(obj: Obj, finalizer: str) -> Obj:
+    finalizers = obj["metadata"].get("finalizers") or []
+    if finalizer in finalizers:
+        return obj
+    return put(obj, ("metadata", "finalizers"), [*finalizers, finalizer])
 
 
 def _namespace(obj: Obj) -> Obj:

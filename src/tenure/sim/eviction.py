@@ -9,6 +9,8 @@ In the order in which the rules bite:
 5. No disruption allowed: 429 with the budget's numbers.
 6. Otherwise the budget is charged, then the pod is deleted. The charge stays even when the
    deletion then fails on its precondition; the budget's controller forgives it later.
+
+A pod that is not going already is told why, by its condition ``DisruptionTarget``.
 """
 
 from __future__ import annotations
@@ -16,17 +18,27 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from tenure.errors import Cause, Conflict, TooManyRequests
 from tenure.model.resource import POD_DISRUPTION_BUDGETS, PODS
 from tenure.sim.deletion import DeleteOptions
 from tenure.sim.refusals import Unexplained, forbidden
 from tenure.sim.selection import covers
-from tenure.sim.tree import Obj, dig
+from tenure.sim.tree import Obj, dig, put
 
 if TYPE_CHECKING:
     from tenure.sim.store import Store
 
 _REFUSAL: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_TARGET: Final = "DisruptionTarget"
+_EVICTED: Final[Obj] = {
+    "type": _TARGET,
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+    "lastProbeTime": None,
+}
 _PROCESSING_RETRY: Final = timedelta(seconds=10)
 #: More evictions than this that the budget's controller has not seen yet are refused.
 _UNSEEN_EVICTIONS_MAX: Final = 2000
@@ -37,7 +49,7 @@ def evict(store: Store, namespace: str, name: str, options: DeleteOptions) -> No
     """Delete the pod, or raise what the eviction API would answer."""
     pod = store.get(PODS, namespace, name)
     if _undisturbed(pod):
-        store.remove(PODS, namespace, name, options)
+        _take(store, pod, options)
         return
     budgets = [
         b
@@ -53,11 +65,25 @@ def evict(store: Store, namespace: str, name: str, options: DeleteOptions) -> No
     if not free:
         _charge(store, budgets[0], name)
     try:
-        store.remove(PODS, namespace, name, options)
+        _take(store, pod, options)
     except Conflict:
         if budgets and free and not options.resource_version and not options.uid:
             raise _processing(budgets[0]) from None
         raise
+
+
+def _take(store: Store, pod: Obj, options: DeleteOptions) -> None:
+    """Write down why, then delete; what fails on its precondition is not written to."""
+    metadata = pod["metadata"]
+    same = options.uid in ("", metadata["uid"])
+    if same and options.resource_version in ("", metadata["resourceVersion"]):
+        conditions = dig(pod, "status", "conditions") or []
+        if not any(c.get("type") == _TARGET and c.get("status") == "True" for c in conditions):
+            others = [c for c in conditions if c.get("type") != _TARGET]
+            target = {**_EVICTED, "lastTransitionTime": store.stamp()}
+            store.rewrite(PODS, put(pod, ("status", "conditions"), [*others, target]))
+        options = msgspec.structs.replace(options, resource_version="")
+    store.remove(PODS, metadata["namespace"], metadata["name"], options)
 
 
 def _undisturbed(pod: Obj) -> bool:

@@ -57,6 +57,8 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     never_ready_rate: float = 0.0
     #: Share of startup taints that nobody ever takes away.
     startup_taint_stuck_rate: float = 0.0
+    #: Share of volumes that are never unmounted from a node that no longer needs them.
+    volume_stuck_rate: float = 0.0
     #: A kubelet dies after this long on average (exponentially distributed); None = never.
     kubelet_dies_after_mean: timedelta | None = None
 

@@ -18,6 +18,8 @@ from tenure.sim.actors.nodelifecycle import NodeLifecycle
 from tenure.sim.actors.podgc import PodGarbageCollector
 from tenure.sim.actors.startupagents import StartupAgents
 from tenure.sim.actors.tainteviction import TaintEviction
+from tenure.sim.actors.volumes.driver import VolumeTimings
+from tenure.sim.actors.volumes.storage import Storage
 from tenure.sim.catalogue import DEFAULT_ZONES, instance_types, select
 from tenure.sim.cloud import CloudTimings, SimulatedCloud
 from tenure.sim.environment import Environment
@@ -31,6 +33,7 @@ class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
     zones: Sequence[str] = DEFAULT_ZONES
     cloud: CloudTimings = CloudTimings()
     kubelet: KubeletTimings = KubeletTimings()
+    volumes: VolumeTimings = VolumeTimings()
     #: Startup taint key → how long its agent needs on a Ready node before it removes it.
     startup_agents: Mapping[str, timedelta] = {}
     faults: Faults = Faults()
@@ -49,8 +52,20 @@ class Infrastructure:
         )
         self.faults = FaultSwitch(options.faults)
         self.pods = BoundPods(store)
+        self.storage = Storage(
+            environment,
+            store,
+            alive=self._is_alive,
+            timings=options.volumes,
+            faults=self.faults,
+        )
         self.kubelets = Kubelets(
-            environment, store, self.pods, timings=options.kubelet, faults=self.faults
+            environment,
+            store,
+            self.pods,
+            timings=options.kubelet,
+            faults=self.faults,
+            volumes=self.storage.attachments,
         )
         self.cloud = SimulatedCloud(
             environment,
@@ -67,3 +82,7 @@ class Infrastructure:
         self.startup_agents = StartupAgents(
             environment, store, options.startup_agents, faults=self.faults
         )
+
+    def _is_alive(self, node: str) -> bool:
+        """Storage is there before the kubelets that it asks about."""
+        return self.kubelets.is_alive(node)

@@ -40,6 +40,8 @@ def creation_causes(resource: Resource, obj: Obj) -> Iterator[Cause]:
         yield from _taints(spec.get("taints", []))
     elif resource in _TEMPLATED:
         yield from _workload(spec)
+    elif resource == r.JOBS:
+        yield from _job(spec)
     elif resource == r.POD_DISRUPTION_BUDGETS:
         yield from _budget(spec)
     elif resource == r.PRIORITY_CLASSES:
@@ -164,6 +166,18 @@ def _workload(spec: Obj) -> Iterator[Cause]:
             yield malformed(f"spec.{field}", why)
     template = dig(spec, "template", "spec")
     yield from _pod_spec({"restartPolicy": "Always", **(template or {})}, "spec.template.spec")
+
+
+def _job(spec: Obj) -> Iterator[Cause]:
+    for field in ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds"):
+        if (number := spec.get(field) or 0) < 0:
+            why = f"Invalid value: {number}: must be greater than or equal to 0"
+            yield malformed(f"spec.{field}", why)
+    template = dig(spec, "template", "spec")
+    pod = {"restartPolicy": "Always", **(template or {})}
+    yield from _pod_spec(pod, "spec.template.spec")
+    if pod["restartPolicy"] not in ("OnFailure", "Never"):
+        yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
 def _budget(spec: Obj) -> Iterator[Cause]:

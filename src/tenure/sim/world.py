@@ -23,8 +23,10 @@ from tenure.runtime.loop import Controller
 from tenure.sim.actors.daemonset import DaemonSets
 from tenure.sim.actors.deployment import Deployments
 from tenure.sim.actors.disruption import DisruptionBudgets
+from tenure.sim.actors.job import Jobs
 from tenure.sim.actors.replicaset import ReplicaSets
 from tenure.sim.actors.scheduler import Scheduler
+from tenure.sim.actors.statefulset import StatefulSets
 from tenure.sim.applying import apply_manifest
 from tenure.sim.checkers import Checkers, Violation
 from tenure.sim.environment import Environment
@@ -67,6 +69,8 @@ class World:
         self.replica_sets = ReplicaSets(env, self.store)
         self.deployments = Deployments(env, self.store, self.replica_sets.pods)
         self.daemon_sets = DaemonSets(env, self.store)
+        self.stateful_sets = StatefulSets(env, self.store)
+        self.jobs = Jobs(env, self.store)
         self.disruption_budgets = DisruptionBudgets(env, self.store)
         self.checkers = Checkers(
             env, self.store, self.cloud, self.options.settings, self._note_violation

@@ -16,10 +16,10 @@ in place (``OnFailure``), but replaced.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tenure.model.meta import format_time
 from tenure.model.resource import JOBS, PODS
 from tenure.sim.actors.jobpods import (
     TRACKING,
@@ -35,7 +35,7 @@ from tenure.sim.actors.ownedpods import Group, OwnedPods
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.environment import Environment
 from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
+from tenure.sim.tree import Obj
 from tenure.sim.watch import DELETED
 
 _NO_PODS: Final = Group()
@@ -88,13 +88,10 @@ class Jobs:
         status = self._counted(job, standing)
         outcome = _outcome(status) or self._new_outcome(job, status, standing)
         if outcome is None:
-            changed = self._fit(job, status, standing)
+            self._fit(job, status, standing)
         else:
             _note(status, outcome, self._store.stamp())
-            changed = self._end(job, status, standing)
-        if changed:  # The pods made or deleted here will be seen.
-            status.pop("ready")
-            status["ready"] = dig(job, "status", "ready") or 0
+            self._end(job, status, standing)
         if status != job.get("status"):
             self._store.update(JOBS, {**job, "status": status}, "status")
         self._let_go([*standing.succeeded, *standing.failed])
@@ -113,9 +110,9 @@ class Jobs:
         for field, more in (("succeeded", standing.succeeded), ("failed", standing.failed)):
             if more:
                 status[field] = status.get(field, 0) + len(more)
-        status["active"] = len(standing.active)
-        if not status["active"]:
-            del status["active"]
+        status.pop("active", None)
+        if standing.active:
+            status["active"] = len(standing.active)
         status["terminating"] = len(standing.terminating)
         status["ready"] = ready_count(standing)
         status["uncountedTerminatedPods"] = {}
@@ -137,28 +134,28 @@ class Jobs:
             return "SuccessCriteriaMet", _REACHED
         return None
 
-    def _fit(self, job: Obj, status: Obj, standing: Standing) -> bool:
+    def _fit(self, job: Obj, status: Obj, standing: Standing) -> None:
         """Make the pods that are missing, delete those that are too many."""
         count = missing_count(job, standing, status.get("succeeded", 0))
         if count < 0:
             self._delete(standing.active[count:])
-            return True
+        if count <= 0:
+            return
         failures = self._failures[job["metadata"]["uid"]]
-        if count and failures.last is not None:
+        if failures.last is not None:
             due = failures.last + pause_after(failures.count)
             if due > self._env.now():
                 self._queue.add_at(queue_key(job), due)
-                return False
+                return
         for _ in range(count):
             self._store.create(PODS, job_pod(job))
-        status.update({"active": len(standing.active) + count} if count else {})
-        return count > 0
+        status["active"] = len(standing.active) + count
 
-    def _end(self, job: Obj, status: Obj, standing: Standing) -> bool:
+    def _end(self, job: Obj, status: Obj, standing: Standing) -> None:
         """Delete what still runs; when nothing does, the job is over."""
         self._delete(standing.active)
         if standing.active or standing.terminating:
-            return bool(standing.active)
+            return
         first = next(c for c in status["conditions"] if c["type"] in _OUTCOMES)
         last = _OUTCOMES[first["type"]]
         if all(condition["type"] != last for condition in status["conditions"]):
@@ -166,7 +163,6 @@ class Jobs:
             if last == "Complete":
                 status["completionTime"] = self._store.stamp()
         self._expire(job, status, last)
-        return False
 
     def _expire(self, job: Obj, status: Obj, last: str) -> None:
         ttl = job["spec"].get("ttlSecondsAfterFinished")
@@ -186,7 +182,7 @@ class Jobs:
         for pod in pods:
             self._store.delete(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
 
-    def _let_go(self, pods: Any) -> None:
+    def _let_go(self, pods: Iterable[Obj]) -> None:
         """Take our finalizer off, now that these are counted or nobody counts any more."""
         for seen in [*pods]:
             metadata = seen["metadata"]
@@ -222,6 +218,3 @@ def _note(status: Obj, outcome: tuple[str, tuple[str, str]], now: str) -> None:
         "message": message,
     }
     status["conditions"] = [*conditions, condition]
-
-
-__all__ = ["Jobs", "format_time"]

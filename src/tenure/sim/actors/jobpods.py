@@ -95,7 +95,7 @@ def pause_after(failures: int) -> timedelta:
     if not failures:
         return timedelta(0)
     doublings = min(failures - 1, _BACKOFF_DOUBLINGS_MAX)
-    return min(BACKOFF_FIRST * 2**doublings, BACKOFF_LAST)
+    return min(BACKOFF_FIRST * (1 << doublings), BACKOFF_LAST)
 
 
 def ready_count(standing: Standing) -> int:

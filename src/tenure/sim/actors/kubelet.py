@@ -38,6 +38,7 @@ from tenure.sim.actors.nodestatus import (
 )
 from tenure.sim.actors.podstatus import PodTimings
 from tenure.sim.actors.podworker import PodWorkers
+from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.environment import Environment
 from tenure.sim.faults import FaultSwitch, strikes
 from tenure.sim.store import Store
@@ -87,6 +88,7 @@ class Kubelets:
         *,
         timings: KubeletTimings | None = None,
         faults: FaultSwitch | None = None,
+        volumes: AttachDetach,
     ) -> None:
         self._environment, self._store = environment, store
         self._timings = timings or KubeletTimings()
@@ -95,8 +97,14 @@ class Kubelets:
         self._kubelets: dict[str, _Kubelet] = {}
         self._listeners: list[Callable[[str], object]] = []
         self._workers = PodWorkers(
-            environment, store, pods, alive=self.is_alive, timings=self._timings.pods
+            environment,
+            store,
+            pods,
+            alive=self.is_alive,
+            timings=self._timings.pods,
+            volumes=volumes,
         )
+        self._volumes = volumes
         store.compute_on_read(LEASES, self._renewed)
 
     # What the cloud does.
@@ -157,6 +165,7 @@ class Kubelets:
         kubelet.started_at = self._environment.now()
         self._report(kubelet)
         self._workers.look(node)
+        self._volumes.kubelet_is_back(node)
         if kubelet.ready:
             self._workers.report_ready(node)
 

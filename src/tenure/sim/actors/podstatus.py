@@ -122,6 +122,11 @@ def finished_status(pod: Obj, now: datetime) -> Obj:
     }
 
 
+def stopped_status(pod: Obj, now: datetime) -> Obj:
+    """Of a pod that was told to go before it was done."""
+    return {"phase": "Failed", "conditions": with_readiness(pod, "False", now, "PodFailed")}
+
+
 def with_readiness(pod: Obj, ready: str, now: datetime, reason: str = "") -> list[Obj]:
     """The pod's conditions with its containers this ready; others are kept as they are."""
     wanted = {"Initialized": "True", "Ready": ready, "ContainersReady": ready}

@@ -1,10 +1,11 @@
 """The kubelet's pod side: start what is bound, stop what is deleted, report both.
 
-A pod bound to a living kubelet's node starts after its image and init containers took
-their time, and is Ready then (or later, where it says so). A pod that is deleted runs its
+A pod bound to a living kubelet's node starts when its volumes are attached there and its image
+and init containers took their time, and is Ready then (or later, where it says so). A pod that is deleted runs its
 preStop hooks, stops, and is taken out of the API with grace 0 and its UID; the hooks and
 the stopping together never outlive the grace, and a shortened grace counts from the moment
-the kubelet hears of it, as in the real one. A pod that never ran has nothing to stop.
+the kubelet hears of it, as in the real one, and never lengthens the one before. A pod that never
+ran has nothing to stop. A stopped pod that a finalizer keeps says that it has Failed.
 
 A silent kubelet does nothing: its pods stay as they are, terminating ones included. Once it
 is back it looks at all of its pods afresh.
@@ -12,7 +13,8 @@ is back it looks at all of its pods afresh.
 How long things take, and by which annotations a scenario changes that: ``podstatus.py``.
 
 Simplified: one status write per start (a real kubelet first reports ``startTime`` alone),
-no restarts, no probes, no admission by resources.
+no restarts, no probes, no admission by resources, and no two seconds more for a pod whose preStop
+hook has used up the grace.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ from tenure.sim.actors.podstatus import (
     start_for,
     started_at,
     stop_for,
+    stopped_status,
 )
+from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.environment import Environment
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj, dig
@@ -80,10 +84,12 @@ class PodWorkers:
         *,
         alive: Callable[[str], bool],
         timings: PodTimings,
+        volumes: AttachDetach,
     ) -> None:
         """``alive``: whether that node's kubelet is at work."""
         self._environment, self._store, self._pods = environment, store, pods
-        self._alive = alive
+        self._alive, self._volumes = alive, volumes
+        volumes.on_ready(self._on_volume)
         self._timings = timings
         self._works: dict[str, _Work] = {}
         self._address_count = 0
@@ -126,8 +132,16 @@ class PodWorkers:
             return
         if work.running:  # Known from before a restart of the kubelet.
             self._await_end(work, pod, since=started_at(pod) or work.admitted_at)
-        else:
+        elif "volumes" not in pod["spec"] or self._volumes.is_ready(pod):
             self._again(work, start_for(pod, self._timings), self._run)
+
+    def _on_volume(self, pod: Obj) -> None:
+        """A volume of the pod has come: it may start when that was the last one."""
+        work = self._works.get(pod["metadata"]["uid"])
+        if work is None or work.timer is not None or (fresh := self._current(work)) is None:
+            return
+        if not work.running:
+            self._begin(work, fresh)
 
     def _run(self, work: _Work) -> None:
         pod = self._current(work)
@@ -183,6 +197,8 @@ class PodWorkers:
         pod = self._current(work, deleting=True)
         if pod is not None:
             work.done = True
+            if pod["metadata"].get("finalizers") and not is_finished(pod):
+                self._write(work, stopped_status(pod, self._environment.now()))
             self._store.delete(PODS, work.namespace, work.name, 0, uid=work.uid)
 
     # Timers and the API.
