@@ -106,7 +106,7 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     assert table[2].startswith(
         "  gone      never by itself: there is no terminationGracePeriod, and 2"
     )
-    assert table[4].split() == "POD TIER ASKED FORCED STOPPED BY HELD BY".split()
+    assert table[4].split() == ["POD", "TIER", "ASKED", "FORCED", "STOPPED", "BY", "HELD", "BY"]
     assert table[5].startswith(
         "  default/report                plain pods  08:10:00  -       08:10:30"
     )

@@ -20,7 +20,7 @@ SPEC = "spec.template.spec"
 def warnings(kind: str, changes: Json) -> list[str]:
     _, judgement = admission().answer(a_review(an_object(kind, changes)), MAY_DAY)
     assert judgement.problems == ()
-    return [warning for warning in judgement.warnings if warning != IDLE_WINDOW]
+    return [warning for warning in judgement.warnings if warning != str(IDLE_WINDOW)]
 
 
 def on(key: str, *needs: tuple[str, list[str]]) -> list[Json]:
@@ -96,7 +96,6 @@ IDLE: list[tuple[str, Any, bool]] = [
     (f"{SPEC}.readinessTTL", "15m", False),
     (f"{SPEC}.initializationTTL", "1h", True),
     (f"{SPEC}.initializationTTL", "Never", False),
-    (f"{SPEC}.terminationGracePeriod", "1h", True),
     ("spec.repair", {"policies": []}, True),
     ("spec.disruption.budgets", [{"nodes": "1"}], True),
     ("spec.disruption.budgets", [{"nodes": "10%"}], False),
@@ -114,9 +113,24 @@ def test_what_does_nothing_yet_is_said_unless_it_is_the_default(
     assert bool(found) == said
 
 
+def test_that_a_grace_period_drifts_nodes_is_said_when_it_is_set_or_changed() -> None:
+    def told(new: str, old: str | None = None) -> bool:
+        made = [
+            an_object("NodePool", {f"{SPEC}.terminationGracePeriod": value, "spec.weight": weight})
+            for weight, value in ((1, new), (2, old))
+            if value is not None
+        ]
+        _, judgement = admission().answer(a_review(*made), MAY_DAY)
+        return any("count as drifted" in warning for warning in judgement.warnings)
+
+    assert told("1h")
+    assert told("2h", old="1h")
+    assert not told("1h", old="1h"), "another field has changed"
+
+
 def test_a_window_does_nothing_yet_and_is_told_so() -> None:
     body = a_review(an_object("MaintenanceWindow", daily()))
-    assert admission().answer(body, MAY_DAY)[1].warnings == (IDLE_WINDOW,)
+    assert admission().answer(body, MAY_DAY)[1].warnings == (str(IDLE_WINDOW),)
 
 
 def test_whatever_does_nothing_yet_stands_among_the_limits() -> None:

@@ -462,7 +462,6 @@ PEER_ONLY: Final = {
 NOT_YET: Final = (
     "repair of unhealthy nodes",
     "time-outs for nodes that do not become ready",
-    "terminationGracePeriod",
     "consolidation, drift and expiration",
     "static capacity (replicas of a NodePool)",
 )

@@ -39,6 +39,7 @@ from tenure.model.resource import (
 )
 from tenure.schema.advice import advice_for
 from tenure.schema.fielderror import INVALID
+from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import Problems, brought_by, problems_of
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -142,7 +143,9 @@ class Admission:
         brought = brought_by(wrong, problems_of(old, self._watched) if old else ())
         if brought:
             return Judgement(problems=brought)
-        return Judgement(warnings=_still_wrong(wrong) if wrong else advice_for(new, now))
+        if wrong:
+            return Judgement(warnings=_still_wrong(wrong))
+        return Judgement(warnings=tuple(map(str, _news(new, old, now))))
 
     def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
         """Somebody else's pool, or a slip of the pen: who has written it knows."""
@@ -174,6 +177,14 @@ class Admission:
 def _specs_equal(new: ApiObject, old: ApiObject) -> bool:
     """Then only metadata or status change: finalizers, labels, conditions."""
     return getattr(new, "spec", None) == getattr(old, "spec", None)
+
+
+def _news(new: ApiObject, old: ApiObject | None, now: datetime) -> Iterator[Finding]:
+    """What is worth a word; that a field drifts nodes only where it is set or changed."""
+    known = set(advice_for(old, now)) if old is not None and not problems_of(old) else set()
+    for finding in advice_for(new, now):
+        if finding.code is not Code.PERIOD_DRIFTS_NODES or finding not in known:
+            yield finding
 
 
 def _still_wrong(problems: Problems) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """What is legal in an object and probably not meant: worth a word, never a refusal.
 
 First what does nothing yet (``docs/limits.md`` says more), then what contradicts itself: labels
-that no node can have, times that never come. Ask for objects without problems only; what cannot
-be read cannot be advised about.
+that no node can have, times that never come; then what one should know. Ask for objects without
+problems only; what cannot be read cannot be advised about.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tenure.model.nodepool import DEFAULT_BUDGETS, NodePool
 from tenure.model.quantity import parse_resources
 from tenure.model.requirements import Requirements
 from tenure.model.window import MaintenanceWindow
+from tenure.schema.findings import Code, Finding
 
 #: Persisted by the schema whether anybody wrote it or not, so it is no wish.
 _READINESS_DEFAULT: Final = "15m"
@@ -35,8 +36,9 @@ class Idle(msgspec.Struct, frozen=True):
     limit: str
     is_set: Callable[[NodePool], bool]
 
-    def __str__(self) -> str:
-        return f"{self.at}: does nothing yet, {self.why}"
+    @property
+    def finding(self) -> Finding:
+        return Finding(Code.DOES_NOTHING_YET, self.at, f"does nothing yet, {self.why}")
 
 
 def _template(pool: NodePool) -> NodeClaimTemplateSpec:
@@ -57,12 +59,6 @@ IDLE_IN_POOLS: Final = (
         lambda pool: _template(pool).initialization_ttl not in (None, "Never"),
     ),
     Idle(
-        "spec.template.spec.terminationGracePeriod",
-        "a drain takes as long as its pods and their budgets make it",
-        "No deadline for a drain",
-        lambda pool: _template(pool).termination_grace_period is not None,
-    ),
-    Idle(
         "spec.repair",
         "a sick node is left as it is",
         "No repair",
@@ -81,12 +77,13 @@ IDLE_IN_POOLS: Final = (
         lambda pool: pool.spec.replicas is not None,
     ),
 )
-IDLE_WINDOW: Final = "spec: does nothing yet, no node is taken away by choice"
+IDLE_WINDOW: Final = Finding(
+    Code.DOES_NOTHING_YET, "spec", "does nothing yet, no node is taken away by choice"
+)
 IDLE_WINDOW_LIMIT: Final = "Maintenance windows"
 
 
-def advice_for(obj: ApiObject, now: datetime) -> tuple[str, ...]:
-    """A sentence for each, with the field in front."""
+def advice_for(obj: ApiObject, now: datetime) -> tuple[Finding, ...]:
     match obj:
         case NodePool():
             return tuple(_for_pool(obj))
@@ -98,29 +95,41 @@ def advice_for(obj: ApiObject, now: datetime) -> tuple[str, ...]:
             return ()
 
 
-def _for_pool(pool: NodePool) -> Iterator[str]:
-    yield from (str(idle) for idle in IDLE_IN_POOLS if idle.is_set(pool))
+def _for_pool(pool: NodePool) -> Iterator[Finding]:
+    yield from (idle.finding for idle in IDLE_IN_POOLS if idle.is_set(pool))
     yield from _for_labels(_template(pool), "spec.template.spec")
     for name, amount in parse_resources(pool.spec.limits).items():
         if amount < 0:
-            yield f"spec.limits[{name}]: less than nothing, so the pool launches nothing"
+            message = "less than nothing, so the pool launches nothing"
+            yield Finding(Code.LIMIT_BELOW_ZERO, f"spec.limits[{name}]", message)
+    if (period := _template(pool).termination_grace_period) is not None:
+        yield Finding(
+            Code.PERIOD_DRIFTS_NODES,
+            "spec.template.spec.terminationGracePeriod",
+            f"nodes made from now on have {period}, those that are there keep their own; each "
+            f"change makes all of the pool's nodes count as drifted",
+        )
 
 
-def _for_labels(spec: NodeClaimTemplateSpec, at: str) -> Iterator[str]:
+def _for_labels(spec: NodeClaimTemplateSpec, at: str) -> Iterator[Finding]:
     for index, written in enumerate(spec.requirements):
         if written.operator in ("Exists", "DoesNotExist") and written.values:
             where = f"{at}.requirements[{index}].values"
-            yield f"{where}: not looked at, because the operator is {written.operator}"
+            message = f"not looked at, because the operator is {written.operator}"
+            yield Finding(Code.VALUES_IGNORED, where, message)
     for key, wanted in sorted(Requirements.from_wire(spec.requirements).items()):
         if wanted.impossible:
-            yield f"{at}.requirements: those on {key} contradict each other, so no node fits"
+            message = f"those on {key} contradict each other, so no node fits"
+            yield Finding(Code.NO_NODE_FITS, f"{at}.requirements", message)
 
 
-def _for_window(window: MaintenanceWindow, now: datetime) -> Iterator[str]:
+def _for_window(window: MaintenanceWindow, now: datetime) -> Iterator[Finding]:
     for index, schedule in enumerate(window.spec.schedules):
         zone = ZoneInfo(schedule.time_zone or "UTC")
         if Cron.parse(schedule.cron).next_after(now, zone) is None:
-            yield f"spec.schedules[{index}].cron: there is no such day, so it never begins"
+            message = "there is no such day, so it never begins"
+            yield Finding(Code.NEVER_BEGINS, f"spec.schedules[{index}].cron", message)
     for index, dates in enumerate(window.spec.dates):
         if datetime.fromisoformat(dates.until.upper()) <= now:
-            yield f"spec.dates[{index}].until: is past, so these dates never come again"
+            message = "is past, so these dates never come again"
+            yield Finding(Code.DATES_PAST, f"spec.dates[{index}].until", message)

@@ -1,0 +1,152 @@
+"""What can be said about an object before anything happens: codes, how bad, what to do.
+
+Codes are stable: write scripts against them. The webhook, ``tenure lint`` and the conditions of
+living objects speak with them; ``docs/lint.md`` lists them, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class Severity(StrEnum):
+    #: It is refused, or does something else than it says.
+    ERROR = "error"
+    #: It is legal and probably not meant.
+    WARNING = "warning"
+    #: Worth knowing.
+    INFO = "info"
+
+
+class Code(StrEnum):
+    INVALID = "Invalid"
+    UNKNOWN_FIELD = "UnknownField"
+    INVALID_DO_NOT_DISRUPT = "InvalidDoNotDisrupt"
+
+    GRACE_LONGER = "GraceLongerThanPeriod"
+    PROTECTION_LONGER = "ProtectionLongerThanPeriod"
+    BUDGET_NEVER_ALLOWS = "BudgetNeverAllows"
+    SEVERAL_BUDGETS = "SeveralBudgets"
+    PROTECTED_FOR_EVER = "ProtectedForEver"
+    ANNOTATION_MISPLACED = "AnnotationMisplaced"
+    NO_NODE_FITS = "NoNodeFits"
+    VALUES_IGNORED = "ValuesIgnored"
+    LIMIT_BELOW_ZERO = "LimitBelowZero"
+    NEVER_BEGINS = "NeverBegins"
+    DATES_PAST = "DatesPast"
+
+    PROTECTION_BOUNDED = "ProtectionBounded"
+    PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
+    DOES_NOTHING_YET = "DoesNothingYet"
+
+
+class CodeInfo(msgspec.Struct, frozen=True):
+    severity: Severity
+    meaning: str
+    advice: str
+
+
+_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+CODES: Final[dict[Code, CodeInfo]] = {
+    Code.INVALID: CodeInfo(
+        _ERROR, "A value is refused, or cannot be acted on.", "Write what is expected."
+    ),
+    Code.UNKNOWN_FIELD: CodeInfo(
+        _ERROR, "There is no such field; elsewhere it is dropped silently.", "Correct its name."
+    ),
+    Code.INVALID_DO_NOT_DISRUPT: CodeInfo(
+        _ERROR,
+        "The value of `karpenter.sh/do-not-disrupt` means nothing, so it protects for ever.",
+        'Write "true", "false" or a duration such as "4h".',
+    ),
+    Code.GRACE_LONGER: CodeInfo(
+        _WARNING,
+        "A pod may take longer to stop than a drain may take at all: it is deleted as soon as its "
+        "node begins to leave, and its grace is cut.",
+        "Raise the pool's terminationGracePeriod, or lower terminationGracePeriodSeconds.",
+    ),
+    Code.PROTECTION_LONGER: CodeInfo(
+        _WARNING,
+        "A pod asks to be left alone for longer than a drain may take: on a leaving node it is "
+        "deleted before that time is over.",
+        "Raise the pool's terminationGracePeriod, or shorten the protection.",
+    ),
+    Code.BUDGET_NEVER_ALLOWS: CodeInfo(
+        _WARNING,
+        "A PodDisruptionBudget cannot allow an eviction even when every pod is healthy.",
+        "Run one pod more, or allow one to be missing: maxUnavailable 1.",
+    ),
+    Code.SEVERAL_BUDGETS: CodeInfo(
+        _WARNING,
+        "Several PodDisruptionBudgets cover one pod; the API evicts such a pod never.",
+        "Leave one budget for each pod.",
+    ),
+    Code.PROTECTED_FOR_EVER: CodeInfo(
+        _WARNING,
+        "A pod is protected for ever, and nothing bounds that: its node can wait without end.",
+        "Write a duration instead of true, or set the pool's terminationGracePeriod or "
+        "maxPodProtection.",
+    ),
+    Code.ANNOTATION_MISPLACED: CodeInfo(
+        _WARNING,
+        "`karpenter.sh/do-not-disrupt` stands on a workload instead of on its pods, and protects "
+        "nobody.",
+        "Move it to the pod template's annotations.",
+    ),
+    Code.NO_NODE_FITS: CodeInfo(
+        _WARNING, "Requirements contradict each other, so no node fits.", "Leave one of them out."
+    ),
+    Code.VALUES_IGNORED: CodeInfo(
+        _WARNING, "The operator takes no values.", "Remove the values, or write In or NotIn."
+    ),
+    Code.LIMIT_BELOW_ZERO: CodeInfo(
+        _WARNING, "A limit below zero: the pool launches nothing.", "Write 0 if that is meant."
+    ),
+    Code.NEVER_BEGINS: CodeInfo(
+        _WARNING, "A schedule of a day that does not exist.", "Choose a day that comes."
+    ),
+    Code.DATES_PAST: CodeInfo(_WARNING, "Dates that are over.", "Remove them, or write new ones."),
+    Code.PROTECTION_BOUNDED: CodeInfo(
+        _INFO,
+        'A pod is protected by "true", and the pool\'s terminationGracePeriod ends that on a '
+        "leaving node.",
+        "Nothing, if that is meant.",
+    ),
+    Code.PERIOD_DRIFTS_NODES: CodeInfo(
+        _INFO,
+        "`terminationGracePeriod` is part of the template: living nodes keep the value that they "
+        "were made with, and setting or changing it makes every node of the pool count as drifted.",
+        "Change it when the whole fleet may be replaced.",
+    ),
+    Code.DOES_NOTHING_YET: CodeInfo(
+        _INFO,
+        "The field is stored, and nothing acts on it yet.",
+        "Do not rely on it.",
+    ),
+}
+
+assert set(CODES) == set(Code), "every code is explained"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something about one object."""
+
+    code: Code
+    #: The field.
+    at: str
+    message: str
+
+    @property
+    def severity(self) -> Severity:
+        return CODES[self.code].severity
+
+    @property
+    def advice(self) -> str:
+        return CODES[self.code].advice
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.message}"
