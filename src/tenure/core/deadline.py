@@ -23,7 +23,7 @@ from tenure.model.pod import Pod
 #: What the API gives to a pod that does not say how long it may take to stop.
 DEFAULT_GRACE: Final = timedelta(seconds=30)
 #: Seconds; more than that is as good as for ever, and calendars end somewhere.
-_LONGEST: Final = 100 * 365 * 86_400
+LONGEST_GRACE: Final = 100 * 365 * 86_400
 #: From the deadline on, every pod has been told to stop; then the instance goes, whatever is left.
 LAST_MINUTE: Final = timedelta(minutes=1)
 
@@ -85,7 +85,7 @@ def grace_of(pod: Pod) -> timedelta:
     seconds = pod.spec.termination_grace_period_seconds
     if seconds is None:
         return DEFAULT_GRACE
-    return timedelta(seconds=min(max(seconds, 0), _LONGEST))
+    return timedelta(seconds=min(max(seconds, 0), LONGEST_GRACE))
 
 
 def force_at(pod: Pod, deadline: Deadline) -> datetime:

@@ -113,6 +113,8 @@ class _Judge:
         self._settings = settings
         self._now = now
         self._allowances = Allowances()
+        #: For each budget that seems to allow nothing, the pod that is asked about all the same.
+        self._probes: dict[tuple[str, ...], Pod] = {}
 
     def of(self, item: PodView) -> Verdict:
         pod = item.pod
@@ -165,39 +167,52 @@ class _Judge:
         protection = protection_of(pod, cap=self._cap, clock=self._settings.protection_clock)
         if protection is not None and self._now < protection.until:
             return _protected(pod, protection)
-        granted = self._allowances.grants(pod, item.budgets)
-        if item.answer is not None:
-            return self._refused(item, item.answer, granted)
-        if not granted:
+        if not self._allowances.grants(pod, item.budgets):
             return self._hopeless(item)
+        if item.answer is not None:
+            return self._refused(item, item.answer)
         message = f"asked to leave node {self._node.name}, which is going away"
         return _verdict(pod, Reason.EVICTING, message, action=_evict(pod))
 
-    def _refused(self, item: PodView, answer: EvictionAnswer, granted: bool) -> Verdict:
+    def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
         """Asking again is no other verdict: the last answer stands until there is a new one."""
-        again_at = answer.retry_at
-        if not granted:
-            again_at = max(again_at, answer.at + self._settings.eviction_probe)
-        why = f"{answer.message.rstrip('.')}; asked again at {format_time(again_at)}"
-        return self._asked_at(item, why, again_at)
+        return self._asked_again(item, answer.message.rstrip("."), answer.retry_at)
 
     def _hopeless(self, item: PodView) -> Verdict:
-        """Nobody has been asked: the budget says what the answer would be."""
-        began = self._node.metadata.deletion_timestamp or BEGINNING
-        why = "no budget allows it now"
+        """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
+        answer = item.answer
+        why = answer.message.rstrip(".") if answer is not None else "no budget allows it now"
         if len(item.budgets) > 1:
             why = f"{len(item.budgets)} budgets cover it, and such a pod cannot be evicted"
-        at = began + self._settings.eviction_probe
-        return self._asked_at(item, f"{why}; asked all the same at {format_time(at)}", at)
+        probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
+        if probe is not item.pod:
+            return self._held(item, f"{why}; asked when {probe.key} may go")
+        last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
+        return self._asked_again(item, why, (last or BEGINNING) + self._settings.eviction_probe)
 
-    def _asked_at(self, item: PodView, message: str, at: datetime) -> Verdict:
+    def _asked_again(self, item: PodView, why: str, at: datetime) -> Verdict:
         due = self._now >= at
+        return self._held(
+            item,
+            f"{why}; asked again at {format_time(at)}",
+            action=_evict(item.pod) if due else None,
+            recheck_at=None if due else at,
+        )
+
+    def _held(
+        self,
+        item: PodView,
+        message: str,
+        *,
+        action: Evict | None = None,
+        recheck_at: datetime | None = None,
+    ) -> Verdict:
         return _verdict(
             item.pod,
             Reason.EVICTION_REFUSED,
             message,
-            action=_evict(item.pod) if due else None,
-            recheck_at=None if due else at,
+            action=action,
+            recheck_at=recheck_at,
             blockers=tuple(map(blocks, item.budgets)),
         )
 

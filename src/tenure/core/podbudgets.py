@@ -1,7 +1,7 @@
 """What PodDisruptionBudgets will say to an eviction, as far as their status tells.
 
-The API server is asked when we think that it will agree, and else now and then only: a status
-may be stale, but asking for hundreds of pods in vain helps nobody. Its rules, in order:
+The API server is asked when we think that it will agree. A status may be stale, so one pod of
+each budget is asked about all the same, now and then: asking for hundreds helps nobody. Its rules, in order:
 
 1. a pod that does not run yet may always go;
 2. a pod under several budgets cannot be evicted at all;

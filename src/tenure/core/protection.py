@@ -67,10 +67,10 @@ def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) ->
     if value is None or value == "false" or not pod.active:
         return None
     since = pod.created_at if clock == CREATION else pod.status.start_time
-    span = _positive(value) if value != "true" else None
+    span = positive(value) if value != "true" else None
     unreadable = span is None and value != "true"
     until = _end(since, span)
-    if cap is not None and (capped := _end(since, _positive(cap))) < until:
+    if cap is not None and (capped := _end(since, positive(cap))) < until:
         return Protection(value, capped, unreadable, capped_by=cap)
     return Protection(value, until, unreadable)
 
@@ -89,7 +89,7 @@ def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> 
     value = thing.annotations.get(annotation)
     if value is None or value == "false":
         return None
-    span = _positive(value) if value != "true" else None
+    span = positive(value) if value != "true" else None
     unreadable = span is None and value != "true"
     return Protection(value, _end(noted_at(thing, annotation), span), unreadable)
 
@@ -107,7 +107,7 @@ def noted_at(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> datet
     return at.astimezone(UTC) if at.tzinfo is not None else None
 
 
-def _positive(value: str) -> timedelta | None:
+def positive(value: str) -> timedelta | None:
     """The duration; None for what is none, or not above zero."""
     try:
         duration = parse_duration(value)
