@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.core.deadline import deadline_of
+from tenure.core.decision import Concern
 from tenure.core.plan import deciders
 from tenure.model.kinds import decode
 from tenure.model.names import FINALIZER
@@ -90,7 +91,9 @@ def _difference(before: Any, after: Any) -> str:
 
 
 def _verdicts(judge: Judge) -> list[str]:
-    return sorted(f"{v.concern} {v.subject} {v.reason} {v.message}" for v in judge.in_force())
+    """All but those that end with time alone."""
+    lasting = (v for v in judge.in_force() if v.concern is not Concern.PROTECTION)
+    return sorted(f"{v.concern} {v.subject} {v.reason} {v.message}" for v in lasting)
 
 
 def _is_ours(node: dict[str, Any]) -> bool:
