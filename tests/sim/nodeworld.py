@@ -51,6 +51,7 @@ class World:
         self.infrastructure = Infrastructure(self.environment, self.store, options)
         self.cloud = self.infrastructure.cloud
         self.kubelets = self.infrastructure.kubelets
+        self.volumes = self.infrastructure.storage.attachments
         self.faults = self.infrastructure.faults
         self.store.create(KWOK_NODE_CLASSES, {"metadata": {"name": "default"}})
 

@@ -235,7 +235,11 @@ class AttachDetach:
         return bool(dig(attachment, "status", "attached"))
 
     def _volume_of(self, claim: ClaimKey) -> Obj | None:
-        name = dig(self._store.find(PERSISTENT_VOLUME_CLAIMS, *claim), "spec", "volumeName")
+        found = self._store.find(PERSISTENT_VOLUME_CLAIMS, *claim)
+        if found is not None:
+            name = found["spec"].get("volumeName")
+        else:  # Somebody took it away by force; what it had must still leave.
+            name = next((one for one in self._attached if self._claim_of(one) == claim), None)
         return self._store.find(PERSISTENT_VOLUMES, "", name) if name else None
 
     def _claim_of(self, volume: str) -> ClaimKey | None:

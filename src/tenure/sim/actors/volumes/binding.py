@@ -74,13 +74,15 @@ class ClaimBinder:
         else:
             self.look(_key(claim))
 
-    def _on_volume(self, type_: str, volume: Obj, old: Obj | None) -> None:
-        if "deletionTimestamp" in volume["metadata"] and type_ != DELETED:
+    def _on_volume(self, type_: str, told: Obj, old: Obj | None) -> None:
+        volume = self._store.find(PERSISTENT_VOLUMES, "", told["metadata"]["name"])
+        if type_ == DELETED or volume is None:
+            return
+        if "deletionTimestamp" in volume["metadata"]:
             self._release(volume)
-        elif type_ != DELETED and old is None and "claimRef" not in volume["spec"]:
-            self._say(volume, "Available")
-            self._look_at_all()
-        elif type_ != DELETED and dig(volume, "status", "phase") == "Pending":
+        elif old is None:
+            if "claimRef" not in volume["spec"]:
+                self._say(volume, "Available")
             self._look_at_all()
 
     def _on_class(self, *_: object) -> None:

@@ -39,5 +39,5 @@ class Storage:
         self.attachments.on_detached(self.binder.discard_released)
 
     def _used(self, claim: ClaimKey) -> None:
-        self.binder.look(claim)
         self.attachments.look(claim)
+        self.binder.look(claim)
