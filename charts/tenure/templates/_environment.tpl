@@ -20,6 +20,8 @@
   "evictionBurst" "TENURE_EVICTION_BURST"
   "evictionRetryMin" "TENURE_EVICTION_RETRY_MIN"
   "evictionRetryMax" "TENURE_EVICTION_RETRY_MAX"
+  "evictionProbe" "TENURE_EVICTION_PROBE"
+  "protectionClock" "TENURE_PROTECTION_CLOCK"
   "provider" "TENURE_PROVIDER"
   "instanceTypesFile" "INSTANCE_TYPES_FILE"
   "offeringDryFor" "TENURE_OFFERING_DRY_FOR"

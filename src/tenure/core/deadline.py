@@ -18,12 +18,12 @@ from tenure.model.duration import parse_duration
 from tenure.model.meta import BEGINNING, format_time
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.pod import Pod
+from tenure.model.pod import Pod, PodSpec
 
 #: What the API gives to a pod that does not say how long it may take to stop.
 DEFAULT_GRACE: Final = timedelta(seconds=30)
 #: Seconds; more than that is as good as for ever, and calendars end somewhere.
-LONGEST_GRACE: Final = 100 * 365 * 86_400
+_LONGEST: Final = 100 * 365 * 86_400
 #: From the deadline on, every pod has been told to stop; then the instance goes, whatever is left.
 LAST_MINUTE: Final = timedelta(minutes=1)
 
@@ -82,10 +82,14 @@ def stamp_of(claim: NodeClaim) -> datetime | None:
 
 def grace_of(pod: Pod) -> timedelta:
     """How long the pod may take to stop."""
-    seconds = pod.spec.termination_grace_period_seconds
+    return grace_in(pod.spec)
+
+
+def grace_in(spec: PodSpec) -> timedelta:
+    seconds = spec.termination_grace_period_seconds
     if seconds is None:
         return DEFAULT_GRACE
-    return timedelta(seconds=min(max(seconds, 0), LONGEST_GRACE))
+    return timedelta(seconds=min(max(seconds, 0), _LONGEST))
 
 
 def force_at(pod: Pod, deadline: Deadline) -> datetime:

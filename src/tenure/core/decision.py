@@ -36,6 +36,7 @@ class Concern(StrEnum):
     PROTECTION = "protection"
     LIFECYCLE = "lifecycle"
     NODE = "node"
+    OUTLOOK = "outlook"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
     POOL = "pool"

@@ -15,6 +15,7 @@ from tenure.core.expiring import DeadlineDecider
 from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
 from tenure.core.nodestate import NodeDecider
+from tenure.core.outlook import OutlookDecider
 from tenure.core.poolstatus import PoolDecider, only_counts
 from tenure.core.protecting import ProtectionDecider
 from tenure.core.provision import ProvisionDecider, may_wait
@@ -40,6 +41,7 @@ def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
         ProtectionDecider(),
         LifecycleDecider(),
         NodeDecider(),
+        OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),
         PoolDecider(),

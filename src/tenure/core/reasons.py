@@ -67,6 +67,10 @@ class Reason(StrEnum):
     PROTECTED_FOR_EVER = "DoNotDisruptIndefinitely"
     PROTECTION_NOTED = "DoNotDisruptNoted"
 
+    # What a drain would be like.
+    DRAIN_NOT_GRACEFUL = "DrainNotGraceful"
+    DRAIN_GRACEFUL = "DrainGraceful"
+
     # Garbage.
     INSTANCE_KNOWN = "InstanceKnown"
     INSTANCE_ORPHANED = "InstanceOrphaned"
@@ -256,6 +260,15 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.PROTECTION_NOTED: ReasonInfo(
         "A duration on a Node or claim counts from when its value was first seen; that instant is "
         "written beside it, or taken off when the annotation has gone.",
+    ),
+    Reason.DRAIN_NOT_GRACEFUL: ReasonInfo(
+        "If the claim's node had to leave, a pod would be cut short, or a disruption budget would "
+        "hold it for ever. Nothing has happened yet; the claim's condition GracefulDrain says it.",
+        "Change what is named, while there is time; tenure explain shows how the drain would go.",
+        _WARNING,
+    ),
+    Reason.DRAIN_GRACEFUL: ReasonInfo(
+        "What was in the way of a graceful drain of the claim's node has gone."
     ),
     Reason.POD_TERMINATING: ReasonInfo("The pod is shutting down within its grace period."),
     Reason.LEFT_ALONE: ReasonInfo(

@@ -184,13 +184,13 @@ def _hint(text: str) -> str:
     stripped = text.strip()
     if re.fullmatch(r"[0-9]{1,9}", stripped):
         return f"Add a unit: {stripped}s, {stripped}m or {stripped}h."
-    meant = _read_loosely(stripped)
+    meant = read_loosely(stripped)
     if meant is None:
         return "The units are h, m, s, ms, us and ns; for example 30s, 15m, 1h30m or 720h."
-    return f"Use {_compact(meant)}."
+    return f"Use {compact(meant)}."
 
 
-def _read_loosely(text: str) -> Duration | None:
+def read_loosely(text: str) -> Duration | None:
     """``1d12h``, ``4 hours``, ``1h 30m``: read as a person would, None if one could not."""
     total, position = Fraction(0), 0
     while position < len(text):
@@ -202,6 +202,6 @@ def _read_loosely(text: str) -> Duration | None:
     return Duration(int(total)) if 0 < total < _LIMIT else None
 
 
-def _compact(duration: Duration) -> str:
+def compact(duration: Duration) -> str:
     """The way a person writes it: ``24h`` rather than ``24h0m0s``."""
     return re.sub(r"(?<=h)0m0s$|(?<=m)0s$", "", str(duration))
