@@ -115,9 +115,7 @@ class Scene:
         assert sorted((c["status"]["nodeName"], c["metadata"]["uid"]) for c in now) == sorted(
             (n["metadata"]["name"], n["metadata"]["annotations"][CLAIM_UID]) for n in nodes
         )
-        assert len(now) == claims
-        assert len(self.seen.claims) == ever
-        assert len(self.seen.nodes) == ever
+        assert (len(now), len(self.seen.claims), len(self.seen.nodes)) == (claims, ever, ever)
         assert self.seen.doubled() == {}
         evicted = self.audit.evicted()
         assert len(evicted) == len(set(evicted)), "no eviction was granted twice"
