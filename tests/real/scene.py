@@ -112,6 +112,7 @@ class Scene:
         """So many claims now and in all; a Node for each and none besides; none was ever doubled."""
         now = await self.ready_claims()
         nodes = await self.people.all(NODES)
+        await self.seen.caught_up(*now, *nodes)
         assert sorted((c["status"]["nodeName"], c["metadata"]["uid"]) for c in now) == sorted(
             (n["metadata"]["name"], n["metadata"]["annotations"][CLAIM_UID]) for n in nodes
         )
