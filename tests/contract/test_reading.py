@@ -38,6 +38,10 @@ UNREADABLE = [
     pytest.param(PODS, {**NAMED, "spec": container(name=5)}, id="a number for a text"),
     pytest.param(PODS, a_pod("a", hostNetwork="yes"), id="a text for true or false"),
     pytest.param(PODS, a_pod("a", priority="high"), id="a text for a number"),
+    pytest.param(PODS, a_pod("a", priority=2**31), id="too large a number"),
+    pytest.param(
+        DEPLOYMENTS, {**NAMED, "spec": {**WORKLOAD, "replicas": 2**62}}, id="more than can be"
+    ),
     pytest.param(PODS, a_pod("a", priority=1.5), id="a fraction for a whole number"),
     pytest.param(
         PODS,

@@ -20,7 +20,7 @@ from tenure.schema.structural import Schema
 from tenure.sim.shapes.definitions import definition, definitions, referred
 from tenure.sim.tree import Obj
 
-_INT_MAX: Final = 2**63
+_BITS: Final = {"int32": 31, "int64": 63}
 _EMPTY: Final[dict[str, Any]] = {
     "object": {},
     "array": [],
@@ -131,18 +131,21 @@ def _unlike(value: Any, schema: Schema) -> str:
     if format_ == "quantity":
         return "" if _is_quantity(value) else 'an amount like "500m" or "2Gi"'
     if format_ == "int-or-string":
-        return "" if isinstance(value, str) or _is_whole(value) else "a number or a text"
+        return "" if isinstance(value, str) or _is_whole(value, "int32") else "a number or a text"
     if format_ == "date-time":
         return "" if _is_instant(value) else "an instant like 2026-01-05T08:00:00Z"
     if kind == "integer":
-        return "" if _is_whole(value) else "a whole number"
+        return "" if _is_whole(value, format_) else "a whole number"
     if kind == "boolean":
         return "" if isinstance(value, bool) else "true or false"
     return "" if isinstance(value, str) else "a text"
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -_INT_MAX <= value < _INT_MAX
+def _is_whole(value: Any, format_: str) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return False
+    most: int = 2 ** _BITS[format_]
+    return -most <= value < most
 
 
 def _is_quantity(value: Any) -> bool:
