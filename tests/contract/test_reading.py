@@ -224,6 +224,15 @@ async def test_a_null_in_a_list_of_texts_is_an_empty_text(api: Door) -> None:
     assert created["spec"]["containers"][0]["args"] == ["a", ""]
 
 
+async def test_a_text_that_every_such_object_has_is_empty_if_it_is_missing(api: Door) -> None:
+    name = (await api.created(NODES, a_node(api.unique("a"))))["metadata"]["name"]
+    for condition in ({"reason": "Testing"}, {"type": None}, None):
+        patch = {"status": {"conditions": [condition]}}
+        answer = await api.patch(NODES, name, patch, subresource="status")
+        stored = answer.body["status"]["conditions"][0]
+        assert (stored["type"], stored["status"]) == ("", "")
+
+
 async def test_an_amount_may_be_a_number(api: Door) -> None:
     spec = container(resources={"requests": {"cpu": 1, "memory": 1024}})
     created = await api.created(PODS, {**NAMED, "spec": spec})

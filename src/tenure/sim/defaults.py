@@ -36,6 +36,7 @@ _SPECS: Final[dict[Resource, Obj]] = {
     r.REPLICA_SETS: {"replicas": 1},
     r.STATEFUL_SETS: {"replicas": 1, "podManagementPolicy": "OrderedReady"},
     r.DAEMON_SETS: {"revisionHistoryLimit": 10},
+    r.POD_DISRUPTION_BUDGETS: {},
     r.PERSISTENT_VOLUMES: {
         "persistentVolumeReclaimPolicy": "Retain",
         "volumeMode": "Filesystem",
@@ -99,7 +100,7 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
 
 
 def _workload(resource: Resource, obj: Obj) -> Obj:
-    if spec := _SPECS.get(resource):
+    if (spec := _SPECS.get(resource)) is not None:
         obj = {**obj, "spec": {**spec, **(obj.get("spec") or {})}}
     if resource in _ROLLING:
         obj = _with_strategy(obj, *_ROLLING[resource])
