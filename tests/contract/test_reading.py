@@ -38,6 +38,10 @@ UNREADABLE = [
     pytest.param(PODS, {**NAMED, "spec": container(name=5)}, id="a number for a text"),
     pytest.param(PODS, a_pod("a", hostNetwork="yes"), id="a text for true or false"),
     pytest.param(PODS, a_pod("a", priority="high"), id="a text for a number"),
+    pytest.param(PODS, a_pod("a", priority=2**31), id="too large a number"),
+    pytest.param(
+        DEPLOYMENTS, {**NAMED, "spec": {**WORKLOAD, "replicas": 2**62}}, id="more than can be"
+    ),
     pytest.param(PODS, a_pod("a", priority=1.5), id="a fraction for a whole number"),
     pytest.param(
         PODS,
@@ -218,6 +222,15 @@ async def test_a_null_in_a_list_is_an_empty_element(
 async def test_a_null_in_a_list_of_texts_is_an_empty_text(api: Door) -> None:
     created = await api.created(PODS, {**NAMED, "spec": container(args=["a", None])})
     assert created["spec"]["containers"][0]["args"] == ["a", ""]
+
+
+async def test_a_text_that_every_such_object_has_is_empty_if_it_is_missing(api: Door) -> None:
+    name = (await api.created(NODES, a_node(api.unique("a"))))["metadata"]["name"]
+    for condition in ({"reason": "Testing"}, {"type": None}, None):
+        patch = {"status": {"conditions": [condition]}}
+        answer = await api.patch(NODES, name, patch, subresource="status")
+        stored = answer.body["status"]["conditions"][0]
+        assert (stored["type"], stored["status"]) == ("", "")
 
 
 async def test_an_amount_may_be_a_number(api: Door) -> None:

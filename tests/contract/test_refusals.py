@@ -116,6 +116,18 @@ async def test_a_missing_object_is_named(api: Door) -> None:
             ["spec.replicas"],
             id="fewer replicas than none",
         ),
+        *(
+            pytest.param(
+                DEPLOYMENTS,
+                {
+                    "metadata": {"name": "a"},
+                    "spec": {**WORKLOAD, "strategy": {"rollingUpdate": {"maxUnavailable": value}}},
+                },
+                ["spec.strategy.rollingUpdate.maxUnavailable"],
+                id=f"{value} may be missing",
+            )
+            for value in ("some", "101%", -1)
+        ),
         pytest.param(
             POD_DISRUPTION_BUDGETS,
             {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "maxUnavailable": 1}},

@@ -112,12 +112,11 @@ class Scene:
         """So many claims now and in all; a Node for each and none besides; none was ever doubled."""
         now = await self.ready_claims()
         nodes = await self.people.all(NODES)
+        await self.seen.caught_up(*now, *nodes)
         assert sorted((c["status"]["nodeName"], c["metadata"]["uid"]) for c in now) == sorted(
             (n["metadata"]["name"], n["metadata"]["annotations"][CLAIM_UID]) for n in nodes
         )
-        assert len(now) == claims
-        assert len(self.seen.claims) == ever
-        assert len(self.seen.nodes) == ever
+        assert (len(now), len(self.seen.claims), len(self.seen.nodes)) == (claims, ever, ever)
         assert self.seen.doubled() == {}
         evicted = self.audit.evicted()
         assert len(evicted) == len(set(evicted)), "no eviction was granted twice"

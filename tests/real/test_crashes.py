@@ -32,7 +32,7 @@ def test_a_drain_goes_on_after_kill_9_and_the_budget_holds(
             await scene.until_drained_in_part(leaving, len(pods) - 4)
             first.kill()
         assert await scene.pods_on(leaving), "it was killed in the middle"
-        with scene.tenure("second", *SLOW_DRAIN) as second:
+        with scene.tenure("second", *SHORT_LEASE) as second:
             await scene.until_gone(leaving)
             await scene.all_run(30)
             await scene.in_order(claims=2, ever=3)

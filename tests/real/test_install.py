@@ -97,7 +97,7 @@ def kinds(text: str) -> str:
 
 def wait_for_the_kinds(admin: Path) -> None:
     crds = [f"crd/{kind}" for kind in KINDS]
-    said(admin, "kubectl", "wait", "--for=condition=Established", "--timeout=60s", *crds)
+    said(admin, "kubectl", "wait", "--for=condition=Established", "--timeout=240s", *crds)
 
 
 def test_the_plain_manifests_install_at_once_and_a_second_time_would_change_nothing(
@@ -107,7 +107,7 @@ def test_the_plain_manifests_install_at_once_and_a_second_time_would_change_noth
     wait_for_the_kinds(admin)
     said(admin, "kubectl", "diff", "--server-side", "-f", MANIFEST)
     assert installed(admin, "-f", str(MANIFEST)) == names(MANIFEST.read_text())
-    said(admin, "kubectl", "delete", "--timeout=60s", "-f", MANIFEST)
+    said(admin, "kubectl", "delete", "--timeout=240s", "-f", MANIFEST)
     gone = run(admin, "kubectl", "get", "-f", MANIFEST)
     assert not gone.stdout
 

@@ -54,7 +54,9 @@ def test_the_api_server_is_away_in_the_middle_of_a_drain_and_comes_back(
             await scene.all_run(30)
             await scene.in_order(claims=2, ever=3)
             assert scene.seen.fewest >= 27
-            assert sorted(scene.audit.evicted()) == pods
+            evicted = set(scene.audit.evicted())
+            assert evicted <= set(pods)
+            assert len(evicted) >= len(pods) - 1, "a server that dies may not note its last"
             assert taken_away(scene, leaving) == []
             assert await asyncio.to_thread(tenure.stop) == 0
 

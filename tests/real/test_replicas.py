@@ -107,7 +107,7 @@ def test_a_leader_that_sleeps_longer_than_the_lease_does_nothing_when_it_wakes(
         a_, b_ = await scene.account(A), await scene.account(B)
         with scene.tenure(A, *FEW_EVICTIONS, *lease, kubeconfig=a_) as a:
             claims = await scene.settle(
-                a_deployment("web", replicas=60), type_=EIGHT_CORES, pods=60
+                a_deployment("web", replicas=45), type_=EIGHT_CORES, pods=45
             )
             with scene.tenure(B, *lease, kubeconfig=b_) as b:
                 await waits(b)
@@ -121,14 +121,14 @@ def test_a_leader_that_sleeps_longer_than_the_lease_does_nothing_when_it_wakes(
                 await asyncio.to_thread(a.until_said, "waiting: the Lease")
                 for claim in claims:
                     await scene.until_gone(claim)
-                await scene.all_run(60)
+                await scene.all_run(45)
                 assert await acted_since(scene, A, woken_at) == []
                 assert await acted_since(scene, B, woken_at)
                 assert await asyncio.to_thread(b.stop) == 0
                 await asyncio.to_thread(a.until_said, "leading: the Lease", times=2)
             assert a.said("stopped: the lease was last renewed at")
-            await scene.people.scale("web", 75)
-            await scene.all_run(75)
+            await scene.people.scale("web", 50)
+            await scene.all_run(50)
             assert scene.seen.doubled() == {}
             assert await asyncio.to_thread(a.stop) == 0
 

@@ -16,7 +16,7 @@ import msgspec
 from tenure.errors import TenureError
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tenure.providers.kwok.labels import CLAIM_UID
-from tests.real.people import People, running
+from tests.real.people import PATIENCE, People, running
 
 Json = dict[str, Any]
 LOOK_EVERY: Final = 0.1
@@ -48,6 +48,13 @@ class Witness:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def caught_up(self, *objects: Json) -> None:
+        """Until he has seen all of these: an API server that restarts blinds him for a while."""
+        uids = {each["metadata"]["uid"] for each in objects}
+        async with asyncio.timeout(PATIENCE):
+            while not uids <= self.claims.keys() | self.nodes.keys():
+                await asyncio.sleep(LOOK_EVERY)
 
     def doubled(self) -> dict[str, list[str]]:
         """Claims for which more than one instance was ever made, by UID."""

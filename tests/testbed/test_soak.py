@@ -14,11 +14,13 @@ def test_a_story_that_failed_has_no_seconds() -> None:
     assert read(REPORT) == {"the leader is killed": 4.5, "it sleeps[for long]": None}
 
 
-def test_every_story_gets_a_figure_also_one_that_a_crashed_run_left_out() -> None:
+def test_every_story_gets_a_figure_and_all_together_the_last_one() -> None:
+    """A story that a crashed run left out has fewer figures, and has not passed there."""
     figures: Figures = {"the leader is killed": [4.5, 4.7, 9.0], "it sleeps": [None, 2.0]}
-    assert lines(figures, 3) == [
+    assert lines([None, None, 12.0], figures, 3) == [
         "soak: 1 of 3 passed (2.0 s, at most 2.0 s): it sleeps",
         "soak: 3 of 3 passed (4.7 s, at most 9.0 s): the leader is killed",
+        "soak: 1 of 3 rounds passed (12.0 s, at most 12.0 s)",
     ]
 
 

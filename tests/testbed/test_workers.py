@@ -21,6 +21,7 @@ STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"
         (STORE, REAL, False),
         (STORE, "tests/contract/test_lists.py::test_b[through the store door]", False),
     ],
+    ids=["stories", "the contract", "both", "two doors", "the store"],
 )
 def test_what_shares_a_bed_shares_a_worker(one: str, other: str, same: bool) -> None:
     assert (together(one) == together(other)) is same

@@ -23,8 +23,8 @@ Examples:
 \b
 Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw).
 A cluster is only read: with list and get, no Lease, and nothing is written. What only the
-replica that acts can know (an eviction that was refused a moment ago, an offering that was
-sold out) is in its log and in its events.
+replica that acts can know (a launch that the cloud refused, an offering that was sold out)
+is in its log and in its events.
 Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad input.
 """
 

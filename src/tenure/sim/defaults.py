@@ -43,6 +43,7 @@ _SPECS: Final[dict[Resource, Obj]] = {
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     },
     r.DAEMON_SETS: {"revisionHistoryLimit": 10},
+    r.POD_DISRUPTION_BUDGETS: {},
     r.PERSISTENT_VOLUMES: {
         "persistentVolumeReclaimPolicy": "Retain",
         "volumeMode": "Filesystem",
@@ -123,7 +124,7 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
 
 
 def _workload(resource: Resource, obj: Obj) -> Obj:
-    if spec := _SPECS.get(resource):
+    if (spec := _SPECS.get(resource)) is not None:
         obj = {**obj, "spec": {**spec, **(obj.get("spec") or {})}}
     if resource == r.JOBS:
         obj = _with_job_counts(obj)

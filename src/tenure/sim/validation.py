@@ -164,6 +164,12 @@ def _workload(spec: Obj) -> Iterator[Cause]:
         if (number := spec.get(field) or 0) < 0:
             why = f"Invalid value: {number}: must be greater than or equal to 0"
             yield malformed(f"spec.{field}", why)
+    for strategy in ("strategy", "updateStrategy"):
+        rolling = dig(spec, strategy, "rollingUpdate") or {}
+        for field, value in rolling.items():
+            # More than all may come at once, but no more than all may be missing.
+            at_most = 100 if field == "maxUnavailable" else None
+            yield from _share(value, f"spec.{strategy}.rollingUpdate.{field}", at_most)
     template = dig(spec, "template", "spec")
     yield from _pod_spec({"restartPolicy": "Always", **(template or {})}, "spec.template.spec")
 
@@ -182,16 +188,19 @@ def _job(spec: Obj) -> Iterator[Cause]:
 
 def _budget(spec: Obj) -> Iterator[Cause]:
     for field in ("minAvailable", "maxUnavailable"):
-        value = spec.get(field)
-        good = isinstance(value, int) and value >= 0
-        good = good or (isinstance(value, str) and _PERCENT.fullmatch(value) is not None)
-        if value is not None and not good:
-            yield malformed(f"spec.{field}", "must be a number from 0 or a percentage like 10%")
-        elif isinstance(value, str) and int(value[:-1]) > 100:
-            yield malformed(f"spec.{field}", "must not be greater than 100%")
+        yield from _share(spec.get(field), f"spec.{field}")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield malformed("spec", "minAvailable and maxUnavailable cannot be both set")
     yield from selector_causes(spec.get("selector"), "spec.selector")
+
+
+def _share(value: object, at: str, at_most: int | None = 100) -> Iterator[Cause]:
+    good = isinstance(value, int) and value >= 0
+    good = good or (isinstance(value, str) and _PERCENT.fullmatch(value) is not None)
+    if value is not None and not good:
+        yield malformed(at, "must be a number from 0 or a percentage like 10%")
+    elif isinstance(value, str) and at_most is not None and int(value[:-1]) > at_most:
+        yield malformed(at, f"must not be greater than {at_most}%")
 
 
 def _priority_class(obj: Obj) -> Iterator[Cause]:

@@ -131,7 +131,7 @@ def _is_heartbeat(node: Obj, old: Obj) -> bool:
 
 
 def _statuses(node: Obj) -> list[tuple[str, str]]:
-    return [(c["type"], c["status"]) for c in node["status"].get("conditions", ())]
+    return [(c["type"], c["status"]) for c in (node.get("status") or {}).get("conditions") or ()]
 
 
 def _wanted(node: Obj) -> dict[tuple[str, str], None]:

@@ -20,7 +20,9 @@ from tenure.schema.structural import Schema
 from tenure.sim.shapes.definitions import definition, definitions, referred
 from tenure.sim.tree import Obj
 
-_INT_MAX: Final = 2**63
+_BITS: Final = {"int32": 31, "int64": 63}
+_WORDS: Final = {"description": ""}
+_TEXT: Final = {"type": "string", **_WORDS}
 _EMPTY: Final[dict[str, Any]] = {
     "object": {},
     "array": [],
@@ -60,7 +62,10 @@ def metadata_mistakes(metadata: Any, old: Any = None) -> Iterator[Mistake]:
 
 
 def as_read(resource: Resource, obj: Obj) -> Obj:
-    """The object without the fields that do not exist; a null in a list is an empty element."""
+    """The object without the fields that do not exist, and with what every such object has.
+
+    A null in a list is an empty element, a text that is missing an empty one.
+    """
     known: Obj = _known(obj, definition(resource))
     return known
 
@@ -72,15 +77,26 @@ def _known(value: Any, schema: Schema) -> Any:
     if not isinstance(value, dict) or "x-kubernetes-preserve-unknown-fields" in schema:
         return value
     properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-    return {
+    known = {
         key: _known(item, child)
         for key, item in value.items()
         if (child := properties.get(key, others)) is not None
     }
+    return {**known, **dict.fromkeys(_missing_texts(value, schema), "")}
+
+
+def _missing_texts(value: Obj, schema: Schema) -> list[str]:
+    """The texts that every such object has, if only an empty one."""
+    properties = schema.get("properties", {})
+    return [
+        field
+        for field in schema.get("required", ())
+        if value.get(field) is None and properties[field] | _WORDS == _TEXT
+    ]
 
 
 def _element(value: Any, schema: Schema) -> Any:
-    return _known(value, schema) if value is not None else _EMPTY[referred(schema)["type"]]
+    return _known(_EMPTY[referred(schema)["type"]] if value is None else value, schema)
 
 
 def _mistakes(value: Any, schema: Schema, at: str, old: Any = None) -> Iterator[Mistake]:
@@ -104,6 +120,8 @@ def _in_object(value: Any, schema: Schema, at: str, old: Any) -> Iterator[Mistak
     if not isinstance(value, dict):
         yield Mistake(at, "an object", _named(value))
         return
+    if missing := _missing_texts(value, schema):
+        yield Mistake(f"{at}.{missing[0]}", got="nothing")
     before = old if isinstance(old, dict) else {}
     properties = schema.get("properties", {})
     for key, item in value.items():
@@ -131,18 +149,21 @@ def _unlike(value: Any, schema: Schema) -> str:
     if format_ == "quantity":
         return "" if _is_quantity(value) else 'an amount like "500m" or "2Gi"'
     if format_ == "int-or-string":
-        return "" if isinstance(value, str) or _is_whole(value) else "a number or a text"
+        return "" if isinstance(value, str) or _is_whole(value, "int32") else "a number or a text"
     if format_ == "date-time":
         return "" if _is_instant(value) else "an instant like 2026-01-05T08:00:00Z"
     if kind == "integer":
-        return "" if _is_whole(value) else "a whole number"
+        return "" if _is_whole(value, format_) else "a whole number"
     if kind == "boolean":
         return "" if isinstance(value, bool) else "true or false"
     return "" if isinstance(value, str) else "a text"
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -_INT_MAX <= value < _INT_MAX
+def _is_whole(value: Any, format_: str) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return False
+    most: int = 2 ** _BITS[format_]
+    return -most <= value < most
 
 
 def _is_quantity(value: Any) -> bool:

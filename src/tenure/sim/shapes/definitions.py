@@ -17,7 +17,8 @@ _FIELD: Final = re.compile(r"  (?P<name>\w+)(?P<required>!?) (?P<type>\S+)(?:  (
 _SHAPE: Final = re.compile(r"(?P<name>\w+): (?P<words>.+)")
 _PLAIN: Final[dict[str, Schema]] = {
     "string": {"type": "string"},
-    "int": {"type": "integer", "format": "int64"},
+    "int": {"type": "integer", "format": "int32"},
+    "long": {"type": "integer", "format": "int64"},
     "bool": {"type": "boolean"},
     "time": {"type": "string", "format": "date-time"},
     "quantity": {"type": "string", "format": "quantity"},
