@@ -8,6 +8,7 @@ from datetime import datetime
 from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.kube.informer import Informer
+from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.snapshot import Snapshot
 from tenure.runtime import metricsnames as names
 from tenure.runtime.judge import Judge
@@ -103,6 +104,19 @@ def test_pools_tell_their_limits_and_what_they_use() -> None:
         cpu = value(samples, "karpenter_nodepools_usage", resource_type="cpu", **pool)
         assert cpu == node.capacity["cpu"] / 1e9 > 0
         assert value(samples, "karpenter_nodepools_usage", resource_type="nodes", **pool) == 1
+
+
+def test_protected_pods_are_counted_by_pool_and_by_how() -> None:
+    apps = {"a": "true", "b": "4h", "c": "1m", "d": "soon", "e": "false"}
+    deployments = [
+        a_deployment(name, replicas=2, annotations={DO_NOT_DISRUPT: how})
+        for name, how in apps.items()
+    ]
+    with Tapped(*a_cluster(*deployments)) as story:
+        story.run(5 * MINUTE)
+        samples = scraped(story)
+        kinds = {has["kind"]: count for has, count in samples["tenure_protected_pods"]}
+        assert kinds == {"forever": 2, "until": 2, "unreadable": 2}
 
 
 def test_nodes_and_pods_tell_what_they_have_and_where_they_are() -> None:

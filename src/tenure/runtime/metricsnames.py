@@ -273,6 +273,13 @@ BUILD: Final = Named("tenure_build_info", _G, ("version", "python"), "1, with th
 
 # -- for each node and pod, unless that is switched off --------------------------------
 
+PROTECTED_PODS: Final = Named(
+    "tenure_protected_pods",
+    _G,
+    ("nodepool", "kind"),
+    "Pods that karpenter.sh/do-not-disrupt protects now: forever, until an instant, or unreadable "
+    "because the value means nothing.",
+)
 NODE_ALLOCATABLE: Final = Named(
     "karpenter_nodes_allocatable", _G, (*_NODE, "resource_type"), "What a node can give to pods."
 )

@@ -17,11 +17,14 @@ from typing import Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tenure.core.decision import Concern
 from tenure.core.demand import is_provisionable
 from tenure.core.pools import usage_of
 from tenure.core.reasons import Reason
 from tenure.kube.informer import Informer
+from tenure.model.names import NODEPOOL
 from tenure.model.quantity import UNIT, readable_amounts
+from tenure.model.resource import PODS
 from tenure.model.snapshot import Snapshot
 from tenure.packing.problem import NODES
 from tenure.runtime import metricsnames as names
@@ -147,6 +150,27 @@ def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
     failed = sum(n for (_, reason), n in held.items() if reason == Reason.FAILED_SCHEDULING)
     yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
     yield names.RECHECK_LAG, [((), recheck_lag(judge, standing.now()))]
+    protected = _protected(judge, standing.snapshot) if judge else {}
+    yield names.PROTECTED_PODS, [(name, count) for name, count in protected.items()]
+
+
+_KINDS: Final = {
+    Reason.PROTECTED_FOR_EVER: "forever",
+    Reason.PROTECTED_UNTIL: "until",
+    Reason.PROTECTION_UNREADABLE: "unreadable",
+}
+
+
+def _protected(judge: Judge, snapshot: Snapshot) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for verdict in judge.in_force():
+        if verdict.concern is not Concern.PROTECTION or verdict.subject.kind != PODS.kind:
+            continue
+        pod = snapshot.pods.get(f"{verdict.subject.namespace}/{verdict.subject.name}")
+        node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+        if node is not None and (kind := _KINDS.get(verdict.reason)) is not None:
+            found[node.labels.get(NODEPOOL, ""), kind] += 1
+    return found
 
 
 def recheck_lag(judge: Judge | None, now: datetime) -> float:
