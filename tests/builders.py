@@ -90,6 +90,32 @@ def a_deployment(
     }
 
 
+def a_stateful_set(
+    name: str = "db", *, replicas: int = 1, policy: str = "OrderedReady", **spec: Any
+) -> Manifest:
+    """``storage="1Gi"`` gives each pod a volume; the other arguments go to its pods."""
+    storage = spec.pop("storage", None)
+    manifest = a_deployment(name, replicas=replicas, **spec) | {"kind": "StatefulSet"}
+    manifest["spec"] |= {"serviceName": name, "podManagementPolicy": policy}
+    if storage is not None:
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+        manifest["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
+    return manifest
+
+
+def a_job(name: str = "sum", *, annotations: dict[str, str] | None = None, **spec: Any) -> Manifest:
+    """``job={...}`` goes to the job, the other arguments to its pods."""
+    given = spec.pop("job", {})
+    metadata = {"labels": {"app": name}, "annotations": annotations or {}}
+    template = {"metadata": metadata, "spec": pod_spec(**{"restartPolicy": "Never", **spec})}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"template": template, **given},
+    }
+
+
 def a_pod(name: str = "lonely", **spec: Any) -> Manifest:
     metadata = {"name": name, "labels": {"app": name}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec(**spec)}

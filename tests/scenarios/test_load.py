@@ -9,7 +9,16 @@ import pytest
 
 from tenure.sim.scenario.fields import BadInput
 from tenure.sim.scenario.load import load_scenario
-from tests.builders import a_deployment, a_node_class, a_pod, a_pool, a_requirement
+from tenure.sim.tree import put
+from tests.builders import (
+    a_deployment,
+    a_job,
+    a_node_class,
+    a_pod,
+    a_pool,
+    a_requirement,
+    a_stateful_set,
+)
 from tests.scenarios.files import a_story, written
 
 
@@ -114,9 +123,29 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
             "Did you mean Deployment?"
         ),
     ),
-    "a kind that does not come to life": (
-        objects({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}}),
-        "objects[1].kind: got 'Job', expected a kind that comes to life in the embedded cluster",
+    "a job whose pods would never end": (
+        objects(a_job(restartPolicy="Always")),
+        "objects[1].spec.template.spec.restartPolicy: got 'Always'",
+    ),
+    "a job of a kind that is not played": (
+        objects(put(a_job(), ("spec", "completionMode"), "Indexed")),
+        "objects[1].spec.completionMode: got 'Indexed', expected",
+    ),
+    "a field that a stateful set does not have": (
+        objects(put(a_stateful_set(), ("spec", "replica"), 3)),
+        "objects[1].spec.replica: got 3, expected a field that exists. Did you mean replicas?",
+    ),
+    "a claim of a size that cannot be read": (
+        objects(a_stateful_set(storage="lots")),
+        "objects[1].spec.volumeClaimTemplates[0].spec.resources.requests.storage: got 'lots'",
+    ),
+    "a pace that is not one": (
+        a_story(pods=[{"app": "web", "stops": "5m"}]),
+        "pods[0].stops: got '5m', expected a field that exists",
+    ),
+    "a scale of two things": (
+        a_story(events=[{"at": "1m", "scale": {"replicas": 1}}]),
+        "events[0].scale: got nothing, expected one workload. One of: deployment, statefulset.",
     ),
     "an old version of a kind": (
         objects({"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget"}),

@@ -8,8 +8,8 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.model.resource import PODS
-from tenure.sim.actors.podstatus import PodTimings, start_for
-from tests.sim.nodeworld import World, story
+from tenure.sim.actors.podstatus import PodPace, PodTimings, start_for
+from tests.sim.nodeworld import SECOND, World, story
 
 BOUND = 40  # Seconds after noon at which ``a_node`` is Ready and pods are bound.
 
@@ -134,6 +134,66 @@ def test_a_shortened_grace_counts_from_when_the_kubelet_hears_of_it() -> None:
         await world.at(124)
         assert world.phase("web") == "Running"
         await world.at(125)
+        assert world.phase("web") == "gone"
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    ("second", "at", "gone_at"),
+    [(200, 150, 350), (290, 150, 400), (300, 150, 400), (100, 250, 251)],
+    ids=[
+        "one that ends earlier counts from now",
+        "one that would end later changes nothing",
+        "nor does an equal one",
+        "one that has run out leaves a second",
+    ],
+)
+def test_a_shortened_grace_never_outlasts_the_one_before(
+    second: int, at: int, gone_at: int
+) -> None:
+    async def tell(world: World) -> None:
+        world.add_pod("web", await world.a_node(), grace=300, stop_seconds=900)
+        await world.at(100)
+        world.store.delete(PODS, "default", "web")
+        await world.at(at)
+        world.store.delete(PODS, "default", "web", second)
+        await world.at(gone_at - 1)
+        assert world.phase("web") == "Running"
+        await world.at(gone_at)
+        assert world.phase("web") == "gone"
+
+    story(tell)
+
+
+def test_a_pod_that_is_done_stopping_does_not_wait_for_a_shortened_grace() -> None:
+    async def tell(world: World) -> None:
+        world.add_pod("web", await world.a_node(), grace=300, stop_seconds=20)
+        await world.at(100)
+        world.store.delete(PODS, "default", "web")
+        await world.at(115)
+        world.store.delete(PODS, "default", "web", 30)
+        await world.at(120)
+        assert world.phase("web") == "gone"
+
+    story(tell)
+
+
+def test_a_story_sets_the_pace_of_an_app_and_an_annotation_wins() -> None:
+    async def tell(world: World) -> None:
+        pace = PodPace(namespace="default", start_takes=10 * SECOND, stop_takes=20 * SECOND)
+        world.kubelets.set_paces(pace)
+        node = await world.a_node()
+        world.add_pod("web", node)
+        world.add_pod("odd", node, start_seconds=1, stop_seconds=1)
+        await world.at(BOUND + 9)
+        assert (world.phase("web"), world.phase("odd")) == ("Pending", "Running")
+        await world.at(100)
+        for name in ("web", "odd"):
+            world.store.delete(PODS, "default", name)
+        await world.at(101)
+        assert (world.phase("web"), world.phase("odd")) == ("Running", "gone")
+        await world.at(120)
         assert world.phase("web") == "gone"
 
     story(tell)

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from tenure.model import resource as r
+from tenure.sim.actors.podstatus import PodPace
 from tenure.sim.scenario.stage import Stage
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter, Target, select
@@ -45,6 +46,16 @@ class Story(World):
         """Delete a claim, the oldest unless told otherwise; its name."""
         name: str = self.the(r.NODE_CLAIMS, **which)["metadata"]["name"]
         self.store.delete(r.NODE_CLAIMS, "", name)
+        return name
+
+    def pace(self, app: str, **takes: Any) -> None:
+        """From now on that app's pods take so long: ``stop_takes=5 * MINUTE``; see ``PodPace``."""
+        self.kubelets.set_paces(PodPace(app=app, **takes))
+
+    def stick_volumes(self, **which: Any) -> str:
+        """From now on no volume leaves a node, the oldest unless told otherwise; its name."""
+        name: str = self.the(r.NODES, **which)["metadata"]["name"]
+        self.infrastructure.storage.attachments.stick(name)
         return name
 
     # -- what is -----------------------------------------------------------------------

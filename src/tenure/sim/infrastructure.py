@@ -16,6 +16,7 @@ from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet import Kubelets, KubeletTimings
 from tenure.sim.actors.nodelifecycle import NodeLifecycle
 from tenure.sim.actors.podgc import PodGarbageCollector
+from tenure.sim.actors.podstatus import PodPace
 from tenure.sim.actors.startupagents import StartupAgents
 from tenure.sim.actors.tainteviction import TaintEviction
 from tenure.sim.actors.volumes.driver import VolumeTimings
@@ -33,6 +34,8 @@ class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
     zones: Sequence[str] = DEFAULT_ZONES
     cloud: CloudTimings = CloudTimings()
     kubelet: KubeletTimings = KubeletTimings()
+    #: How long the pods of some apps take for what they do; the first that covers a pod counts.
+    paces: Sequence[PodPace] = ()
     volumes: VolumeTimings = VolumeTimings()
     #: Startup taint key → how long its agent needs on a Ready node before it removes it.
     startup_agents: Mapping[str, timedelta] = {}
@@ -67,6 +70,7 @@ class Infrastructure:
             faults=self.faults,
             volumes=self.storage.attachments,
         )
+        self.kubelets.set_paces(*options.paces)
         self.cloud = SimulatedCloud(
             environment,
             store,

@@ -36,7 +36,7 @@ from tenure.sim.actors.nodestatus import (
     node_object,
     reported,
 )
-from tenure.sim.actors.podstatus import PodTimings
+from tenure.sim.actors.podstatus import PodPace, PodTimings
 from tenure.sim.actors.podworker import PodWorkers
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.environment import Environment
@@ -184,6 +184,10 @@ class Kubelets:
     def heal(self, node: str, type_: str = READY) -> None:
         """The condition is as it is on a healthy node."""
         self.set_condition(node, type_, *HEALTHY[type_])
+
+    def set_paces(self, *paces: PodPace) -> None:
+        """From now on the pods of these apps take so long; those set before come last."""
+        self._workers.paces = (*paces, *self._workers.paces)
 
     def reboot(self, node: str, down_for: timedelta) -> None:
         """Silent for that long, then back with another bootID."""

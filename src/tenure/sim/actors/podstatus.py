@@ -1,6 +1,7 @@
 """What a kubelet writes about a pod, and how long a pod takes for what; as values.
 
-A scenario steers a pod by annotations, in seconds:
+How long things take is said, first hit wins, by the pod's annotations, by the pace that a story
+sets for its app, and by ``PodTimings``. The annotations, in seconds:
 
 =================================  =====================================================
 ``sim.tenure.dev/start-seconds``   bound → running
@@ -26,6 +27,8 @@ from tenure.model.meta import format_time
 from tenure.sim.tree import Obj, dig
 
 PREFIX: Final = "sim.tenure.dev/"
+#: The labels by which people mean an app.
+APP_LABELS: Final = ("app", "app.kubernetes.io/name")
 
 _NOTHING: Final = timedelta(0)
 
@@ -41,8 +44,32 @@ class PodTimings(msgspec.Struct, frozen=True, kw_only=True):
     stop_for: timedelta = timedelta(seconds=2)
 
 
-def start_for(pod: Obj, timings: PodTimings) -> timedelta:
-    said = _seconds(pod, "start-seconds")
+class PodPace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long the pods of an app take; None leaves it as it would be."""
+
+    app: str = ""
+    namespace: str = ""
+    #: Bound, with its volumes attached → running.
+    start_takes: timedelta | None = None
+    #: Running → ready.
+    ready_takes: timedelta | None = None
+    #: Running → Succeeded, or Failed where an annotation says so.
+    run_takes: timedelta | None = None
+    #: Deleted → stopped, preStop hooks included, if the grace lets it.
+    stop_takes: timedelta | None = None
+
+    def covers(self, pod: Obj) -> bool:
+        metadata = pod["metadata"]
+        labels = metadata.get("labels") or {}
+        of_app = any(labels.get(key) == self.app for key in APP_LABELS)
+        return self.namespace in ("", metadata["namespace"]) and (not self.app or of_app)
+
+
+_NO_PACE: Final = PodPace()
+
+
+def start_for(pod: Obj, timings: PodTimings, pace: PodPace = _NO_PACE) -> timedelta:
+    said = _seconds(pod, "start-seconds", pace.start_takes)
     if said is not None:
         return said
     inits = pod["spec"].get("initContainers", ())
@@ -50,17 +77,19 @@ def start_for(pod: Obj, timings: PodTimings) -> timedelta:
     return timings.start_for + inits_count * timings.init_container_for
 
 
-def ready_for(pod: Obj) -> timedelta:
-    return _seconds(pod, "ready-seconds") or _NOTHING
+def ready_for(pod: Obj, pace: PodPace = _NO_PACE) -> timedelta:
+    return _seconds(pod, "ready-seconds", pace.ready_takes) or _NOTHING
 
 
-def run_for(pod: Obj) -> timedelta | None:
-    return _seconds(pod, "run-seconds")
+def run_for(pod: Obj, pace: PodPace = _NO_PACE) -> timedelta | None:
+    return _seconds(pod, "run-seconds", pace.run_takes)
 
 
-def stop_for(pod: Obj, timings: PodTimings) -> timedelta:
+def stop_for(pod: Obj, timings: PodTimings, pace: PodPace = _NO_PACE) -> timedelta:
     """From the deletion to the end of the last container, if the grace lets it."""
     prestop, stop = _seconds(pod, "prestop-seconds"), _seconds(pod, "stop-seconds")
+    if prestop is None and stop is None and pace.stop_takes is not None:
+        return pace.stop_takes
     if prestop is None:
         containers = pod["spec"].get("containers", ())
         sleeps = (dig(c, "lifecycle", "preStop", "sleep", "seconds") or 0 for c in containers)
@@ -160,10 +189,10 @@ def _annotation(pod: Obj, name: str) -> str | None:
     return value
 
 
-def _seconds(pod: Obj, name: str) -> timedelta | None:
+def _seconds(pod: Obj, name: str, otherwise: timedelta | None = None) -> timedelta | None:
     text = _annotation(pod, name)
     if text is None:
-        return None
+        return otherwise
     try:
         return timedelta(seconds=float(text))
     except (ValueError, OverflowError):

@@ -27,6 +27,7 @@ from typing import Final
 from tenure.model.resource import PODS
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.podstatus import (
+    PodPace,
     PodTimings,
     finished_status,
     is_finished,
@@ -46,6 +47,7 @@ from tenure.sim.tree import Obj, dig
 from tenure.sim.watch import DELETED
 
 _NOTHING: Final = timedelta(0)
+_NO_PACE: Final = PodPace()
 
 
 class _Work:
@@ -91,6 +93,8 @@ class PodWorkers:
         self._alive, self._volumes = alive, volumes
         volumes.on_ready(self._on_volume)
         self._timings = timings
+        #: The first that covers a pod counts, from the next thing that the pod does.
+        self.paces: tuple[PodPace, ...] = ()
         self._works: dict[str, _Work] = {}
         self._address_count = 0
         store.subscribe(PODS, self._on_pod)
@@ -133,7 +137,7 @@ class PodWorkers:
         if work.running:  # Known from before a restart of the kubelet.
             self._await_end(work, pod, since=started_at(pod) or work.admitted_at)
         elif "volumes" not in pod["spec"] or self._volumes.is_ready(pod):
-            self._again(work, start_for(pod, self._timings), self._run)
+            self._again(work, start_for(pod, self._timings, self._pace(pod)), self._run)
 
     def _on_volume(self, pod: Obj) -> None:
         """A volume of the pod has come: it may start when that was the last one."""
@@ -147,7 +151,7 @@ class PodWorkers:
         pod = self._current(work)
         if pod is None:
             return
-        now, ready_after = self._environment.now(), ready_for(pod)
+        now, ready_after = self._environment.now(), ready_for(pod, self._pace(pod))
         work.running, work.ready = True, not ready_after
         self._address_count += 1
         status = running_status(
@@ -170,7 +174,7 @@ class PodWorkers:
             self._write_ready(work, pod)
 
     def _await_end(self, work: _Work, pod: Obj, *, since: datetime) -> None:
-        ends_after = run_for(pod)
+        ends_after = run_for(pod, self._pace(pod))
         if ends_after is not None:
             rest = max(since + ends_after - self._environment.now(), _NOTHING)
             self._again(work, rest, self._finish)
@@ -187,7 +191,7 @@ class PodWorkers:
             return
         now = self._environment.now()
         grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds", 0))
-        own = stop_for(pod, self._timings) if work.running else _NOTHING
+        own = stop_for(pod, self._timings, self._pace(pod)) if work.running else _NOTHING
         stop_at = now + min(own, grace)
         if work.stop_at is None or stop_at < work.stop_at:
             work.stop_at = stop_at
@@ -200,6 +204,9 @@ class PodWorkers:
             if pod["metadata"].get("finalizers") and not is_finished(pod):
                 self._write(work, stopped_status(pod, self._environment.now()))
             self._store.delete(PODS, work.namespace, work.name, 0, uid=work.uid)
+
+    def _pace(self, pod: Obj) -> PodPace:
+        return next((pace for pace in self.paces if pace.covers(pod)), _NO_PACE)
 
     # Timers and the API.
 

@@ -103,6 +103,18 @@ _POD_SPEC: Final = _object(
 
 _TEMPLATE: Final = _object(("spec",), metadata=METADATA, spec=_POD_SPEC)
 
+#: What the embedded cluster does; it deletes no claims by itself.
+_RETAIN: Final[Schema] = {"type": "string", "enum": ["Retain"]}
+_TYPE: Final[dict[str, Schema]] = {"apiVersion": _TEXT, "kind": _TEXT}
+_CLAIM: Final = _object(
+    **_anything("dataSource", "dataSourceRef", "selector", "volumeAttributesClassName"),
+    accessModes=_list(_TEXT),
+    resources=_object(requests=_QUANTITIES, limits=_QUANTITIES),
+    storageClassName=_TEXT,
+    volumeMode=_TEXT,
+    volumeName=_TEXT,
+)
+
 _SPECS: Final[dict[Resource, Schema]] = {
     r.PODS: _POD_SPEC,
     r.DEPLOYMENTS: _object(
@@ -134,6 +146,39 @@ _SPECS: Final[dict[Resource, Schema]] = {
         minReadySeconds=_COUNT,
         revisionHistoryLimit=_COUNT,
     ),
+    r.STATEFUL_SETS: _object(
+        ("selector", "template"),
+        replicas=_COUNT,
+        selector=_SELECTOR,
+        template=_TEMPLATE,
+        serviceName=_TEXT,
+        podManagementPolicy={"type": "string", "enum": ["OrderedReady", "Parallel"]},
+        updateStrategy=_object(
+            type={"type": "string", "enum": ["RollingUpdate", "OnDelete"]},
+            rollingUpdate=_object(partition=_COUNT),
+        ),
+        minReadySeconds=_COUNT,
+        revisionHistoryLimit=_COUNT,
+        ordinals=_object(start=_COUNT),
+        persistentVolumeClaimRetentionPolicy=_object(whenDeleted=_RETAIN, whenScaled=_RETAIN),
+        volumeClaimTemplates=_list(
+            _object(("metadata", "spec"), **_TYPE, metadata=METADATA, spec=_CLAIM, status=_ANY)
+        ),
+    ),
+    r.JOBS: _object(
+        ("template",),
+        **_anything("selector", "manualSelector"),
+        template=_TEMPLATE,
+        completions=_COUNT,
+        parallelism=_COUNT,
+        backoffLimit=_COUNT,
+        activeDeadlineSeconds=_COUNT,
+        ttlSecondsAfterFinished=_COUNT,
+        suspend=_FLAG,
+        completionMode={"type": "string", "enum": ["NonIndexed"]},
+        podReplacementPolicy={"type": "string", "enum": ["TerminatingOrFailed", "Failed"]},
+    ),
+    r.PERSISTENT_VOLUME_CLAIMS: _CLAIM,
     r.POD_DISRUPTION_BUDGETS: _object(
         minAvailable=_SHARE,
         maxUnavailable=_SHARE,
@@ -150,7 +195,7 @@ _SPECS: Final[dict[Resource, Schema]] = {
     ),
 }
 
-_TOP: Final[dict[str, Schema]] = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": METADATA}
+_TOP: Final[dict[str, Schema]] = {**_TYPE, "metadata": METADATA}
 
 
 def schema_of(resource: Resource) -> Schema:

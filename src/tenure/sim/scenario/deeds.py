@@ -123,6 +123,20 @@ class Kubelet(msgspec.Struct, frozen=True):
         return _subject(node), f"reboots, down for {span(self.down_for)}"
 
 
+class Volumes(msgspec.Struct, frozen=True):
+    target: Target
+    stuck: bool
+
+    def do(self, stage: Stage) -> tuple[str, str]:
+        node = stage.found(self.target)
+        attachments = stage.world.infrastructure.storage.attachments
+        if self.stuck:
+            attachments.stick(node["metadata"]["name"])
+            return _subject(node), "no volume can be unmounted from it"
+        attachments.unstick(node["metadata"]["name"])
+        return _subject(node), "volumes can be unmounted from it again"
+
+
 class Vanish(msgspec.Struct, frozen=True):
     target: Target
 

@@ -17,6 +17,11 @@ _SHORT: Final = {
     r.DEPLOYMENTS: ("deploy",),
     r.DAEMON_SETS: ("ds",),
     r.REPLICA_SETS: ("rs",),
+    r.STATEFUL_SETS: ("sts",),
+    r.PERSISTENT_VOLUME_CLAIMS: ("pvc",),
+    r.PERSISTENT_VOLUMES: ("pv",),
+    r.STORAGE_CLASSES: ("sc",),
+    r.VOLUME_ATTACHMENTS: ("attachment",),
     r.POD_DISRUPTION_BUDGETS: ("pdb", "budget"),
     r.NAMESPACES: ("ns",),
 }
@@ -28,7 +33,10 @@ _WORDS: Final = {
 }
 
 #: The words that a scenario may use as the name of a field.
-KIND_WORDS: Final = ("node", "claim", "pod", "pool", "window", "deployment", "budget")
+KIND_WORDS: Final = (
+    *("node", "claim", "pod", "pool", "window", "budget"),
+    *("deployment", "statefulset", "job"),
+)
 
 
 def resource_called(word: str) -> Resource | None:

@@ -38,8 +38,8 @@ from tenure.sim.scenario.targets import Target
 from tenure.sim.store import Store
 from tenure.sim.tree import Obj, dig
 
-#: Kinds that the store keeps and that nobody in the embedded cluster brings to life.
-_LIFELESS: Final = frozenset({r.STATEFUL_SETS, r.JOBS})
+#: Kinds whose pods are made from a template.
+_TEMPLATED: Final = (r.DEPLOYMENTS, r.REPLICA_SETS, r.DAEMON_SETS, r.STATEFUL_SETS, r.JOBS)
 #: What kinds of earlier days, or of other clouds, are here.
 _SUCCESSORS: Final = {
     "Provisioner": r.NODE_POOLS.kind,
@@ -129,6 +129,17 @@ class ManifestJudge:
             apply_manifest(self._store, value)
 
 
+def check_shape(reader: Reader, value: Obj, at: str) -> None:
+    """Fields that exist and are of the right type, of the kinds that are known here."""
+    resource = BY_KIND.get((value["apiVersion"], value["kind"]))
+    if resource is None:
+        return
+    known = len(reader.problems)
+    _check_metadata(reader, value, at)
+    if len(reader.problems) == known:
+        _check_fields(reader, resource, value, at)
+
+
 @contextmanager
 def _told(reader: Reader, value: Obj, at: str) -> Iterator[None]:
     """Turns the API server's refusal of a value into problems."""
@@ -154,15 +165,6 @@ def _resource(reader: Reader, value: Any, at: str) -> Resource | None:
     resource = BY_KIND.get((value["apiVersion"], value["kind"]))
     if resource is None:
         _unknown_kind(reader, value, at)
-    elif resource in _LIFELESS:
-        hint = "Use a Deployment, a DaemonSet or plain Pods."
-        reader.problem(
-            join(at, "kind"),
-            value["kind"],
-            "a kind that comes to life in the embedded cluster",
-            hint,
-        )
-        return None
     return resource
 
 
@@ -172,7 +174,7 @@ def _unknown_kind(reader: Reader, value: Obj, at: str) -> None:
         hint = f"Write apiVersion: {versions[0]}."
         reader.problem(join(at, "apiVersion"), value["apiVersion"], f"{versions[0]}", hint)
         return
-    kinds = [resource.kind for resource in BY_KIND.values() if resource not in _LIFELESS]
+    kinds = [resource.kind for resource in BY_KIND.values()]
     expected = "a kind the embedded cluster knows"
     successor = _SUCCESSORS.get(value["kind"])
     hint = f"Use {successor}." if successor else nearest(value["kind"], kinds)
@@ -225,7 +227,7 @@ def _check_unknown(reader: Reader, value: Obj, schema: Schema, at: str) -> None:
 def _check_readable(reader: Reader, resource: Resource, value: Obj, at: str) -> None:
     """What the schema leaves open must still be readable: affinities, spreads, ports."""
     field, pod = "", value
-    if resource in (r.DEPLOYMENTS, r.REPLICA_SETS, r.DAEMON_SETS):
+    if resource in _TEMPLATED:
         field, pod = "spec.template", value["spec"]["template"]
     elif resource != r.PODS:
         return

@@ -49,9 +49,14 @@ class Document:
 def read_documents(path: Path, *, shown_as: str = "") -> list[Document]:
     """Every document of a file; empty ones are left out."""
     file = shown_as or str(path)
+    return documents_in(_text(path, file), file)
+
+
+def documents_in(text: str, file: str) -> list[Document]:
+    """Every document of a text; ``file`` is what to call it."""
     return [
         _document(file, loader, node)
-        for loader, node in _composed(file, _text(path, file))
+        for loader, node in _composed(file, text)
         if node is not None and node.tag != "tag:yaml.org,2002:null"
     ]
 

@@ -24,6 +24,7 @@ from tenure.sim.scenario.deeds import (
     SetCondition,
     SetFaults,
     Vanish,
+    Volumes,
 )
 from tenure.sim.scenario.fields import Fields, Reader
 from tenure.sim.scenario.manifests import ManifestJudge
@@ -31,6 +32,7 @@ from tenure.sim.scenario.options import read_options
 from tenure.sim.scenario.targets import Target, read_reference, read_target
 
 _NONE: Final = timedelta(0)
+_SCALED: Final = {"deployment": r.DEPLOYMENTS, "statefulset": r.STATEFUL_SETS}
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,9 +79,10 @@ class StepReader:
         return Patch(target, merge)
 
     def _scale(self, value: Any, at: str) -> Deed:
-        fields = self._reader.fields(value, at, ("deployment", "namespace", "replicas"))
-        name, namespace = fields.text("deployment"), fields.text("namespace", "default")
-        target = read_target(self._reader, r.DEPLOYMENTS, f"{namespace}/{name}", at)
+        fields = self._reader.fields(value, at, (*_SCALED, "namespace", "replicas"))
+        word = fields.one_of(tuple(_SCALED), "workload") or "deployment"
+        name, namespace = fields.text(word, ""), fields.text("namespace", "default")
+        target = read_target(self._reader, _SCALED[word], f"{namespace}/{name}", at)
         return Scale(target, fields.whole("replicas"))
 
     def _node(self, value: Any, at: str) -> Target:
@@ -112,6 +115,12 @@ class StepReader:
         fields = self._reader.fields(value, at, ("node", "down-for"))
         node = self._node(fields.raw("node", ""), fields.path("node"))
         return Kubelet(node, "reboot", fields.span("down-for", timedelta(minutes=1)))
+
+    def _stick_volumes(self, value: Any, at: str) -> Deed:
+        return Volumes(self._node(value, at), stuck=True)
+
+    def _unstick_volumes(self, value: Any, at: str) -> Deed:
+        return Volumes(self._node(value, at), stuck=False)
 
     def _vanish(self, value: Any, at: str) -> Deed:
         return Vanish(read_reference(self._reader, value, at))
@@ -149,6 +158,8 @@ _READERS: Final[dict[str, Callable[[StepReader, Any, str], Deed]]] = {
     "silence": StepReader._silence,
     "resume": StepReader._resume,
     "reboot": StepReader._reboot,
+    "stick-volumes": StepReader._stick_volumes,
+    "unstick-volumes": StepReader._unstick_volumes,
     "vanish": StepReader._vanish,
     "faults": StepReader._faults,
     "crash": StepReader._crash,

@@ -10,6 +10,8 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.settings import Settings
 from tenure.sim.actors.kubelet import KubeletTimings
+from tenure.sim.actors.podstatus import PodPace
+from tenure.sim.actors.volumes.driver import VolumeTimings
 from tenure.sim.catalogue import DEFAULT_ZONES, select
 from tenure.sim.cloud import CloudTimings
 from tenure.sim.faults import Faults
@@ -19,7 +21,10 @@ from tenure.sim.scenario.options import read_options
 from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
 
 #: The fields of a scenario that are read here.
-FIELDS: Final = ("start", "seed", "settings", "cloud", "kubelet", "startup-agents", "faults")
+FIELDS: Final = (
+    *("start", "seed", "settings", "cloud", "kubelet", "pods", "volumes"),
+    *("startup-agents", "faults"),
+)
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
@@ -42,6 +47,11 @@ def read_world_options(reader: Reader, fields: Fields) -> WorldOptions:
         zones=cloud.zones,
         cloud=CloudTimings(**timings),
         kubelet=read_options(reader, fields.raw("kubelet"), "kubelet", KubeletTimings),
+        paces=tuple(
+            read_options(reader, value, at, PodPace)
+            for at, value in reader.items(fields.raw("pods"), "pods")
+        ),
+        volumes=read_options(reader, fields.raw("volumes"), "volumes", VolumeTimings),
         startup_agents=_startup_agents(reader, fields.raw("startup-agents")),
         faults=read_options(reader, fields.raw("faults"), "faults", Faults),
     )

@@ -16,6 +16,7 @@ from tenure.model import resource as r
 from tenure.model.names import NODEPOOL
 from tenure.model.resource import Resource
 from tenure.model.selectors import parse_label_selector
+from tenure.sim.actors.podstatus import APP_LABELS
 from tenure.sim.scenario.fields import Fields, Reader, nearest
 from tenure.sim.scenario.kindwords import KIND_WORDS, known_words, resource_called
 from tenure.sim.store import Store
@@ -24,7 +25,6 @@ from tenure.sim.tree import Obj, dig
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
 FILTERS: Final = ("name", "namespace", "pool", "app", "labels")
 _TARGETING: Final = (*FILTERS, "pick", "index")
-_APP_LABELS: Final = ("app", "app.kubernetes.io/name")
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ def _fits(store: Store, resource: Resource, obj: Obj, wanted: Filter) -> bool:
 
 def is_of_app(obj: Obj, app: str) -> bool:
     labels = obj["metadata"].get("labels") or {}
-    return any(labels.get(key) == app for key in _APP_LABELS)
+    return any(labels.get(key) == app for key in APP_LABELS)
 
 
 def _pool_of(store: Store, resource: Resource, obj: Obj) -> str:
