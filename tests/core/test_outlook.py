@@ -74,7 +74,7 @@ CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
         "BudgetNeverAllows",
         (
             "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
-            "ReplicaSet/default/o: a drain deletes them in spite of it, each in time before the "
+            "ReplicaSet/default/o: a drain deletes its pods in spite of it, each in time before the "
             "deadline"
         ),
     ),

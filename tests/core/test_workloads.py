@@ -57,7 +57,7 @@ def codes(workload: Workload, *budgets: PodDisruptionBudget) -> list[str]:
         (HOUR, "true", ["ProtectionBounded"]),
         (FREE, "true", ["ProtectedForEver"]),
         (FREE, "9999h", []),
-        (FREE, "4 hours", ["InvalidDoNotDisrupt", "ProtectedForEver"]),
+        (FREE, "4 hours", ["InvalidDoNotDisrupt"]),
         (Ground("NodePool capped", None, "2h"), "true", []),
         (Ground("NodePool capped", "1h", "30m"), "4h", []),
     ],

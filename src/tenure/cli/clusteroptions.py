@@ -52,11 +52,11 @@ def cluster_options(command: C) -> C:
     return command
 
 
-def no_cluster(given: Given) -> None:
-    """Raises ``SpecError`` when a cluster is named beside a scenario."""
+def no_cluster(given: Given, instead: str = "a scenario") -> None:
+    """Raises ``SpecError`` when a cluster is named beside something else."""
     for setting in _SETTINGS:
         if (value := given[parameter_name(setting)]) is not None:
-            raise SpecError(f"--{setting.flag}", value, "a scenario or a cluster, not both")
+            raise SpecError(f"--{setting.flag}", value, f"{instead} or a cluster, not both")
 
 
 def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, Sight]:

@@ -36,6 +36,9 @@ COMMANDS: Final = {
     "simulate": _Entry("tenure.cli.simulate", "Play a scenario and say whether it held."),
     "explain": _Entry("tenure.cli.explain", "Why is this node, claim or pod in this state?"),
     "plan": _Entry("tenure.cli.plan", "What would be done now, and why not the rest? A dry run."),
+    "lint": _Entry(
+        "tenure.cli.lint", "What in these manifests, or this cluster, will surprise you?"
+    ),
     "crds": _Entry("tenure.cli.crds", "Print the CustomResourceDefinitions."),
 }
 

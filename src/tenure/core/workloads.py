@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Final
 
 import msgspec
 
@@ -21,8 +20,6 @@ from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.selectors import matches
 from tenure.model.workload import PodDisruptionBudget, PodTemplate
 from tenure.schema.findings import Code, Finding
-
-_NONE: Final = timedelta(0)
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -83,6 +80,7 @@ def _protection(workload: Workload) -> Iterator[Finding]:
     asked = positive(value) if value != "true" else None
     if asked is None and value != "true":
         yield invalid_protection(value, at)
+        return
     for ground in workload.grounds:
         lasts = min(filter(None, (asked, _span(ground.cap))), default=None)
         if (found := _against(ground, value, lasts, grace_in(workload.template.spec))) is not None:
@@ -102,8 +100,8 @@ def _against(
             f"nor maxPodProtection: a node that should go waits without end"
         )
         return Finding(Code.PROTECTED_FOR_EVER, "", message)
-    cut = _words(max(span - grace, _NONE))
-    then = f"on a leaving node it is deleted {cut} after the beginning, whatever it asks for"
+    begins = f"{_words(span - grace)} after the beginning" if span > grace else "at once"
+    then = f"on a leaving node it is deleted {begins}, whatever it asks for"
     if lasts is None:
         message = f'"{value}" is ended by terminationGracePeriod {ground.period} of {ground.name}'
         return Finding(Code.PROTECTION_BOUNDED, "", f"{message}: {then}")
@@ -187,7 +185,7 @@ def _then(covered: Sequence[Workload]) -> str:
     grounds = {ground for workload in covered for ground in workload.grounds}
     bounded = sorted(ground.name for ground in grounds if ground.span is not None)
     if grounds and len(bounded) == len(grounds):
-        return "a drain deletes them in spite of it, each in time before the deadline"
+        return "a drain deletes its pods in spite of it, each in time before the deadline"
     return "a drain waits until somebody changes that"
 
 

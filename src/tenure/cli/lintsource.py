@@ -1,0 +1,110 @@
+"""Reads manifests from files, folders and the standard input, each with where it stands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.sim.scenario.source import Document, documents_in, read_documents
+
+STDIN: Final = "-"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+class Source(msgspec.Struct, frozen=True):
+    """One object as somebody wrote it."""
+
+    document: Document
+    #: Where it begins in its document; empty unless it stands in a ``List``.
+    at: str
+    value: dict[str, Any]
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Group and kind."""
+        group = self.value["apiVersion"].rpartition("/")[0]
+        return group, self.value["kind"]
+
+    @property
+    def name(self) -> str:
+        metadata = self.value.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        parts = (self.value["kind"], metadata.get("namespace"), metadata.get("name"))
+        return "/".join(str(part) for part in parts if part)
+
+    def line(self, field: str) -> int:
+        """Of the field, or of the nearest thing around it that is there."""
+        place = self.document.place(f"{self.at}.{field}" if self.at and field else field or self.at)
+        return int(place.removeprefix(f"{self.document.file}:").partition(":")[0])
+
+
+class Sources(msgspec.Struct):
+    found: list[Source] = []
+    #: What cannot be read at all.
+    problems: list[SpecError] = []
+    #: What was left out.
+    notes: list[str] = []
+
+
+def read_sources(paths: Sequence[str]) -> Sources:
+    sources = Sources()
+    for path in paths:
+        try:
+            for document in _documents(path, sources):
+                _add(sources, document, document.value, "")
+        except SpecError as error:
+            sources.problems.append(error)
+    if not sources.found and not sources.problems:
+        hint = "Begin with apiVersion: and kind:, as kubectl expects it."
+        sources.problems.append(SpecError("FILE", " ".join(paths), "Kubernetes objects", hint))
+    return sources
+
+
+def _documents(path: str, sources: Sources) -> Iterator[Document]:
+    if path == STDIN:
+        yield from documents_in(sys.stdin.read(), "stdin")
+    elif not Path(path).is_dir():
+        yield from _file(Path(path))
+    else:
+        for file in sorted(Path(path).rglob("*")):
+            hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if file.suffix in _SUFFIXES and file.is_file() and not hidden:
+                try:
+                    yield from _file(file)
+                except SpecError as error:  # One broken file hides none of the others.
+                    sources.problems.append(error)
+
+
+def _file(path: Path) -> list[Document]:
+    if not path.exists():
+        raise SpecError("FILE", str(path), "a file or folder that exists", "Look at its path.")
+    return read_documents(path)
+
+
+def _add(sources: Sources, document: Document, value: Any, at: str) -> None:
+    listed = _listed(value)
+    if listed:
+        for index, item in enumerate(value[listed]):
+            place = f"{at}.{listed}[{index}]" if at else f"{listed}[{index}]"
+            _add(sources, document, item, place)
+    elif isinstance(value, dict) and all(
+        isinstance(value.get(field), str) for field in ("apiVersion", "kind")
+    ):
+        sources.found.append(Source(document, at, value))
+    else:
+        place = document.place(at)
+        sources.notes.append(f"{place}: no Kubernetes object, left out: no apiVersion and kind")
+
+
+def _listed(value: Any) -> str:
+    """The field with the objects of a ``List``, or of a scenario; empty for anything else."""
+    if not isinstance(value, dict):
+        return ""
+    if str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
+        return "items"
+    return "objects" if "kind" not in value and isinstance(value.get("objects"), list) else ""
