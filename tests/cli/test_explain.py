@@ -114,7 +114,10 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     assert table[6].endswith(
         "budget default/web: maxUnavailable 0 of 2 pods can never allow an eviction"
     )
-    assert table[8] == "  Times are of 2026-01-05, in UTC."
+    assert (
+        table[8]
+        == "  Times are of 2026-01-05, in UTC; asked at the earliest, stopped at the latest."
+    )
 
 
 def test_a_claim_shows_the_drain_of_its_node_and_json_has_it_under_a_key(

@@ -150,7 +150,7 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
     assert waiting.message == "no budget allows it now; asked again at 2026-03-02T12:00:08Z"
     assert verdicts[2].message == "no budget allows it now; asked when default/web-1 may go"
     assert waiting.blockers[0].message == (
-        "minAvailable 2 allows 1 disruptions: 3 of 3 pods are healthy, 2 must be"
+        "minAvailable 2 allows 1 disruption: 3 of 3 pods are healthy, 2 must be"
     )
     # A status may be stale: now and then the API is asked all the same, for one of them.
     later = judged(DECIDER, *objects, now=ahead(8))

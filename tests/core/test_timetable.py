@@ -90,6 +90,26 @@ def test_a_budget_that_never_allows_an_eviction_is_told_by_its_numbers() -> None
     assert endless.endless == (f"default/web: {hold.message}",)
 
 
+def test_of_those_whom_one_budget_holds_one_is_tried_and_none_is_asked_before() -> None:
+    budget = a_budget(desired_healthy=2, current_healthy=2, expected_pods=3)
+    ready = [condition("Ready")]
+    pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
+    table = table_of(a_claim(), a_node(), budget, *pods)
+    assert [row.asked_at for row in table.pods] == [ahead(10), ahead(10)]
+
+
+def test_an_allowance_that_others_take_first_is_told_so() -> None:
+    budget = a_budget(desired_healthy=2, current_healthy=3, expected_pods=3, disruptions_allowed=1)
+    ready = [condition("Ready")]
+    pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
+    first, second = table_of(a_claim(), a_node(), budget, *pods).pods
+    assert (first.asked_at, first.held_by) == (NOW, ())
+    (hold,) = second.held_by
+    assert hold.message.endswith(
+        "allows 1 disruption: 3 of 3 pods are healthy, 2 must be; others are asked first"
+    )
+
+
 def test_several_budgets_are_named() -> None:
     budgets = [a_budget(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
     table = table_of(a_claim(), a_node(), *budgets, a_pod())

@@ -26,7 +26,7 @@ def timetable_lines(table: Timetable) -> Iterator[str]:
     if table.pods:
         yield ""
         day = table.began_at.date()
-        zone = f"Times are of {day:%Y-%m-%d}, in UTC."
+        zone = f"Times are of {day:%Y-%m-%d}, in UTC; asked at the earliest, stopped at the latest."
         yield from _columns([_HEADINGS, *(_row(row, table) for row in table.pods)])
         yield f"  {zone}"
 

@@ -65,9 +65,10 @@ def arithmetic(budget: PodDisruptionBudget) -> str:
     pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"
     if never_allows(budget):
         return f"{wish} of {pods} can never allow an eviction"
+    allowed = status.disruptions_allowed
     return (
-        f"{wish} allows {status.disruptions_allowed} disruptions: {status.current_healthy} of "
-        f"{pods} are healthy, {status.desired_healthy} must be"
+        f"{wish} allows {allowed} {'disruption' if allowed == 1 else 'disruptions'}: "
+        f"{status.current_healthy} of {pods} are healthy, {status.desired_healthy} must be"
     )
 
 

@@ -84,6 +84,8 @@ class _Maker:
         #: Between which instants the tiers before the present one are empty; None: for ever.
         self._opens: datetime | None = now
         self._opens_by: datetime | None = now
+        #: When the pod is asked that is tried for all whom the same budgets hold.
+        self._tried: dict[tuple[str, ...], datetime] = {}
 
     def rows(self) -> tuple[list[PodTimes], datetime | None]:
         judged = zip(
@@ -117,7 +119,7 @@ class _Maker:
             seconds = verdict.action.grace_at(self._now)
             stopped = self._now + timedelta(seconds=seconds)
             return self._told(pod, holds, None, force_at(pod, deadline), stopped)
-        asked = self._asked_at(verdict, holds)
+        asked = self._asked_at(item, verdict, holds)
         asked_by = latest([self._now, *(self._ends_by(hold) for hold in holds)])
         stopped_by = _plus(asked_by, grace)
         if deadline is None:
@@ -160,14 +162,26 @@ class _Maker:
             terminating=True,
         )
 
-    def _asked_at(self, verdict: Verdict, holds: Iterable[Hold]) -> datetime | None:
+    def _asked_at(self, item: PodView, verdict: Verdict, holds: Iterable[Hold]) -> datetime | None:
+        if verdict.reason is Reason.EVICTION_REFUSED:
+            return self._asked_again_at(item, verdict)
         if isinstance(verdict.action, Evict):
             return self._now
-        if verdict.reason is Reason.EVICTION_REFUSED:
-            return verdict.recheck_at
         # That a budget is in the way shows when it is asked.
         ends = [self._opens if hold.tier else hold.until for hold in holds if not hold.budget]
         return latest([self._now, *ends])
+
+    def _asked_again_at(self, item: PodView, verdict: Verdict) -> datetime | None:
+        """One that is not tried itself may be asked when the one is that is tried for it."""
+        budgets = tuple(one.uid for one in item.budgets)
+        forced = force_at(item.pod, self._deadline) if self._deadline is not None else None
+        if isinstance(verdict.action, Evict):
+            self._tried[budgets] = self._now
+            return self._now
+        if verdict.recheck_at is None or verdict.recheck_at == forced:
+            return self._tried.get(budgets)
+        self._tried.setdefault(budgets, verdict.recheck_at)
+        return verdict.recheck_at
 
     def _ends_by(self, hold: Hold) -> datetime | None:
         return self._opens_by if hold.tier else hold.until
@@ -193,7 +207,8 @@ def _refusal(item: PodView, granted: bool) -> str:
         return (
             f"{len(named)} budgets cover it, and such a pod cannot be evicted: {'; '.join(named)}"
         )
-    return named[0]
+    taken = item.budgets[0].status.disruptions_allowed > 0
+    return f"{named[0]}; others are asked first" if taken else named[0]
 
 
 def latest(instants: Iterable[datetime | None]) -> datetime | None:
