@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from testbed.controlplane import ControlPlane
 
+Json = dict[str, Any]
 READS: Final = frozenset({"get", "list", "watch"})
 #: Renewed by whoever leads or wants to; told apart from what a leader does.
 LEASES: Final = "leases"
@@ -31,6 +32,20 @@ class Deed(NamedTuple):
         return 200 <= self.code < 300
 
 
+class Order(NamedTuple):
+    """A request that a pod go, whatever came of it."""
+
+    at: datetime
+    #: ``evict`` or ``delete``.
+    verb: str
+    name: str
+    #: Which pod of that name is meant; empty: whichever there is.
+    uid: str
+    #: How long it may take to stop; None: what it says itself.
+    seconds: int | None
+    code: int
+
+
 class Audit:
     def __init__(self, plane: ControlPlane) -> None:
         self._log = plane.audit_log
@@ -51,15 +66,22 @@ class Audit:
         """Names of the pods whose eviction was granted, each as often as it was."""
         return [d.name for d in self.deeds(resource="pods/eviction") if d.done]
 
+    def orders(self, name: str = "") -> list[Order]:
+        """In the order in which they arrived; those to that pod."""
+        found = [_order(event) for event in self._events() if _tells_to_go(event)]
+        return sorted(order for order in found if order.name == (name or order.name))
+
     def _all(self) -> list[Deed]:
+        return [_deed(event) for event in self._events()]
+
+    def _events(self) -> list[Json]:
         with self._log.open("rb") as log:
             log.seek(self._begin)
             lines = [line for line in log if line.endswith(b"\n")]
-        events = map(json.loads, lines)
-        return [_deed(event) for event in events if event["verb"] not in READS]
+        return [event for event in map(json.loads, lines) if event["verb"] not in READS]
 
 
-def _deed(event: dict[str, Any]) -> Deed:
+def _deed(event: Json) -> Deed:
     what = event.get("objectRef", {})
     resource = "/".join(filter(None, [what.get("resource", ""), what.get("subresource", "")]))
     return Deed(
@@ -68,5 +90,26 @@ def _deed(event: dict[str, Any]) -> Deed:
         verb=event["verb"],
         resource=resource,
         name=what.get("name", ""),
+        code=event.get("responseStatus", {}).get("code", 0),
+    )
+
+
+def _tells_to_go(event: Json) -> bool:
+    what = event.get("objectRef", {})
+    if what.get("resource") != "pods":
+        return False
+    return event["verb"] == "delete" or bool(what.get("subresource") == "eviction")
+
+
+def _order(event: Json) -> Order:
+    body = event.get("requestObject", {})
+    evicts = event["objectRef"].get("subresource") == "eviction"
+    options = body.get("deleteOptions", {}) if evicts else body
+    return Order(
+        at=datetime.fromisoformat(event["requestReceivedTimestamp"]),
+        verb="evict" if evicts else "delete",
+        name=event["objectRef"]["name"],
+        uid=options.get("preconditions", {}).get("uid", ""),
+        seconds=options.get("gracePeriodSeconds"),
         code=event.get("responseStatus", {}).get("code", 0),
     )

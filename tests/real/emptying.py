@@ -1,6 +1,6 @@
 """Takes everything out of a cluster that a story can have put in, finalizers or not.
 
-Order: what makes pods, then pods, then what makes nodes, then nodes. So that nobody makes
+Order: what makes pods, then pods, then volumes, then what makes nodes, then nodes. So that nobody makes
 again what is gone.
 """
 
@@ -23,6 +23,8 @@ ORDER: Final = (
     (r.DEPLOYMENTS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS),
     (r.REPLICA_SETS,),
     (r.PODS, r.POD_DISRUPTION_BUDGETS),
+    (r.VOLUME_ATTACHMENTS, r.PERSISTENT_VOLUME_CLAIMS),
+    (r.PERSISTENT_VOLUMES,),
     (r.NODE_POOLS, r.NODE_CLAIMS, r.MAINTENANCE_WINDOWS, r.KWOK_NODE_CLASSES),
     (r.CONFIG_MAPS,),
     (r.NODES,),

@@ -11,7 +11,7 @@ from tests.real.people import people_at
 from tests.real.process import tenure_run
 
 SOMEBODY = "latecomer"
-KINDS = 8
+KINDS = 10
 
 
 def test_without_rights_it_names_them_and_goes_on_when_they_are_granted(

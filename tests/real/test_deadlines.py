@@ -1,0 +1,92 @@
+"""What holds a drain, a budget or a protection, holds it until the deadline is near, and no longer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.resource import NODES, PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_budget, a_deployment
+from tests.real.audit import Order
+from tests.real.leaving import Leaving, a_marked_pod, a_place, tell
+from tests.real.people import names
+
+SECOND: Final = timedelta(seconds=1)
+#: Values that mean nothing, each with the name of its pod.
+WRONG: Final = {
+    "spaced": "4 hours",
+    "zero": "0",
+    "negative": "-1h",
+    "empty": "",
+    "shouted": "TRUE",
+    "never": "Never",
+}
+
+
+def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving) -> None:
+        web = a_deployment(replicas=2, terminationGracePeriodSeconds=20)
+        await leaving.settle(a_place("bounded", "60s"), web, a_budget(minAvailable=2), pods=2)
+        pods = await leaving.people.all(PODS)
+        claim, deadline = await leaving.leave("bounded")
+        node = claim["status"]["nodeName"]
+        budget = f"budget {leaving.people.namespace}/web "
+        for name in names(pods):
+            await leaving.event("FailedDraining", node, f"held/{name}", budget)
+        await leaving.event("TerminationGracePeriodExpiring", node, f"{deadline:%H:%M:%S}")
+
+        for life in [await leaving.seen.gone(pod) for pod in pods]:
+            assert life.told >= deadline - 20 * SECOND, "the budget held it until then"
+            assert life.stops_by[-1] <= deadline
+            assert {order.seconds for order in forced(leaving, life.name)} <= set(range(1, 21))
+            await leaving.event("Disrupted", life.name, node, "it may take 20s to stop")
+        refused = [order for order in leaving.audit.orders() if order.verb == "evict"]
+        assert {order.code for order in refused} == {429}
+        await leaving.scene.until_gone(claim)
+        assert node not in names(await leaving.people.all(NODES))
+        await leaving.scene.all_run(2)
+
+    tell(cluster, tmp_path, "held", story)
+
+
+def forced(leaving: Leaving, name: str) -> list[Order]:
+    return [order for order in leaving.audit.orders(name) if order.verb == "delete"]
+
+
+def test_a_protection_holds_until_its_end_and_one_without_end_until_the_deadline_is_near(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving) -> None:
+        values = {"brief": "30s", "lasting": "true", **WRONG}
+        pods = [
+            a_marked_pod(name, {DO_NOT_DISRUPT: value}, cpu="100m", terminationGracePeriodSeconds=5)
+            for name, value in values.items()
+        ]
+        await leaving.settle(a_place("bounded", "75s"), *pods, pods=len(values))
+        there = {names([pod])[0]: pod for pod in await leaving.people.all(PODS)}
+        claim, deadline = await leaving.leave("bounded")
+        await leaving.event("DoNotDisruptUntil", "brief", '"30s" protects it until ')
+
+        brief = await leaving.seen.gone(there["brief"])
+        assert brief.told >= brief.created_at + 30 * SECOND
+        assert [order.verb for order in leaving.audit.orders("brief")] == ["evict"]
+        await leaving.event("DoNotDisruptGracePeriodElapsed", "brief")
+        for name in values.keys() - {"brief"}:
+            life = await leaving.seen.gone(there[name])
+            assert life.told >= deadline - 5 * SECOND, name
+            assert life.stops_by[-1] <= deadline
+            assert [order.verb for order in leaving.audit.orders(name)] == ["delete"]
+        await leaving.scene.until_gone(claim)
+        for name, value in WRONG.items():
+            (event,) = await leaving.events("InvalidDoNotDisruptAnnotation", name)
+            assert (event["type"], event["count"]) == ("Warning", 1)
+            assert f'{DO_NOT_DISRUPT}: "{value}" is neither' in event["message"]
+        for name in ("brief", "lasting"):
+            assert await leaving.events("InvalidDoNotDisruptAnnotation", name) == []
+
+    tell(cluster, tmp_path, "protected", story)
