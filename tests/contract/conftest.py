@@ -13,6 +13,7 @@ import pytest
 
 from testbed.controlplane import ControlPlane, control_plane
 from tests import bed
+from tests.contract.clusters import Cluster, EmbeddedCluster, RealCluster
 from tests.contract.doors import Door, RealDoor, ServedDoor, ServedStore, StoreDoor
 from tests.real.cluster import install_crds
 
@@ -21,6 +22,19 @@ from tests.real.cluster import install_crds
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
 REAL = pytest.param(RealDoor.name, marks=pytest.mark.real)
 EMBEDDED = [StoreDoor.name, ServedDoor.name]
+#: What a test of workloads needs beside them; nobody makes service accounts, so no pod needs one.
+WORKERS = (
+    *CONTROLLERS,
+    "statefulset-controller",
+    "job-controller",
+    "disruption-controller",
+    "node-lifecycle-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+    "ephemeral-volume-controller",
+)
 DOORS = EMBEDDED if bed.missing() else [*EMBEDDED, REAL]
 
 
@@ -31,6 +45,22 @@ def api(request: pytest.FixtureRequest) -> Door:
     if request.param == ServedDoor.name:
         return ServedDoor(request.getfixturevalue("served"))
     return RealDoor(request.getfixturevalue("plane"))
+
+
+@pytest.fixture(
+    params=[name for name in DOORS if name != ServedDoor.name],
+    ids=lambda name: f"through the {name} door",
+)
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    if request.param == StoreDoor.name:
+        return EmbeddedCluster()
+    return RealCluster(request.getfixturevalue("working_plane"))
+
+
+@pytest.fixture(scope="package")
+def working_plane() -> Iterator[ControlPlane]:
+    with control_plane(controllers=WORKERS, scheduler=True, kwok=True) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +85,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    door = pyfuncitem.funcargs["api"]
+    door = pyfuncitem.funcargs.get("api") or pyfuncitem.funcargs["cluster"]
     assert isinstance(door, Door)
     door.run(pyfuncitem.obj(**arguments))
     return True

@@ -172,3 +172,32 @@ async def test_a_whole_collection_can_be_deleted_by_label(api: Door) -> None:
     assert answer.status == 200
     left = (await api.list(CONFIG_MAPS)).body["items"]
     assert [item["metadata"]["name"] for item in left] == ["c"]
+
+
+async def test_a_grace_may_be_shortened_again_and_again(api: Door) -> None:
+    await api.running_pod("a", terminationGracePeriodSeconds=600)
+    asked = due(await api.delete(PODS, "a")) - timedelta(seconds=600)
+    for seconds in (300, 120, 60):
+        answer = await api.delete(PODS, "a", gracePeriodSeconds=seconds)
+        assert (grace(answer), due(answer) - asked) == (seconds, timedelta(seconds=seconds))
+    longer = await api.delete(PODS, "a", gracePeriodSeconds=300)
+    assert (grace(longer), due(longer) - asked) == (60, timedelta(seconds=60))
+
+
+async def test_a_grace_that_was_shortened_to_a_deadline_ends_there(api: Door) -> None:
+    await api.running_pod("a", terminationGracePeriodSeconds=600)
+    first = due(await api.delete(PODS, "a"))
+    await asyncio.sleep(2)
+    deadline = first - timedelta(seconds=480)
+    asked = first - timedelta(seconds=600)
+    seconds = (deadline - asked) // timedelta(seconds=1)
+    assert due(await api.delete(PODS, "a", gracePeriodSeconds=seconds)) == deadline
+
+
+async def test_a_shortened_grace_asks_for_the_same_pod(api: Door) -> None:
+    pod = await api.running_pod("a", terminationGracePeriodSeconds=600)
+    await api.delete(PODS, "a")
+    wrong = await api.delete(PODS, "a", gracePeriodSeconds=5, preconditions={"uid": "another"})
+    assert (wrong.status, wrong.reason) == (409, "Conflict")
+    uid = pod["metadata"]["uid"]
+    assert grace(await api.delete(PODS, "a", gracePeriodSeconds=5, preconditions={"uid": uid})) == 5

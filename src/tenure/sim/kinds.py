@@ -4,6 +4,7 @@
 ``generation``: counts changes of everything but metadata and status.
 ``overwrite``: an update may leave out the resourceVersion (the last write wins).
 ``keeps_status``: a status given on create is kept (a kubelet registers its node that way).
+``orphans``: a deletion that does not say so leaves dependents behind.
 ``fields``: what a field selector may ask about, beside metadata.name and metadata.namespace.
 """
 
@@ -24,6 +25,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     overwrite: bool = True
     keeps_status: bool = False
     custom: bool = False
+    orphans: bool = False
     #: Deletion waits for somebody (the kubelet) to finish it.
     graceful: bool = False
     #: The name must do as a DNS label, not only as a DNS subdomain.
@@ -87,7 +89,7 @@ ROWS: Final = (
     Kind(resource=r.DEPLOYMENTS),
     Kind(resource=r.REPLICA_SETS, fields=frozenset({"status.replicas"})),
     Kind(resource=r.STATEFUL_SETS),
-    Kind(resource=r.JOBS, fields=frozenset({"status.successful"})),
+    Kind(resource=r.JOBS, orphans=True, fields=frozenset({"status.successful"})),
     Kind(resource=r.POD_DISRUPTION_BUDGETS, overwrite=False),
     Kind(resource=r.PRIORITY_CLASSES, status=False),
     Kind(resource=r.STORAGE_CLASSES, status=False, generation=False),

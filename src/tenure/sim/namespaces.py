@@ -81,7 +81,9 @@ class Sweeper:
         content = [(r, obj) for r in ALL if r.namespaced for obj in self._store.list(r, name)]
         for resource, obj in content:
             if "deletionTimestamp" not in obj["metadata"]:
-                self._store.delete(resource, name, obj["metadata"]["name"])
+                self._store.delete(
+                    resource, name, obj["metadata"]["name"], propagation_policy="Background"
+                )
         if not content:
             del self._going[name]
             emptied = drop(self._store.get(NAMESPACES, "", name), ("spec", "finalizers"))

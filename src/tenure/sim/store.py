@@ -22,6 +22,8 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
 from tenure.model.meta import format_time
 from tenure.model.resource import ALL, NAMESPACES, PRIORITY_CLASSES, Resource
 from tenure.ports.clock import Clock
@@ -232,6 +234,8 @@ class Store:
         _check_preconditions(resource, record.obj["metadata"], options)
         if resource == NAMESPACES:
             return self.rewrite(NAMESPACES, namespaces.closed(record.obj, self.stamp()))
+        if shelf.kind.orphans and not options.propagation_policy:
+            options = msgspec.structs.replace(options, propagation_policy="Orphan")
         graceful = shelf.kind.graceful
         plan = plan_deletion(record.obj, options, graceful=graceful, now=self.clock.now())
         if plan.obj is not record.obj:

@@ -73,6 +73,8 @@ def update_causes(resource: Resource, obj: Obj, old: Obj) -> Iterator[Cause]:
         yield from _budget(spec)
     elif resource == r.LEASES:
         yield from _lease(spec)
+    elif resource == r.VOLUME_ATTACHMENTS and not same(spec, before):
+        yield malformed("spec", "field is immutable")
 
 
 def _lease(spec: Obj) -> Iterator[Cause]:

@@ -68,10 +68,11 @@ class Jobs:
         if self._pods is None:
             self._pods = OwnedPods(self._store, JOBS.kind)
             self._pods.listen(self._queue.add)
+        metadata = new["metadata"]
         if type_ == DELETED:
-            self._failures.pop(new["metadata"]["uid"], None)
+            self._failures.pop(metadata["uid"], None)
             self._let_go(self._group(new).pods.values())
-        elif old is None or new["spec"] is not old["spec"]:
+        elif old is None or new["spec"] is not old["spec"] or "deletionTimestamp" in metadata:
             self._queue.add(queue_key(new))
 
     def _group(self, job: Obj) -> Group:
@@ -81,10 +82,11 @@ class Jobs:
         job = self._store.find(JOBS, namespace, name)
         if job is None:
             return
-        standing = Standing.of(job, self._group(job).pods.values())
+        pods = self._group(job).pods.values()
         if "deletionTimestamp" in job["metadata"]:
-            self._let_go([*standing.succeeded, *standing.failed])
+            self._let_go(pods)
             return
+        standing = Standing.of(job, pods)
         status = self._counted(job, standing)
         outcome = _outcome(status) or self._new_outcome(job, status, standing)
         if outcome is None:
@@ -176,7 +178,7 @@ class Jobs:
         namespace, _, name = key.partition("/")
         job = self._store.find(JOBS, namespace, name)
         if job is not None and job["metadata"]["uid"] == uid:
-            self._store.delete(JOBS, namespace, name)
+            self._store.delete(JOBS, namespace, name, propagation_policy="Foreground")
 
     def _delete(self, pods: list[Obj]) -> None:
         for pod in pods:

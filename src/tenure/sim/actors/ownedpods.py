@@ -86,8 +86,10 @@ class OwnedPods:
         """The pods that the workload with this UID controls."""
         return self._groups.get(uid) or Group()
 
-    def _on_pod(self, type_: str, pod: Obj, _old: Obj | None) -> None:
+    def _on_pod(self, type_: str, pod: Obj, old: Obj | None) -> None:
         owner = controller_of(pod)
+        if owner is None and old is not None:  # It may have been let go just now.
+            owner, type_ = controller_of(old), DELETED
         if owner is None or owner.get("kind") != self._kind:
             return
         group = self._groups.setdefault(owner["uid"], Group())

@@ -52,7 +52,13 @@ class Delete(msgspec.Struct, frozen=True):
     def do(self, stage: Stage) -> tuple[str, str]:
         obj = stage.found(self.target)
         metadata = obj["metadata"]
-        stage.store.delete(self.target.resource, metadata.get("namespace", ""), metadata["name"])
+        # As kubectl asks for it: what depends on the object goes with it.
+        stage.store.delete(
+            self.target.resource,
+            metadata.get("namespace", ""),
+            metadata["name"],
+            propagation_policy="Background",
+        )
         return _subject(obj), f"deleted {self.target}"
 
 
