@@ -28,6 +28,10 @@ class Life(msgspec.Struct):
     name: str
     uid: str
     created_at: datetime
+    #: The version of the cluster in which it was first seen, and that in which it was gone: they
+    #: order what happens to all objects, whenever we hear of it.
+    born: int
+    ended: int = 0
     #: When it was first told to go.
     told_at: datetime | None = None
     #: By when it has to have stopped, each time that was decided.
@@ -53,6 +57,9 @@ class Life(msgspec.Struct):
         if stops_by not in self.stops_by:
             self.stops_by.append(stops_by)
         self.told_at = self.told_at or stops_by - seconds * SECOND
+
+    def end(self, metadata: Json) -> None:
+        self.ended, self.gone_at = int(metadata["resourceVersion"]), datetime.now(UTC)
 
 
 class Departures:
@@ -112,14 +119,19 @@ class Departures:
                 metadata = event["object"]["metadata"]
                 version = metadata["resourceVersion"]
                 if event["type"] == "DELETED":
-                    lives[metadata["uid"]].gone_at = datetime.now(UTC)
+                    lives[metadata["uid"]].end(metadata)
                 elif event["type"] != "BOOKMARK":
                     self._note(lives, metadata)
 
     def _note(self, lives: dict[str, Life], metadata: Json) -> None:
         life = lives.setdefault(
             metadata["uid"],
-            Life(metadata["name"], metadata["uid"], at(metadata["creationTimestamp"])),
+            Life(
+                name=metadata["name"],
+                uid=metadata["uid"],
+                created_at=at(metadata["creationTimestamp"]),
+                born=int(metadata["resourceVersion"]),
+            ),
         )
         life.see(metadata)
 

@@ -110,7 +110,7 @@ def a_place(name: str, period: str | None = None, *, type_: str = EIGHT_CORES) -
     return a_pool(name, requirements=[kind], template=template)
 
 
-def in_place(name: str) -> dict[str, dict[str, str]]:
+def in_place(name: str) -> dict[str, Any]:
     """What makes a pod ask for it."""
     return {"nodeSelector": {NODEPOOL: name}}
 
