@@ -16,7 +16,7 @@ under a running kubelet stays away: kubelets register when they start, and only 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -25,6 +25,7 @@ import msgspec
 from tenure.errors import AlreadyExists
 from tenure.model.resource import LEASES, NODES
 from tenure.sim.actors.boundpods import BoundPods
+from tenure.sim.actors.copies import Twice
 from tenure.sim.actors.nodestatus import (
     HEALTHY,
     NETWORK_NOT_READY,
@@ -126,6 +127,7 @@ class Kubelets:
         """The machine is switched off, for good."""
         self.silence(node)
         kubelet = self._kubelets.pop(node, None)
+        self._workers.switched_off(node)
         if kubelet is None or kubelet.silent_since is None:
             return
         if self._store.find(LEASES, LEASE_NAMESPACE, node) is not None:
@@ -211,6 +213,11 @@ class Kubelets:
             return kubelet.silent_since
         age = self._environment.now() - kubelet.started_at
         return kubelet.started_at + age // RENEW_EVERY * RENEW_EVERY
+
+    @property
+    def ran_twice(self) -> Sequence[Twice]:
+        """Pods that started while an older copy of the same name was still running."""
+        return tuple(self._workers.copies.twice)
 
     def on_silence(self, listener: Callable[[str], object]) -> None:
         """Call back with the node's name whenever a kubelet falls silent."""

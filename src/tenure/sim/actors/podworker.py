@@ -26,6 +26,7 @@ from typing import Final
 
 from tenure.model.resource import PODS
 from tenure.sim.actors.boundpods import BoundPods
+from tenure.sim.actors.copies import Copies
 from tenure.sim.actors.podstatus import (
     PodPace,
     PodTimings,
@@ -95,15 +96,26 @@ class PodWorkers:
         self._timings = timings
         #: The first that covers a pod counts, from the next thing that the pod does.
         self.paces: tuple[PodPace, ...] = ()
+        self.copies = Copies()
         self._works: dict[str, _Work] = {}
         self._address_count = 0
         store.subscribe(PODS, self._on_pod)
 
     def look(self, node: str) -> None:
         """The node's kubelet (re)starts: it knows nothing and looks at all of its pods."""
-        for pod in self._pods.on(node):
+        pods = self._pods.on(node)
+        known = {pod["metadata"]["uid"] for pod in pods}
+        for uid in self.copies.on(node):
+            if uid not in known:  # Taken out of the API while nobody was there to stop it.
+                self.copies.end(uid)
+        for pod in pods:
             self._forget(pod["metadata"]["uid"])
             self._sync(pod)
+
+    def switched_off(self, node: str) -> None:
+        """The machine is off: nothing runs there any more."""
+        for uid in self.copies.on(node):
+            self.copies.end(uid)
 
     def report_ready(self, node: str) -> None:
         """The node is well again: pods that were only called unready because of it are not."""
@@ -116,6 +128,7 @@ class PodWorkers:
 
     def _on_pod(self, type_: str, pod: Obj, _old: Obj | None) -> None:
         if type_ == DELETED:
+            self._abandon(pod)
             self._forget(pod["metadata"]["uid"])
         elif dig(pod, "spec", "nodeName"):
             self._sync(pod)
@@ -135,6 +148,7 @@ class PodWorkers:
         if is_finished(pod) or "deletionTimestamp" in pod["metadata"]:
             return
         if work.running:  # Known from before a restart of the kubelet.
+            self._note_start(work, pod)
             self._await_end(work, pod, since=started_at(pod) or work.admitted_at)
         elif "volumes" not in pod["spec"] or self._volumes.is_ready(pod):
             self._again(work, start_for(pod, self._timings, self._pace(pod)), self._run)
@@ -153,6 +167,7 @@ class PodWorkers:
             return
         now, ready_after = self._environment.now(), ready_for(pod, self._pace(pod))
         work.running, work.ready = True, not ready_after
+        self._note_start(work, pod)
         self._address_count += 1
         status = running_status(
             pod,
@@ -183,6 +198,7 @@ class PodWorkers:
         pod = self._current(work)
         if pod is not None:
             work.running = False
+            self.copies.end(work.uid)
             self._write(work, finished_status(pod, self._environment.now()))
 
     def _stop(self, work: _Work, pod: Obj) -> None:
@@ -201,9 +217,24 @@ class PodWorkers:
         pod = self._current(work, deleting=True)
         if pod is not None:
             work.done = True
+            self.copies.end(work.uid)
             if pod["metadata"].get("finalizers") and not is_finished(pod):
                 self._write(work, stopped_status(pod, self._environment.now()))
             self._store.delete(PODS, work.namespace, work.name, 0, uid=work.uid)
+
+    def _note_start(self, work: _Work, pod: Obj) -> None:
+        named = f"{work.namespace}/{work.name}"
+        self.copies.start(named, work.uid, pod["spec"]["nodeName"], self._environment.now())
+
+    def _abandon(self, pod: Obj) -> None:
+        """Its object is gone, by force: a living kubelet stops it now, in the pod's own time."""
+        work = self._works.get(pod["metadata"]["uid"])
+        if work is None or not work.running or work.done:
+            return
+        if self._alive(pod["spec"]["nodeName"]):
+            grace = timedelta(seconds=pod["spec"].get("terminationGracePeriodSeconds", 0))
+            rest = min(stop_for(pod, self._timings, self._pace(pod)), grace)
+            self._environment.after(rest, self.copies.end, work.uid)
 
     def _pace(self, pod: Obj) -> PodPace:
         return next((pace for pace in self.paces if pace.covers(pod)), _NO_PACE)
