@@ -8,6 +8,7 @@ from tenure.model.resource import (
     PERSISTENT_VOLUMES,
     PODS,
     STATEFUL_SETS,
+    STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
 from tests.contract.doors import WORKLOAD, Door, Json
@@ -43,6 +44,14 @@ async def test_claims_and_volumes_are_protected_from_the_start(api: Door) -> Non
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
     await api.delete(PERSISTENT_VOLUMES, name)
     assert "deletionTimestamp" in (await api.get(PERSISTENT_VOLUMES, name)).body["metadata"]
+
+
+async def test_a_storage_class_deletes_its_volumes_and_waits_for_nobody_unless_it_says_so(
+    api: Door,
+) -> None:
+    given = {"metadata": {"name": api.unique("fast")}, "provisioner": "disk.example.com"}
+    created = await api.created(STORAGE_CLASSES, given)
+    assert (created["reclaimPolicy"], created["volumeBindingMode"]) == ("Delete", "Immediate")
 
 
 async def test_an_attachment_begins_detached_and_its_driver_says_when_it_is_not(api: Door) -> None:

@@ -89,6 +89,29 @@ def test_a_job_is_done_although_its_node_went() -> None:
         assert status["conditions"][-1]["type"] == "Complete"
 
 
+def test_a_job_outlives_a_machine_that_is_lost() -> None:
+    with Story(*a_cluster(a_job())) as story:
+        story.pace("sum", run_takes=5 * MINUTE)
+        story.run(3 * MINUTE)
+        (instance,) = story.cloud.instances()
+        story.cloud.vanish(instance.provider_id)
+        story.run(40 * MINUTE)
+        status = story.the(JOBS)["status"]
+        assert (status["succeeded"], status["failed"]) == (1, 1)
+
+
+def test_a_database_on_a_machine_that_is_lost_comes_back_once_and_only_after_it() -> None:
+    with Story(*a_cluster(a_deployment(cpu="1"), a_stateful_set(storage="1Gi"))) as story:
+        story.run(3 * MINUTE)
+        starts = seen(story, "db-0")
+        (instance,) = story.cloud.instances()
+        story.cloud.vanish(instance.provider_id)
+        story.run(60 * MINUTE)
+        assert story.running("db") == 1
+        assert len(starts) == 1
+        assert story.kubelets.ran_twice == ()
+
+
 def played(folder: Path, **changes: Any) -> Result:
     simulation = Simulation(load_scenario(written(folder, a_story(**changes))))
     try:

@@ -56,6 +56,8 @@ _SPECS: Final[dict[Resource, Obj]] = {
         "podReplacementPolicy": "TerminatingOrFailed",
     },
 }
+#: Of a storage class that does not say it.
+_STORAGE: Final[Obj] = {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
 #: What keeps a claim, and a volume, from going while they are in use.
 CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
@@ -102,6 +104,8 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
         obj = _namespace(obj)
     elif resource == r.JOBS:
         obj = _job(obj)
+    elif resource == r.STORAGE_CLASSES:
+        obj = {**obj, **{key: value for key, value in _STORAGE.items() if not obj.get(key)}}
     elif resource in _PROTECTED:
         obj = _protected(obj, _PROTECTED[resource])
     if KINDS[resource].status:

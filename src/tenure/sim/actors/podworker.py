@@ -19,7 +19,6 @@ hook has used up the grace.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -41,6 +40,7 @@ from tenure.sim.actors.podstatus import (
     stop_for,
     stopped_status,
 )
+from tenure.sim.actors.podwork import PodWork
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.environment import Environment
 from tenure.sim.store import Store
@@ -49,33 +49,6 @@ from tenure.sim.watch import DELETED
 
 _NOTHING: Final = timedelta(0)
 _NO_PACE: Final = PodPace()
-
-
-class _Work:
-    """What the kubelet knows of one pod beyond the API."""
-
-    __slots__ = (
-        "admitted_at",
-        "done",
-        "name",
-        "namespace",
-        "ready",
-        "running",
-        "stop_at",
-        "timer",
-        "uid",
-    )
-
-    def __init__(self, pod: Obj, now: datetime) -> None:
-        metadata = pod["metadata"]
-        self.namespace, self.name = metadata["namespace"], metadata["name"]
-        self.uid = metadata["uid"]
-        self.admitted_at = now
-        self.running = dig(pod, "status", "phase") == "Running"
-        self.ready = self.running
-        self.stop_at: datetime | None = None
-        self.done = False
-        self.timer: asyncio.TimerHandle | None = None
 
 
 class PodWorkers:
@@ -97,7 +70,7 @@ class PodWorkers:
         #: The first that covers a pod counts, from the next thing that the pod does.
         self.paces: tuple[PodPace, ...] = ()
         self.copies = Copies()
-        self._works: dict[str, _Work] = {}
+        self._works: dict[str, PodWork] = {}
         self._address_count = 0
         store.subscribe(PODS, self._on_pod)
 
@@ -139,12 +112,12 @@ class PodWorkers:
         uid = pod["metadata"]["uid"]
         work = self._works.get(uid)
         if work is None:
-            work = self._works[uid] = _Work(pod, self._environment.now())
+            work = self._works[uid] = PodWork(pod, self._environment.now())
             self._begin(work, pod)
         if "deletionTimestamp" in pod["metadata"]:
             self._stop(work, pod)
 
-    def _begin(self, work: _Work, pod: Obj) -> None:
+    def _begin(self, work: PodWork, pod: Obj) -> None:
         if is_finished(pod) or "deletionTimestamp" in pod["metadata"]:
             return
         if work.running:  # Known from before a restart of the kubelet.
@@ -161,7 +134,7 @@ class PodWorkers:
         if not work.running:
             self._begin(work, fresh)
 
-    def _run(self, work: _Work) -> None:
+    def _run(self, work: PodWork) -> None:
         pod = self._current(work)
         if pod is None:
             return
@@ -181,27 +154,27 @@ class PodWorkers:
             self._environment.after(ready_after, self._become_ready, work)
         self._await_end(work, pod, since=now)
 
-    def _become_ready(self, work: _Work) -> None:
+    def _become_ready(self, work: PodWork) -> None:
         pod = self._current(work)
         # A work of before a restart of the kubelet is nobody's any more.
         if pod is not None and self._works.get(work.uid) is work:
             work.ready = True
             self._write_ready(work, pod)
 
-    def _await_end(self, work: _Work, pod: Obj, *, since: datetime) -> None:
+    def _await_end(self, work: PodWork, pod: Obj, *, since: datetime) -> None:
         ends_after = run_for(pod, self._pace(pod))
         if ends_after is not None:
             rest = max(since + ends_after - self._environment.now(), _NOTHING)
             self._again(work, rest, self._finish)
 
-    def _finish(self, work: _Work) -> None:
+    def _finish(self, work: PodWork) -> None:
         pod = self._current(work)
         if pod is not None:
             work.running = False
             self.copies.end(work.uid)
             self._write(work, finished_status(pod, self._environment.now()))
 
-    def _stop(self, work: _Work, pod: Obj) -> None:
+    def _stop(self, work: PodWork, pod: Obj) -> None:
         """Stop by itself in its own time, but within the grace we hear of now."""
         if work.done:
             return
@@ -213,7 +186,7 @@ class PodWorkers:
             work.stop_at = stop_at
             self._again(work, stop_at - now, self._remove)
 
-    def _remove(self, work: _Work) -> None:
+    def _remove(self, work: PodWork) -> None:
         pod = self._current(work, deleting=True)
         if pod is not None:
             work.done = True
@@ -222,7 +195,7 @@ class PodWorkers:
                 self._write(work, stopped_status(pod, self._environment.now()))
             self._store.delete(PODS, work.namespace, work.name, 0, uid=work.uid)
 
-    def _note_start(self, work: _Work, pod: Obj) -> None:
+    def _note_start(self, work: PodWork, pod: Obj) -> None:
         named = f"{work.namespace}/{work.name}"
         self.copies.start(named, work.uid, pod["spec"]["nodeName"], self._environment.now())
 
@@ -241,7 +214,7 @@ class PodWorkers:
 
     # Timers and the API.
 
-    def _again(self, work: _Work, delay: timedelta, callback: Callable[[_Work], None]) -> None:
+    def _again(self, work: PodWork, delay: timedelta, callback: Callable[[PodWork], None]) -> None:
         """A pod waits for one thing at a time: the latest decision replaces the one before."""
         if work.timer is not None:
             work.timer.cancel()
@@ -252,7 +225,7 @@ class PodWorkers:
         if work is not None and work.timer is not None:
             work.timer.cancel()
 
-    def _current(self, work: _Work, *, deleting: bool = False) -> Obj | None:
+    def _current(self, work: PodWork, *, deleting: bool = False) -> Obj | None:
         """The pod as it is now, if it is still this one and its kubelet still at work."""
         pod = self._store.find(PODS, work.namespace, work.name)
         if pod is None or pod["metadata"]["uid"] != work.uid:
@@ -261,10 +234,10 @@ class PodWorkers:
             return None
         return pod if self._alive(pod["spec"]["nodeName"]) else None
 
-    def _write_ready(self, work: _Work, pod: Obj) -> None:
+    def _write_ready(self, work: PodWork, pod: Obj) -> None:
         self._write(work, ready_status(pod, self._environment.now()))
 
-    def _write(self, work: _Work, status: Obj) -> None:
+    def _write(self, work: PodWork, status: Obj) -> None:
         patch = {"metadata": {"uid": work.uid}, "status": status}
         self._store.patch(PODS, work.namespace, work.name, patch, subresource="status")
 
