@@ -21,6 +21,7 @@ from tests.builders import (
     a_node_class,
     a_pod,
     a_pool,
+    a_stateful_set,
 )
 
 
@@ -76,6 +77,26 @@ def test_pods_that_a_budget_holds_get_all_of_their_grace_before_the_deadline() -
         story.run(20 * MINUTE)
         assert story.after(story.asked, begin) == [5 * MINUTE] * 3
         assert story.running("web") == 3
+
+
+def test_three_that_may_go_one_by_one_all_get_their_ten_minutes() -> None:
+    """A StatefulSet (Parallel) of three, 10m of grace and all of it needed, maxUnavailable 1, 15m.
+
+    The first is evicted at once and gone at 10m. The other two cannot be evicted meanwhile; they
+    are deleted at 5m, in spite of the budget, so that they stop with the deadline. The successor of
+    each is created only when it is gone.
+    """
+    db = a_stateful_set(replicas=3, policy="Parallel", terminationGracePeriodSeconds=600)
+    with Leaving(*a_bounded_cluster("15m", db, a_budget("db", maxUnavailable=1))) as story:
+        story.run(5 * MINUTE)
+        story.pace("db", stop_takes=10 * MINUTE)
+        assert len({pod["spec"]["nodeName"] for pod in story.all(PODS)}) == 1
+        begin = story.leave()
+        story.run(20 * MINUTE)
+        assert story.after(story.asked, begin) == [timedelta(), 5 * MINUTE, 5 * MINUTE]
+        assert story.after(story.gone, begin) == [10 * MINUTE, 15 * MINUTE, 15 * MINUTE]
+        assert len(events(story, "Disrupted")) == 2
+        assert story.running("db") == 3
 
 
 def test_as_soon_as_the_first_ones_successor_is_ready_the_next_one_goes() -> None:
