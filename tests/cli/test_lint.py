@@ -11,10 +11,16 @@ import msgspec
 import pytest
 import yaml
 
+from tenure.cli.explanation import Question, explanation
 from tenure.cli.lintcluster import remarks_on_cluster
 from tenure.cli.main import run
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.snapshot import Snapshot
+from tenure.sim.world import World
+from tests.builders import MINUTE, a_cluster
+from tests.builders import a_budget as a_written_budget
+from tests.builders import a_deployment as a_written_deployment
+from tests.cli.looks import seen
 from tests.core.build import NOW, a_claim, a_node, a_pending_pod, a_window
 from tests.core.build import a_budget as a_living_budget
 from tests.core.build import a_pod as a_living_pod
@@ -336,3 +342,27 @@ def test_a_pod_that_waits_is_held_against_the_pools() -> None:
 def test_what_belongs_to_another_provider_is_left_alone() -> None:
     foreign = a_living_pod(node="elsewhere", protected="nonsense")
     assert living(a_node("elsewhere", registered=False), foreign) == []
+
+
+def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
+    """Through the door that a real cluster has."""
+    with World() as world:
+        for manifest in a_cluster(
+            a_written_deployment(replicas=4), a_written_budget(maxUnavailable=0)
+        ):
+            world.apply(manifest)
+        world.run(3 * MINUTE)
+        sight, door = seen(world)
+        remarks, _ = remarks_on_cluster(sight.scene.snapshot, sight.scene.at)
+        (name, *_) = sight.scene.snapshot.nodes
+        told = explanation(Question.parse(["node", name]), sight.scene)
+    assert door.methods == {"GET"}
+    assert [str(remark.finding.code) for remark in remarks] == ["BudgetNeverAllows"]
+    assert "maxUnavailable 0 of 4 pods can never allow an eviction" in str(remarks[0])
+    assert told is not None
+    (table,) = told.timetables
+    assert not table.leaving
+    assert table.ends_by is None
+    assert {hold.message for row in table.pods for hold in row.held_by} == {
+        "budget default/web: maxUnavailable 0 of 4 pods can never allow an eviction"
+    }

@@ -21,6 +21,7 @@ import msgspec
 
 from tenure.core.claims import claim_status, is_ours
 from tenure.core.conditions import Wanted
+from tenure.core.deadline import grace_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drain import protection_cap
 from tenure.core.leavingpods import left_alone
@@ -125,20 +126,32 @@ def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Finding]]) -> Verdic
 
 
 def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tuple[str, Finding]]:
-    period, cap = claim.spec.termination_grace_period, protection_cap(node, snapshot)
-    workloads = living_workloads(
-        snapshot.pods_on(node.name), Ground(f"NodeClaim {claim.name}", period, cap)
-    )
+    cap = protection_cap(node, snapshot)
+    ground = Ground(f"NodeClaim {claim.name}", claim.spec.termination_grace_period, cap)
+    pods = snapshot.pods_on(node.name)
+    stuck = {name: _stuck(snapshot, name) for name in {pod.namespace for pod in pods.values()}}
+    # Most pods ask for nothing special, and pods come and go all the time.
+    span = ground.span
+    asking = {
+        key: pod
+        for key, pod in pods.items()
+        if stuck[pod.namespace] or (span is not None and (_asked(pod) or grace_of(pod) > span))
+    }
+    workloads = living_workloads(asking, ground)
     found = [(one.name, finding) for one in workloads for finding in workload_findings(one)]
-    for namespace in sorted({one.namespace for one in workloads}):
-        budgets = snapshot.budgets_in(namespace)
-        for name in sorted(budgets):
-            if never_allows(budget := budgets[name]):
-                covered = [one for one in workloads if covers(budget, one)]
-                if (finding := budget_finding(budget, covered)) is not None:
-                    found.append((f"PodDisruptionBudget/{budget.key}", finding))
+    for namespace in sorted(stuck):
+        for budget in stuck[namespace]:
+            covered = [one for one in workloads if covers(budget, one)]
+            if (finding := budget_finding(budget, covered)) is not None:
+                found.append((f"PodDisruptionBudget/{budget.key}", finding))
     told = [item for item in found if item[1].code in _TOLD]
-    return sorted(told, key=lambda item: (_TOLD.index(item[1].code), item[0]))
+    return sorted(told, key=lambda item: (_TOLD.index(item[1].code), item[0], item[1].message))
+
+
+def _stuck(snapshot: Snapshot, namespace: str) -> list[PodDisruptionBudget]:
+    """The budgets that can never allow an eviction."""
+    budgets = snapshot.budgets_in(namespace)
+    return [budgets[name] for name in sorted(budgets) if never_allows(budgets[name])]
 
 
 def living_workloads(pods: Mapping[str, Pod], ground: Ground) -> list[Workload]:
