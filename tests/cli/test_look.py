@@ -169,7 +169,7 @@ def test_several_budgets_on_a_pod_are_a_no_with_both_named(world: World) -> None
     ]
     assert held
     for verdict in held:
-        assert "2 disruption budgets cover the pod" in verdict.message
+        assert "2 budgets cover it, and such a pod cannot be evicted" in verdict.message
         assert [b.subject.name for b in verdict.blockers] == ["second", "web"]
 
 

@@ -40,9 +40,10 @@ def test_what_waits_is_told_with_its_reason(plan: Plan) -> None:
     assert lines[0].startswith("Plan at 2026-01-05T08:02:00Z, 2m after the start for ")
     assert lines[0].endswith("; nothing was changed")
     assert "To do now: nothing" in lines
-    assert "Not now: 1" in lines
+    assert "Not now: 2" in lines
     assert "  FailedScheduling: No node and no pool can take the pod." in lines
     assert any(line.startswith("    Pod/default/huge: ") for line in lines)
+    assert any(line.startswith("  DrainNotGraceful: If the claim's node had to") for line in lines)
     assert lines[-2].startswith("Settled: ")
     assert "InService" in lines[-2]
 
@@ -50,7 +51,7 @@ def test_what_waits_is_told_with_its_reason(plan: Plan) -> None:
 def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Plan) -> None:
     out = plan("4m3s")
     assert "  FailedDraining: " in out
-    assert "      blocked by PodDisruptionBudget/default/web: allows 0 disruptions: " in out
+    assert "      blocked by PodDisruptionBudget/default/web: maxUnavailable 0 of " in out
 
 
 def test_json_has_every_verdict_once(plan: Plan) -> None:
