@@ -39,7 +39,7 @@ def test_the_story_goes_from_an_empty_cluster_to_nodes_that_left(plain: str) -> 
         "InService",
         "insist on on-demand",
         "deletes the node",
-        "DoNotDisrupt ",
+        "DoNotDisrupt:",
         "FailedDraining",
         "InstanceTerminating",
         "Releasing",
