@@ -58,6 +58,21 @@ def test_a_look_agrees_with_the_replica_at_work_and_leaves_no_trace(
     asyncio.run(_agrees(cluster, tmp_path, capsys))
 
 
+def _foretells(printed: Printed, kubeconfig: Path, node: str) -> None:
+    """The drain's timetable, and what lint has to say, name the budget that holds it."""
+    (table,) = asked(printed, kubeconfig, "explain", f"node/{node}")["timetables"]
+    assert (table["leaving"], table["goneBy"]) == (True, None)
+    held = {hold["message"] for pod in table["pods"] for hold in pod["heldBy"]}
+    never = "maxUnavailable 0 of 2 pods can never allow an eviction"
+    assert held == {f"budget looks/web: {never}"}
+    assert run(["lint", "--kubeconfig", str(kubeconfig), "--json"]) == 1
+    findings = json.loads(printed.readouterr().out)["findings"]
+    told = {finding["object"]: finding for finding in findings}
+    found = told["PodDisruptionBudget/looks/web"]
+    assert found["code"] == "BudgetNeverAllows"
+    assert found["message"].startswith(never)
+
+
 async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None:
     async with people_at(cluster, "looks") as people:
         with tenure_run(account(cluster), folder, *FLAGS) as tenure:
@@ -78,6 +93,7 @@ async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None
             assert "PodDisruptionBudget/looks/web" in blockers
             assert held["Pod/looks/huge"]["reason"] == "FailedScheduling"
             assert plan["leader"].startswith(tenure.said("tenure starts")[-1]["identity"])
+            await asyncio.to_thread(_foretells, printed, cluster.kubeconfig, node)
             assert plan["notes"] == []
             assert tenure.stop() == 0
 
@@ -118,7 +134,7 @@ def test_who_may_not_look_hears_which_rights_are_missing(
     out, err = capsys.readouterr()
     lines = err.splitlines()
     assert out == ""
-    assert len(lines) == 8, "one for each kind"
+    assert len(lines) == 10, "one for each kind"
     assert lines[3].startswith("pods cannot be listed: 403 Forbidden: ")
     assert all("the role that comes with Tenure has it" in line for line in lines)
 
