@@ -102,7 +102,7 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     assert code == 0
     table = out.partition("Drain of ")[2].splitlines()
     assert table[0] == f"Node/{node}, if it were deleted at 2026-01-05T08:02:00Z"
-    assert table[1] == "  deadline  none: its claim has no terminationGracePeriod"
+    assert table[1] == "  deadline  none: there is no terminationGracePeriod"
     assert table[2].startswith(
         "  gone      never by itself: there is no terminationGracePeriod, and 2"
     )

@@ -172,6 +172,36 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ),
     ("an older version", [a_pool() | {"apiVersion": "karpenter.sh/v1beta1"}], ["Invalid"]),
     ("an older kind", [a_pool() | {"kind": "Provisioner"}], ["Invalid"]),
+    (
+        "a claim of one's own is a place, too",
+        [
+            {
+                "apiVersion": "karpenter.sh/v1",
+                "kind": "NodeClaim",
+                "metadata": {"name": "mine"},
+                "spec": HOUR["spec"]["template"]["spec"],
+            },
+            a_deployment(terminationGracePeriodSeconds=7200),
+        ],
+        ["GraceLongerThanPeriod"],
+    ),
+    (
+        "a job that begins every night",
+        [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "CronJob",
+                "metadata": {"name": "nightly"},
+                "spec": {
+                    "schedule": "0 3 * * *",
+                    "jobTemplate": {
+                        "spec": {"template": a_deployment(protected="1d")["spec"]["template"]}
+                    },
+                },
+            }
+        ],
+        ["InvalidDoNotDisrupt"],
+    ),
     ("a limit below zero", [a_pool(limits={"cpu": "-1"})], ["LimitBelowZero"]),
     ("what does nothing yet", [a_pool(replicas=3)], ["DoesNothingYet"]),
     (

@@ -19,7 +19,7 @@ def timetable_lines(table: Timetable) -> Iterator[str]:
         yield f"Drain of Node/{table.node}, since {began}"
     else:
         yield f"Drain of Node/{table.node}, if it were deleted at {began}"
-    yield f"  deadline  {table.deadline or 'none: its claim has no terminationGracePeriod'}"
+    yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
     yield f"  gone      {_gone(table)}"
     yield from (f"  volume    {volume}" for volume in table.volumes)
     yield from (f"  not held  by {one.pod}: {one.why}" for one in table.bystanders)
