@@ -76,6 +76,14 @@ def test_the_node_says_when_force_begins() -> None:
     )
 
 
+def test_force_begins_with_the_leaving_at_the_earliest() -> None:
+    """A grace longer than the node's would begin before anybody had deleted anything."""
+    slow = a_pod("slow", spec={"termination_grace_period_seconds": 3600})
+    verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
+    said = about(verdicts, "Node/node-a")
+    assert "; from 2026-03-02T11:59:30Z on pods are deleted" in said.message
+
+
 def test_an_empty_node_says_only_until_when() -> None:
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
     assert about(verdicts, "Node/node-a").message == (

@@ -22,7 +22,7 @@ from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.leavingpods import left_alone
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
-from tenure.model.meta import format_time
+from tenure.model.meta import BEGINNING, format_time
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -110,8 +110,9 @@ def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
 def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
     message = f"must be gone by {deadline}"
     if longest:
+        begins = max(deadline.before(longest), node.metadata.deletion_timestamp or BEGINNING)
         message += (
-            f"; from {format_time(deadline.before(longest))} on pods are deleted in spite of budgets "
+            f"; from {format_time(begins)} on pods are deleted in spite of budgets "
             f"and protection, each in time for its own grace"
         )
     return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
