@@ -80,7 +80,7 @@ class ClaimBinder:
             return
         if "deletionTimestamp" in volume["metadata"]:
             self._release(volume)
-        elif old is None:
+        elif old is None and dig(volume, "status", "phase") != "Bound":
             if "claimRef" not in volume["spec"]:
                 self._say(volume, "Available")
             self._look_at_all()
