@@ -31,6 +31,12 @@ BIN = Path(sys.executable).parent
 
 #: Too slow for a test, or what runs the tests: their verb has to exist, that is all.
 SLOW = ("make demo", "make test", "make bench", "make fuzz")
+#: What does not end by itself or needs a cluster, and who tries it.
+ELSEWHERE = {
+    ".venv/bin/tenure up": "tests/up",
+    ".venv/bin/tenure plan --kubeconfig '~/.kube/config'": "tests/real/test_explain.py",
+    ".venv/bin/tenure run --kubeconfig '~/.kube/config'": "tests/real/test_run.py",
+}
 
 
 def named(page: Path) -> str:
@@ -47,7 +53,7 @@ def commands() -> list[str]:
     return sorted(set(found))
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if c not in SLOW])
+@pytest.mark.parametrize("command", [c for c in commands() if c not in (*SLOW, *ELSEWHERE)])
 def test_every_command_in_the_documents_runs(command: str) -> None:
     program, *arguments = shlex.split(command)
     assert program.startswith(".venv/bin/"), f"say how to test {command!r}"
@@ -57,9 +63,15 @@ def test_every_command_in_the_documents_runs(command: str) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout
+
+
+def test_what_is_tried_elsewhere_is_tried() -> None:
+    assert set(ELSEWHERE) <= set(commands()), "named in no document any more"
+    assert all((ROOT / place).exists() for place in ELSEWHERE.values())
 
 
 def test_the_two_commands_of_the_readme_are_there() -> None:

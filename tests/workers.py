@@ -1,7 +1,8 @@
 """Which tests go to the same worker, where there are several.
 
-Whatever shares a control plane does: then there is at most one bed for each worker. All others go
-wherever there is time. (The ``xdist_group`` mark does the same, but not with every pytest.)
+Whatever shares a control plane does: then there is at most one bed for each worker. The stories of
+processes mostly wait, for Leases to end and servers to come back, so they have a bed of their own beside the
+other stories. All other tests go wherever there is time. (The ``xdist_group`` mark does the same, but not with every pytest.)
 """
 
 from __future__ import annotations
@@ -11,11 +12,18 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 STORIES: Final = "tests/real/"
+#: Those marked ``process_story``.
+PROCESSES: Final = tuple(
+    f"{STORIES}test_{about}.py::"
+    for about in ("crashes", "deletions", "outages", "provider_stories", "replicas")
+)
 CONTRACT: Final = "through the real door"
 
 
 def together(test: str) -> str:
     """Tests with the same answer go to the same worker, in their order."""
+    if test.startswith(PROCESSES):
+        return "processes"
     if test.startswith(STORIES):
         return STORIES
     return CONTRACT if CONTRACT in test else test

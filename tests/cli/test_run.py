@@ -87,7 +87,7 @@ def test_a_server_that_is_away_is_waited_for_and_said_in_words(tmp_path: Path) -
     with tenure_run(a_kubeconfig(tmp_path, a_free_port()), tmp_path) as tenure:
         said = tenure.until_said("the API server: GET /version: Cannot connect to host")
         assert said["advice"] == "is the API server up, and the address right? It is tried again"
-        assert "503" not in said["message"], "nobody has answered, so there is no number"
+        assert " 503" not in said["message"], "nobody has answered, so there is no number"
         status, body = tenure.get("/readyz")
         assert status == 503
         assert "[-] the API server: " in body

@@ -155,6 +155,23 @@ def test_who_makes_a_lease_leaves_time_to_whom_it_was_deleted_under(down: bool) 
     told(story)
 
 
+def test_who_makes_a_lease_and_stops_before_it_acts_leaves_that_time_all_the_same() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(30)
+        a.way.down = True  # It acts on, until it finds out.
+        await stage.delete()
+        b = stage.replica("b")  # Finds none, and makes one.
+        await asyncio.sleep(1)
+        await b.stop()
+        c = stage.replica("c")
+        await asyncio.sleep(30)
+        assert c.leads
+        assert stage.acts_of(a)[-1] < c.began[0]
+
+    told(story)
+
+
 def test_a_lease_that_is_taken_from_us_is_lost_at_the_next_look() -> None:
     async def story(stage: Stage) -> None:
         a = stage.replica("a")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.bed import PROCESS_STORY
 from tests.contract.doors import RealDoor
-from tests.workers import together
+from tests.workers import PROCESSES, STORIES, together
 
+REAL_TESTS = Path(__file__).parents[1] / "real"
 STORY = "tests/real/test_life.py::test_pods_get_nodes"
 REAL = f"tests/contract/test_lists.py::test_a_list[through the {RealDoor.name} door]"
 STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"
@@ -17,11 +21,26 @@ STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"
     [
         (STORY, "tests/real/test_bed.py::test_a_port", True),
         (REAL, "tests/contract/test_writes.py::test_it[through the real door-1]", True),
+        (STORY, "tests/real/test_crashes.py::test_a_kill", False),
+        (
+            "tests/real/test_replicas.py::test_a_pause",
+            "tests/real/test_crashes.py::test_a_kill",
+            True,
+        ),
         (REAL, STORY, False),
         (STORE, REAL, False),
         (STORE, "tests/contract/test_lists.py::test_b[through the store door]", False),
     ],
-    ids=["stories", "the contract", "both", "two doors", "the store"],
+    ids=["stories", "the contract", "a process", "processes", "both", "two doors", "the store"],
 )
 def test_what_shares_a_bed_shares_a_worker(one: str, other: str, same: bool) -> None:
     assert (together(one) == together(other)) is same
+
+
+def test_the_stories_of_processes_are_those_that_are_marked() -> None:
+    marked = [
+        f"{STORIES}{path.name}::"
+        for path in REAL_TESTS.glob("test_*.py")
+        if PROCESS_STORY in path.read_text()
+    ]
+    assert sorted(marked) == sorted(PROCESSES)

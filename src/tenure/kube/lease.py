@@ -97,9 +97,14 @@ class Elector:
                 return
 
     async def release(self) -> None:
-        """Give the Lease back, if it is ours, so that the next one need not wait."""
+        """Give the Lease back, if it is ours, so that the next one need not wait.
+
+        One that we made and may not act under yet is left to run out: the next one has to wait,
+        too, as whoever acts under the one that was deleted does not know yet.
+        """
         self.fence.close("this replica has stopped")
-        await self._let_go()
+        if self._steady() >= self._act_from:
+            await self._let_go()
 
     # -- holding it --------------------------------------------------------------------
 
