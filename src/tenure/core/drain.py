@@ -124,20 +124,21 @@ def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
 
 def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
     attached = snapshot.attachments_on(node.name)
+    users = _users(node, snapshot) if attached else {}
     for name in sorted(attached):
         volume = attached[name].spec.source.persistent_volume_name
         if volume:  # Others are the driver's own business.
-            yield Attachment(name, volume, tuple(_users(volume, node, snapshot)))
+            persistent = snapshot.persistent_volumes.get(volume)
+            claim = persistent.spec.claim_ref if persistent is not None else None
+            key = (claim.namespace, claim.name) if claim is not None else ("", "")
+            yield Attachment(name, volume, tuple(users.get(key, ())))
 
 
-def _users(volume: str, node: Node, snapshot: Snapshot) -> Iterable[Pod]:
-    """The pods on the node that have the volume's claim."""
-    persistent = snapshot.persistent_volumes.get(volume)
-    claim = persistent.spec.claim_ref if persistent is not None else None
-    if claim is None:
-        return
+def _users(node: Node, snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
+    """The pods on the node by the namespaces and names of the volume claims that they have."""
     pods = snapshot.pods_on(node.name)
+    users: dict[tuple[str, str], list[Pod]] = {}
     for name in sorted(pods):
-        pod = pods[name]
-        if pod.namespace == claim.namespace and claim.name in pod.volume_claims:
-            yield pod
+        for claim in pods[name].volume_claims:
+            users.setdefault((pods[name].namespace, claim), []).append(pods[name])
+    return users
