@@ -43,7 +43,7 @@ def test_a_budgets_no_is_a_429_not_a_success() -> None:
         story.delete_claim()
         story.run(MINUTE)
         refused = counted(story, "karpenter_pods_eviction_requests_total", code="429")
-        assert refused == len(story.api_tap.of("EVICT")) > 10
+        assert refused == len(story.api_tap.of("EVICT")) >= 5
         assert counted(story, "karpenter_pods_eviction_requests_total", code="200") == 0
         assert counted(story, "tenure_actions_total", verb="Evict", outcome="refused") == refused
 
