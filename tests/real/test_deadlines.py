@@ -31,13 +31,17 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
 ) -> None:
     async def story(leaving: Leaving) -> None:
         web = a_deployment(replicas=2, terminationGracePeriodSeconds=20)
-        await leaving.settle(a_place("bounded", "60s"), web, a_budget(minAvailable=2), pods=2)
+        twice = a_deployment("twice", terminationGracePeriodSeconds=20)
+        second = a_budget("twice", maxUnavailable=1)
+        second["metadata"]["name"] = "again"
+        budgets = (a_budget(minAvailable=2), a_budget("twice", maxUnavailable=1), second)
+        await leaving.settle(a_place("bounded", "60s"), web, twice, *budgets, pods=3)
         pods = await leaving.people.all(PODS)
         claim, deadline = await leaving.leave("bounded")
         node = claim["status"]["nodeName"]
-        budget = f"budget {leaving.people.namespace}/web "
-        for name in names(pods):
-            await leaving.event("FailedDraining", node, f"held/{name}", budget)
+        holders = [f"budget held/{budget} " for budget in ("web", "twice", "again")]
+        named = [f"held/{name} (" for name in names(pods)]
+        await leaving.event("FailedDraining", node, *named, *holders)
         await leaving.event("TerminationGracePeriodExpiring", node, f"{deadline:%H:%M:%S}")
 
         for life in [await leaving.seen.gone(pod) for pod in pods]:
@@ -45,13 +49,22 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
             assert life.stops_by[-1] <= deadline
             assert {order.seconds for order in forced(leaving, life.name)} <= set(range(1, 21))
             await leaving.event("Disrupted", life.name, node, "it may take 20s to stop")
-        refused = [order for order in leaving.audit.orders() if order.verb == "evict"]
-        assert {order.code for order in refused} == {429}
+        assert refused(leaving, "web-") == {429}
+        assert refused(leaving, "twice-") == {500}, "two budgets: the API never evicts such a pod"
         await leaving.scene.until_gone(claim)
         assert node not in names(await leaving.people.all(NODES))
-        await leaving.scene.all_run(2)
+        await leaving.scene.all_run(3)
 
     tell(cluster, tmp_path, "held", story)
+
+
+def refused(leaving: Leaving, prefix: str) -> set[int]:
+    """What the API server said to the evictions of these pods."""
+    return {
+        order.code
+        for order in leaving.audit.orders()
+        if order.verb == "evict" and order.name.startswith(prefix)
+    }
 
 
 def forced(leaving: Leaving, name: str) -> list[Order]:
