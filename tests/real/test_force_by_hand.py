@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -17,6 +19,21 @@ from tests.real.people import names
 from tests.real.programs import said
 
 SECOND: Final = timedelta(seconds=1)
+PAGE: Final = Path(__file__).parents[2] / "docs" / "termination.md"
+#: What the page calls things.
+NODE, CLAIM, INSTANT = "node-general-x7k2p", "general-x7k2p", "2026-03-02T12:00:00Z"
+
+
+def shown(beginning: str) -> str:
+    """The only command of the page that begins so."""
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    commands = "".join(blocks).replace("\\\n", "").splitlines()
+    (command,) = [command for command in commands if command.startswith(beginning)]
+    return command
+
+
+async def do(plane: ControlPlane, command: str) -> None:
+    await asyncio.to_thread(said, plane.kubeconfig, *shlex.split(command))
 
 
 def a_daemon_set(name: str) -> Manifest:
@@ -30,9 +47,6 @@ def test_a_node_that_is_held_goes_when_it_is_deleted_and_drained_without_evictio
 ) -> None:
     """Without a deadline nothing else forces a pod that is protected for ever."""
 
-    async def kubectl(*words: str) -> str:
-        return await asyncio.to_thread(said, cluster.kubeconfig, "kubectl", *words)
-
     async def story(leaving: Leaving) -> None:
         web = a_deployment(replicas=2, annotations={DO_NOT_DISRUPT: "true"})
         place = a_place("general")
@@ -40,12 +54,11 @@ def test_a_node_that_is_held_goes_when_it_is_deleted_and_drained_without_evictio
         claim = await leaving.claim_in("general")
         node = claim["status"]["nodeName"]
         held = await leaving.people.all(PODS)
-        await kubectl("delete", "node", node, "--wait=false")
+        await do(cluster, shown("kubectl delete node").replace(NODE, node))
         await leaving.event("FailedDraining", node, "protects it for ever")
         assert await leaving.events("TerminationGracePeriodExpiring", node) == []
 
-        force = ("--disable-eviction", "--grace-period=1", "--force", "--ignore-daemonsets")
-        await kubectl("drain", node, *force)
+        await do(cluster, shown("kubectl drain").replace(NODE, node))
         for pod in held:
             await leaving.seen.gone(pod)
         await leaving.seen.node_gone(claim)
@@ -77,9 +90,9 @@ def test_a_deadline_is_written_on_the_claim_and_can_be_brought_forward(
         assert deadline == datetime.fromisoformat(deleted) + timedelta(hours=2)
         await leaving.event("FailedDraining", names([node])[0], "protects it for ever")
 
-        earlier = (datetime.now(UTC) + 20 * SECOND).replace(microsecond=0)
-        stamp = {TERMINATION_TIMESTAMP: f"{earlier:%Y-%m-%dT%H:%M:%SZ}"}
-        await leaving.patch(NODE_CLAIMS, claim, annotations=stamp)
+        earlier = (datetime.now(UTC) + 30 * SECOND).replace(microsecond=0)
+        annotate = shown("kubectl annotate nodeclaim").replace(CLAIM, names([claim])[0])
+        await do(cluster, annotate.replace(INSTANT, f"{earlier:%Y-%m-%dT%H:%M:%SZ}"))
         life = await leaving.seen.gone(pod)
         assert life.told >= earlier - 5 * SECOND
         assert life.stops_by[-1] <= earlier
