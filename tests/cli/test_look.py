@@ -207,7 +207,7 @@ def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None
     assert said.startswith(
         f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last heard of at"
     )
-    assert ": Releasing " in said
+    assert ": Releasing: " in said
     never, _ = seen(world, about=Question(NODE_CLAIMS, "never"))
     assert never.last_word == ""
 

@@ -12,8 +12,6 @@ from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, T
 from tenure.core.reasons import REASONS
 from tenure.model.meta import format_time
 
-_NOTHING_TO_DECIDE = "Tenure has nothing to decide about it"
-
 
 def as_text(answer: Explanation) -> str:
     return "\n".join(_lines(answer))
@@ -24,7 +22,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
     yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
     yield f"  state     {answer.state}"
     if not answer.verdicts:
-        yield f"  verdict   {_NOTHING_TO_DECIDE}"
+        yield f"  verdict   {_nothing_to_decide(answer)}"
     for position, verdict in enumerate(answer.verdicts):
         if position:
             yield ""
@@ -34,6 +32,11 @@ def _lines(answer: Explanation) -> Iterator[str]:
         yield ""
         yield f"{verdict.subject} ({verdict.concern})"
         yield from _verdict_lines(verdict)
+
+
+def _nothing_to_decide(answer: Explanation) -> str:
+    said = "Tenure has nothing to decide about it"
+    return f"{said}: {answer.silence}" if answer.silence else said
 
 
 def _verdict_lines(verdict: Verdict) -> Iterator[str]:
@@ -102,7 +105,7 @@ def _nothing(answer: Explanation) -> dict[str, Any]:
         "subject": answer.subject,
         "concern": None,
         "reason": None,
-        "message": _NOTHING_TO_DECIDE,
+        "message": _nothing_to_decide(answer),
         "blockers": [],
         "action": None,
         "recheckAt": None,

@@ -205,7 +205,7 @@ async def _last_word(client: Client, about: Question) -> str:
         return ""
     last = max(heard, key=lambda event: event.last_timestamp or event.created_at)
     at = format_time(last.last_timestamp or last.created_at)
-    return f"last heard of at {at}: {last.reason} {last.message}"
+    return f"last heard of at {at}: {last.reason}: {last.message}"
 
 
 async def _leases(client: Client, settings: Settings) -> list[Lease]:
