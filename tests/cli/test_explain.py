@@ -78,7 +78,7 @@ def test_json_is_the_verdict(ask: Any) -> None:
 
 def test_a_pod_that_a_budget_keeps_names_the_budget(ask: Any, tmp_path: Path) -> None:
     _, out, _ = ask("pod/report")
-    waiting = ask(f"no/{out.partition('on ')[2].split()[0]}")[1]
+    waiting = ask(f"no/{out.partition('on ')[2].split()[0].rstrip(';')}")[1]
     pod = next(line for line in waiting.splitlines() if "Pod/default/web-" in line)
     name = pod.partition("Pod/default/")[2].partition(":")[0]
     told = json.loads(ask("pod", name, at="4m3s", more=("--json", "-n", "default"))[1])
@@ -132,6 +132,34 @@ def test_a_claim_shows_the_drain_of_its_node_and_json_has_it_under_a_key(
     report = drain["pods"][0]
     assert (report["pod"], report["askedAt"]) == ("default/report", "2026-01-05T08:10:00Z")
     assert report["heldBy"][0]["until"] == "2026-01-05T08:10:00Z"
+
+
+_OTHERS_TURN: dict[str, tuple[dict[str, Any], str]] = {
+    "gated": (
+        {"schedulingGates": [{"name": "example.com/quota"}]},
+        "nobody places it before its scheduling gates are removed: example.com/quota",
+    ),
+    "of another scheduler": (
+        {"schedulerName": "slow-scheduler"},
+        "its scheduler, slow-scheduler, has not said yet that no node takes it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "why"), _OTHERS_TURN.values(), ids=_OTHERS_TURN)
+def test_a_pod_that_waits_for_somebody_else_says_for_whom(
+    spec: dict[str, Any], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [a_node_class(), a_pool(), a_pod("waiting", **spec)]
+    path = written(tmp_path, a_story(objects=objects, until="10m"))
+    assert run(["explain", "pod/waiting", "--in", str(path), "--at", "2m"]) == 0
+    out = capsys.readouterr().out
+    assert "  state     Pending, on no node\n" in out
+    assert f"  verdict   Tenure has nothing to decide about it: {why}\n" in out
+
+
+def test_a_pod_that_runs_says_how_long_it_is_protected(ask: Any) -> None:
+    assert '; protected by karpenter.sh/do-not-disrupt: "10m" until 2026' in ask("pod/report")[1]
 
 
 def test_instants_may_be_absolute(ask: Any) -> None:

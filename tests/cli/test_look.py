@@ -207,9 +207,25 @@ def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None
     assert said.startswith(
         f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last heard of at"
     )
-    assert ": Releasing " in said
+    assert ": Releasing: " in said
     never, _ = seen(world, about=Question(NODE_CLAIMS, "never"))
     assert never.last_word == ""
+
+
+def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) -> None:
+    for manifest in a_cluster(a_deployment(replicas=1)):
+        world.apply(manifest)
+    world.run(20 * MINUTE)
+    hello = Response(status=200, body=b'{"gitVersion": "v1.36.3+tenure"}')
+    sight, _ = seen(world, {"/version": hello})
+    assert sight.leader == "tenure up, which serves this cluster"
+    (note,) = sight.notes
+    assert note == (
+        "the cloud's instances could not be found out: its machines are known to the process "
+        "that serves it, and to nobody else"
+    )
+    said = {verdict.reason for verdict in sight.scene.judge.in_force()}
+    assert said == {"InService", "PoolCurrent"}
 
 
 def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) -> None:

@@ -53,7 +53,7 @@ WRONG = {
     ),
     "a kind that is not explained": (
         ["explain", "foo/bar", "--in", "a.yaml", "--at", "1m"],
-        "KIND: got 'foo/bar', expected node, claim, pod, pool or window. For example",
+        "KIND: got 'foo', expected node, claim, pod, pool or window. For example",
     ),
     "no name": (
         ["explain", "node", "--in", "a.yaml", "--at", "1m"],

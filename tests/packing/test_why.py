@@ -138,7 +138,7 @@ def test_without_pools_there_is_nothing_to_launch_from() -> None:
     unplaced = refused(a_pod(cpu="8"), nodes=(a_node(cpu="4"),))
     assert unplaced.why is Why.NO_POOL
     assert (
-        unplaced.message == "none of the 1 nodes takes it; there is no pool to launch a node from"
+        unplaced.message == "the only node does not take it; there is no pool to launch a node from"
     )
 
 

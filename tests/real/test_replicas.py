@@ -113,7 +113,7 @@ def test_a_leader_that_sleeps_longer_than_the_lease_does_nothing_when_it_wakes(
                 await waits(b)
                 await scene.people.delete(NODE_CLAIMS, *claims)
                 await scene.until_drained_in_part(claims[0], 14)
-                assert in_flight(a) >= 20
+                assert in_flight(a) >= 5, "enough that would leave on waking"
                 a.pause()
                 await leads(b)
                 woken_at = datetime.now(UTC)

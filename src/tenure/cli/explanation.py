@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.podwords import pod_state, why_no_verdict
 from tenure.cli.scene import Scene
 from tenure.core.claims import is_our_node
 from tenure.core.decision import Verdict
@@ -44,7 +45,7 @@ class Question(msgspec.Struct, frozen=True):
         kind, _, rest = said.partition("/")
         resource = resource_called(kind)
         if resource not in EXPLAINED or len(words) > 2:
-            raise SpecError("KIND", " ".join(words), _WORDS, _HINT)
+            raise SpecError("KIND", " ".join(words) if len(words) > 2 else kind, _WORDS, _HINT)
         assert resource is not None
         before, _, name = rest.rpartition("/")
         if not name or (before and not resource.namespaced):
@@ -82,6 +83,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str
     #: What a person sees of the object, in one sentence.
     state: str
+    #: Why there is no verdict on the object itself, if there is none and it is known.
+    silence: str = ""
     #: On the object itself, the governing one first.
     verdicts: tuple[Verdict, ...]
     #: On what it stands on: a pod's node, a node's claim, a claim's node.
@@ -99,7 +102,8 @@ def explanation(question: Question, scene: Scene) -> Explanation | None:
         subject=str(question),
         at=scene.at,
         also_at=scene.also_at,
-        state=_state(item),
+        state=_state(item, scene.at),
+        silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         verdicts=tuple(_about(scene, question.resource, item)),
         around=tuple(
             verdict
@@ -142,14 +146,13 @@ def _timetables(scene: Scene, item: ApiObject) -> Iterator[Timetable]:
             return
 
 
-def _state(item: ApiObject) -> str:
+def _state(item: ApiObject, now: datetime) -> str:
     leaving = item.metadata.deletion_timestamp
     words = [f"being deleted since {format_time(leaving)}"] if leaving else []
     if isinstance(item, Unreadable):
         words.append(f"it cannot be read, and is left alone: {item.problem}")
     elif isinstance(item, Pod):
-        phase = item.status.phase or "Pending"
-        words.append(f"{phase} on {item.spec.node_name or 'no node'}")
+        words.append(pod_state(item, now))
     else:
         conditions = _conditions(item)
         shown = ", ".join(f"{one.type}={one.status}" for one in conditions)

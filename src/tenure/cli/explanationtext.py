@@ -23,8 +23,6 @@ from tenure.core.decision import (
 from tenure.core.reasons import REASONS
 from tenure.model.meta import format_time
 
-_NOTHING_TO_DECIDE = "Tenure has nothing to decide about it"
-
 
 def as_text(answer: Explanation) -> str:
     return "\n".join(_lines(answer))
@@ -35,7 +33,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
     yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
     yield f"  state     {answer.state}"
     if not answer.verdicts:
-        yield f"  verdict   {_NOTHING_TO_DECIDE}"
+        yield f"  verdict   {_nothing_to_decide(answer)}"
     for position, verdict in enumerate(answer.verdicts):
         if position:
             yield ""
@@ -48,6 +46,11 @@ def _lines(answer: Explanation) -> Iterator[str]:
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table)
+
+
+def _nothing_to_decide(answer: Explanation) -> str:
+    said = "Tenure has nothing to decide about it"
+    return f"{said}: {answer.silence}" if answer.silence else said
 
 
 def _verdict_lines(verdict: Verdict) -> Iterator[str]:
@@ -121,7 +124,7 @@ def _nothing(answer: Explanation) -> dict[str, Any]:
         "subject": answer.subject,
         "concern": None,
         "reason": None,
-        "message": _NOTHING_TO_DECIDE,
+        "message": _nothing_to_decide(answer),
         "blockers": [],
         "action": None,
         "recheckAt": None,

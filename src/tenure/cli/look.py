@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.access import Reached
+from tenure.cli.embeddedcloud import LEADER, MARK, EmbeddedCloud
 from tenure.cli.explanation import Question
 from tenure.cli.foresight import foresee_refusals
 from tenure.cli.greeting import advice, cluster_uid, server_version
@@ -118,9 +119,12 @@ async def look(
 ) -> Sight:
     """``about``: whom the look is for; if it is not there, what was last heard of it is told."""
     try:
-        await server_version(transport)
+        version = await server_version(transport)
     except TimeoutError:
         raise Unavailable("no answer") from None
+    embedded = version.endswith(MARK)
+    if embedded:
+        provider = EmbeddedCloud()
     client = Client(transport)
     cache = await _everything(client, (*WATCHED, *provider.node_classes))
     notes: list[str] = []
@@ -157,9 +161,8 @@ async def look(
     last_word = ""
     if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
         last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)
-    return Sight(
-        scene=scene, leader=_leader(leases, clock), notes=tuple(notes), last_word=last_word
-    )
+    leader = LEADER if embedded else _leader(leases, clock)
+    return Sight(scene=scene, leader=leader, notes=tuple(notes), last_word=last_word)
 
 
 async def _everything(client: Client, kinds: tuple[Resource, ...]) -> Cache:
@@ -205,7 +208,7 @@ async def _last_word(client: Client, about: Question) -> str:
         return ""
     last = max(heard, key=lambda event: event.last_timestamp or event.created_at)
     at = format_time(last.last_timestamp or last.created_at)
-    return f"last heard of at {at}: {last.reason} {last.message}"
+    return f"last heard of at {at}: {last.reason}: {last.message}"
 
 
 async def _leases(client: Client, settings: Settings) -> list[Lease]:

@@ -10,6 +10,7 @@ fence is asked again.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import tempfile
 from collections.abc import AsyncIterator
@@ -216,12 +217,26 @@ def _is_list(request: Request) -> bool:
 
 
 def _no_answer(request: Request, error: BaseException) -> Unavailable:
-    what = (
-        "timed out"
-        if isinstance(error, asyncio.TimeoutError)
-        else str(error) or type(error).__name__
-    )
-    return Unavailable(f"{request.method} {request.path}: {what}")
+    return Unavailable(f"{request.method} {request.path}: {_what_happened(error)}")
+
+
+def _what_happened(error: BaseException) -> str:
+    """The HTTP library's own sentences name its objects and their addresses in memory."""
+    match error:
+        case TimeoutError():
+            return "timed out"
+        case aiohttp.ClientConnectorCertificateError():
+            cause = str(error.certificate_error)
+        case aiohttp.ClientConnectorError() if isinstance(error.os_error, ssl.SSLError):
+            cause = str(error.os_error)
+        case aiohttp.ClientConnectorError():
+            code = error.os_error.errno or 0
+            cause = os.strerror(code) if code > 0 else error.os_error.strerror or "no reason given"
+        case aiohttp.ClientPayloadError():
+            return "the connection ended in the middle of the answer"
+        case _:
+            return str(error) or type(error).__name__
+    return f"Cannot connect to host {error.host}:{error.port}: {cause}"
 
 
 def _tls_context(access: Access, identity: Identity) -> ssl.SSLContext:

@@ -38,13 +38,19 @@ def explain(
     one: PodClass, pools: Sequence[tuple[Catalogue, Budget]], *, node_count: int
 ) -> Unplaced:
     """Why no node and no pool takes the pods of this class."""
-    nodes = f"none of the {node_count} nodes takes it; " if node_count else ""
+    nodes = _no_node(node_count)
     if not pools:
         return Unplaced(why=Why.NO_POOL, message=f"{nodes}there is no pool to launch a node from")
     refusals = tuple(refuse(one, catalogue, budget) for catalogue, budget in pools)
     furthest = max(refusals, key=lambda refusal: _ORDER[refusal.why])
     said = "; ".join(f"{refusal.pool}: {refusal.message}" for refusal in refusals)
     return Unplaced(why=furthest.why, message=nodes + said, refusals=refusals)
+
+
+def _no_node(count: int) -> str:
+    if count == 1:
+        return "the only node does not take it; "
+    return f"none of the {count} nodes takes it; " if count else ""
 
 
 def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
