@@ -147,8 +147,11 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
     assert [type(v.action).__name__ for v in verdicts] == ["Evict", "NoneType", "NoneType"]
     waiting = verdicts[1]
     assert waiting.reason is Reason.EVICTION_REFUSED
-    assert waiting.message == "no budget allows it now; asked again at 2026-03-02T12:00:08Z"
-    assert verdicts[2].message == "no budget allows it now; asked when default/web-1 may go"
+    held = (
+        "budget default/web minAvailable 2 allows 1 disruption: 3 of 3 pods are healthy, 2 must be"
+    )
+    assert waiting.message == f"{held}; asked again at 2026-03-02T12:00:08Z"
+    assert verdicts[2].message == f"{held}; asked when default/web-1 may go"
     assert waiting.blockers[0].message == (
         "minAvailable 2 allows 1 disruption: 3 of 3 pods are healthy, 2 must be"
     )

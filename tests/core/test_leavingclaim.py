@@ -205,3 +205,12 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
 )
 def test_nothing_is_decided_when(objects: Any) -> None:
     assert judged(TerminationDecider(), *objects) == []
+
+
+def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
+    stuck = a_pod(deletion_timestamp=ago(61))
+    verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
+    assert verdict.reason is Reason.DRAINED
+    assert verdict.message == (
+        "nobody is waited for on Node node-a any more; stuck there: default/web"
+    )

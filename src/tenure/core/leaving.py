@@ -83,6 +83,12 @@ def left_behind(drain: DrainView, now: datetime) -> list[str]:
     return [item.pod.key for item in drain.pods if not left_alone(item.pod)]
 
 
+def stuck_pods(drain: DrainView, now: datetime) -> list[str]:
+    """The pods that should have stopped long ago, and are no longer waited for."""
+    pods = (item.pod for item in drain.pods)
+    return [pod.key for pod in pods if not left_alone(pod) and not holds_node(pod, now)]
+
+
 def waiting_volumes(drain: DrainView, now: datetime) -> list[Attachment]:
     """The attachments that the node waits for; none after the deadline.
 

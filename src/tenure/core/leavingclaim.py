@@ -30,6 +30,7 @@ from tenure.core.leaving import (
     next_force,
     say,
     settled_at,
+    stuck_pods,
     waiting_pods,
     waiting_volumes,
 )
@@ -131,7 +132,10 @@ def _drained(
         )
         return say(claim, Reason.GRACE_PERIOD_ELAPSED, message, action=said)
     said = claim_status(claim, Wanted("Drained", "True", "Drained"), _volumes(view, now))
+    stuck = [pod for drain in view.drains for pod in stuck_pods(drain, now)]
     message = f"Node {listed} is empty"
+    if stuck:
+        message = f"nobody is waited for on Node {listed} any more; stuck there: {some(stuck)}"
     return say(claim, Reason.DRAINED, message, action=said, recheck_at=next_force(view, now))
 
 

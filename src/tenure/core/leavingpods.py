@@ -23,7 +23,7 @@ import msgspec
 
 from tenure.core.deadline import Deadline, force_at, grace_of, shortened
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
-from tenure.core.podbudgets import Allowances, blocks
+from tenure.core.podbudgets import Allowances, arithmetic, blocks
 from tenure.core.protection import Protection, protection_of
 from tenure.core.reasons import Reason
 from tenure.model import names
@@ -181,7 +181,9 @@ class _Judge:
     def _hopeless(self, item: PodView) -> Verdict:
         """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
         answer = item.answer
-        why = answer.message.rstrip(".") if answer is not None else "no budget allows it now"
+        why = f"budget {', '.join(f'{b.key} {arithmetic(b)}' for b in item.budgets)}"
+        if answer is not None:
+            why = answer.message.rstrip(".")
         if len(item.budgets) > 1:
             why = f"{len(item.budgets)} budgets cover it, and such a pod cannot be evicted"
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
