@@ -2,7 +2,7 @@
 
 Whatever shares a control plane does: then there is at most one bed for each worker. The stories of
 processes mostly wait, for Leases to end and servers to come back, so they have a bed of their own beside the
-other stories. All other tests go wherever there is time. (The ``xdist_group`` mark does the same, but not with every pytest.)
+other stories; so do those of deadlines. All other tests go wherever there is time. (The ``xdist_group`` mark does the same, but not with every pytest.)
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ PROCESSES: Final = tuple(
     f"{STORIES}test_{about}.py::"
     for about in ("crashes", "deletions", "outages", "provider_stories", "replicas")
 )
+#: Those that wait for a deadline to come.
+DEADLINES: Final = tuple(
+    f"{STORIES}test_{about}.py::"
+    for about in ("deadlines", "force_by_hand", "same_name", "slow_stops", "volumes")
+)
 CONTRACT: Final = "through the real door"
 
 
@@ -24,6 +29,8 @@ def together(test: str) -> str:
     """Tests with the same answer go to the same worker, in their order."""
     if test.startswith(PROCESSES):
         return "processes"
+    if test.startswith(DEADLINES):
+        return "deadlines"
     if test.startswith(STORIES):
         return STORIES
     return CONTRACT if CONTRACT in test else test

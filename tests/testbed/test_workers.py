@@ -8,7 +8,7 @@ import pytest
 
 from tests.bed import PROCESS_STORY
 from tests.contract.doors import RealDoor
-from tests.workers import PROCESSES, STORIES, together
+from tests.workers import DEADLINES, PROCESSES, STORIES, together
 
 REAL_TESTS = Path(__file__).parents[1] / "real"
 STORY = "tests/real/test_life.py::test_pods_get_nodes"
@@ -35,6 +35,10 @@ STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"
 )
 def test_what_shares_a_bed_shares_a_worker(one: str, other: str, same: bool) -> None:
     assert (together(one) == together(other)) is same
+
+
+def test_the_stories_of_deadlines_are_there() -> None:
+    assert all((REAL_TESTS.parents[1] / name.removesuffix("::")).exists() for name in DEADLINES)
 
 
 def test_the_stories_of_processes_are_those_that_are_marked() -> None:
