@@ -206,7 +206,7 @@ def test_what_is_no_kubeconfig_is_refused_without_showing_it(
     path = tmp_path / "kubeconfig"
     if raw is not None:
         path.write_bytes(raw)
-    assert expected in refused(path).expected
+    assert expected in str(refused(path))
 
 
 def test_a_secret_is_not_in_what_is_printed(tmp_path: Path) -> None:
