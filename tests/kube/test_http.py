@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Coroutine
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,6 +133,20 @@ def test_a_client_certificate_is_presented(pki: Pki) -> None:
             assert (await answer_of(access, identity=me)).body == b'["team", "me"]'
             with pytest.raises(Unavailable):
                 await answer_of(access)
+
+    told(story())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files in memory")
+def test_a_client_certificate_needs_no_place_on_a_disk(
+    pki: Pki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "not there"))
+
+    async def story() -> None:
+        async with serving(fine, pki.here, pki.authority.pair.cert) as port:
+            me = Identity(client_cert=pki.me.cert.read_text(), client_key=pki.me.key.read_text())
+            assert (await answer_of(secure(port, pki.authority.pem), identity=me)).status == 200
 
     told(story())
 

@@ -197,6 +197,7 @@ def test_a_cluster_that_cannot_be_used_is_refused_at_its_field(
         pytest.param(b"token: [" + SECRET.encode(), "a kubeconfig in YAML", id="broken YAML"),
         pytest.param(b"\xff\xfe\xfa" + SECRET.encode(), "a kubeconfig in YAML", id="no text"),
         pytest.param(SECRET.encode(), "a mapping", id="one word"),
+        pytest.param(b"", "got 'an empty file', expected a kubeconfig", id="nothing"),
     ],
 )
 def test_what_is_no_kubeconfig_is_refused_without_showing_it(
@@ -205,7 +206,7 @@ def test_what_is_no_kubeconfig_is_refused_without_showing_it(
     path = tmp_path / "kubeconfig"
     if raw is not None:
         path.write_bytes(raw)
-    assert expected in refused(path).expected
+    assert expected in str(refused(path))
 
 
 def test_a_secret_is_not_in_what_is_printed(tmp_path: Path) -> None:

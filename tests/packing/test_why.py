@@ -57,10 +57,22 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
             id="a label that nothing defines",
         ),
         pytest.param(
+            a_pod(),
+            a_pool(
+                requirements=[
+                    Requirement.of("size", "Gt", ["5"]),
+                    Requirement.of("size", "Lt", ["6"]),
+                ]
+            ),
+            Why.NO_TYPE_MATCHES,
+            "general: its requirements on size exclude each other",
+            id="a pool that wants what cannot be",
+        ),
+        pytest.param(
             a_pod(nodeSelector={ARCH: "riscv"}),
             a_pool(types=TINY),
             Why.NO_TYPE_MATCHES,
-            f"general: none of its 1 instance types has {ARCH} In [riscv]",
+            f"general: its only instance type does not have {ARCH} In [riscv]",
             id="an architecture that no type has",
         ),
         pytest.param(

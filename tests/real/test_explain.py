@@ -146,7 +146,9 @@ def test_without_its_kinds_it_waits_and_says_so_and_goes_on_when_they_come(
         install_account(plane)
         with tenure_run(account(plane), tmp_path, *FLAGS) as tenure:
             said = tenure.until_said("nodepools.karpenter.sh: the API server does not have this")
-            assert said["advice"] == "install the CRDs: tenure crds | kubectl apply -f -"
+            assert (
+                said["advice"] == "install the CRDs: tenure crds | kubectl apply --server-side -f -"
+            )
             status, body = tenure.get("/readyz")
             assert status == 503
             assert "[-] nodepools.karpenter.sh: not synced: the API server does not have" in body

@@ -10,8 +10,9 @@ import msgspec
 from tenure.core.decision import Concern, Evict, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.kube.client import Client
-from tenure.model.resource import EVENTS
+from tenure.model.resource import EVENTS, NODE_CLAIMS
 from tenure.runtime.events import QUEUE_MAX, REPEAT_AFTER, EventRecorder
+from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
 from tests.runtime.stage import Bench, Tapped
 
@@ -62,6 +63,18 @@ def test_an_eviction_is_news_only_once_the_api_has_agreed() -> None:
         room.recorder.acted(asked)
         bench.run(SECOND)
         assert sorted(room.published()) == [(Reason.EVICTING, 1), (Reason.EVICTION_REFUSED, 1)]
+
+
+def test_why_a_claim_came_is_told_on_the_claim_once_it_is_there() -> None:
+    with World() as world:
+        for manifest in a_cluster(a_deployment(replicas=3)):
+            world.apply(manifest)
+        world.run(MINUTE)
+        (claim,) = world.store.list(NODE_CLAIMS)
+        uid = claim["metadata"]["uid"]
+        told = [e for e in world.store.list(EVENTS) if e["involvedObject"]["uid"] == uid]
+        assert [event["reason"] for event in told] == [Reason.NEEDED_FOR_PODS]
+        assert told[0]["message"].startswith("3 pods need it; cheapest fit: ")
 
 
 def test_a_new_reason_is_news_and_a_new_number_in_its_sentence_is_not() -> None:

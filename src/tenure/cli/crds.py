@@ -6,7 +6,7 @@ import click
 
 EPILOG = """\b
 Examples:
-  tenure crds | kubectl apply -f -
+  tenure crds | kubectl apply --server-side -f -
   tenure crds > crds.yaml
 """
 

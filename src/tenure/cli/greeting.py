@@ -71,7 +71,7 @@ async def patiently(
 def advice(error: TenureError, resource: Resource | None = None) -> str:
     """What a person can do about it; empty when the error says it all."""
     if isinstance(error, NotFound) and resource is not None and resource.group:
-        return "install the CRDs: tenure crds | kubectl apply -f -"
+        return "install the CRDs: tenure crds | kubectl apply --server-side -f -"
     if isinstance(error, ApiError) and error.status == 401:
         return "the API server does not know us: check the credentials"
     if isinstance(error, Forbidden):

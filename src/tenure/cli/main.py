@@ -66,7 +66,7 @@ Begin with one of these:
   tenure demo
   tenure simulate examples/scenarios/fifty-pods.yaml
   tenure explain pool/general --in examples/scenarios/fifty-pods.yaml --at 2m
-  tenure crds | kubectl apply -f -
+  tenure crds | kubectl apply --server-side -f -
   tenure run --kubeconfig ~/.kube/config
 
 \b

@@ -12,11 +12,8 @@ it at once; and it never outlives the authority that signed it.
 from __future__ import annotations
 
 import ipaddress
-import os
 import ssl
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -25,6 +22,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tenure.kube.keyfile import as_file
 
 #: How far the clocks of two machines may lie apart before a fresh certificate is refused.
 SKEW: Final = timedelta(minutes=5)
@@ -93,23 +92,8 @@ def issue_client(
 
 def load_into(context: ssl.SSLContext, pair: Pair) -> None:
     """From here on the context presents this pair; connections that are open stay as they are."""
-    with _as_file(f"{pair.cert}\n{pair.key}\n".encode()) as path:
+    with as_file(f"{pair.cert}\n{pair.key}\n".encode()) as path:
         context.load_cert_chain(path, password="")
-
-
-@contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    """OpenSSL reads keys from files only. Where the kernel can, this one is never on a disk."""
-    if hasattr(os, "memfd_create"):
-        with open(os.memfd_create("tenure"), "wb") as file:
-            file.write(content)
-            file.flush()
-            yield f"/proc/self/fd/{file.fileno()}"
-    else:
-        with tempfile.NamedTemporaryFile("wb", suffix=".pem") as named:
-            named.write(content)
-            named.flush()
-            yield named.name
 
 
 def _signed(

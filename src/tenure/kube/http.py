@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import tempfile
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from types import TracebackType
@@ -25,6 +24,7 @@ from aiohttp.http_exceptions import LineTooLong
 from tenure.errors import SpecError, Unavailable
 from tenure.kube.credentials import Credentials, Identity
 from tenure.kube.fence import READS, fenced_requests, impatient_socket
+from tenure.kube.keyfile import as_file
 from tenure.kube.kubeconfig import Access
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Request, Response
@@ -258,9 +258,6 @@ def _tls_context(access: Access, identity: Identity) -> ssl.SSLContext:
 
 
 def _load_certificate(context: ssl.SSLContext, identity: Identity) -> None:
-    """OpenSSL reads certificates from files only; this one lives for a moment, for us alone."""
-    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-        file.write(f"{identity.client_cert}\n{identity.client_key}\n")
-        file.flush()
+    with as_file(f"{identity.client_cert}\n{identity.client_key}\n".encode()) as path:
         # A key under a password would ask for it on the terminal, and wait.
-        context.load_cert_chain(file.name, password="")
+        context.load_cert_chain(path, password="")

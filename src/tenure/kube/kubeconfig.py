@@ -138,7 +138,7 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SpecError(
             str(path),
-            type(document).__name__,
+            "an empty file" if document is None else type(document).__name__,
             "a kubeconfig: a mapping with clusters, users, contexts",
         )
     return document

@@ -114,6 +114,8 @@ class Catalogue:
         types = (1 << len(self.types)) - 1
         defined = self.template.requirements
         for key, requirement in requirements.items():
+            if requirement.impossible:
+                return 0
             having = 0
             for theirs, bits in self._index.get(key, ()):
                 having |= bits

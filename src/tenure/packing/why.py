@@ -100,9 +100,17 @@ def _no_type(catalogue: Catalogue, narrowing: Narrowing) -> str:
     if not count:
         return "it has no instance types"
     for _, requirement in sorted(narrowing.requirements.items()):
+        if requirement.impossible:
+            return f"its requirements on {requirement.key} exclude each other"
         if not catalogue.matching(Requirements.of([requirement])):
-            return f"none of its {count} instance types has {requirement}"
-    return f"none of its {count} instance types has all of {narrowing.requirements}"
+            return f"{_no_type_of(count)} {requirement}"
+    return f"{_no_type_of(count)} all of {narrowing.requirements}"
+
+
+def _no_type_of(count: int) -> str:
+    if count == 1:
+        return "its only instance type does not have"
+    return f"none of its {count} instance types has"
 
 
 def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> str:

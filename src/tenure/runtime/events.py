@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Concern, DeletePod, Evict, Subject, Verdict
+from tenure.core.decision import Concern, Create, DeletePod, Evict, Subject, Verdict
 from tenure.core.reasons import REASONS, Reason
 from tenure.errors import AlreadyExists, TenureError
 from tenure.kube.client import Client
 from tenure.model.kinds import decode
-from tenure.model.meta import format_time
+from tenure.model.meta import ApiObject, format_time
 from tenure.model.resource import BY_KIND, EVENTS, Resource
 from tenure.model.settings import Settings
 from tenure.model.workload import Event
@@ -70,7 +70,7 @@ class EventRecorder:
         subject, reason = verdict.subject, verdict.reason
         resource = _RESOURCES.get(subject.kind)
         if resource is None or not subject.uid:
-            return  # No object, or none yet: its own verdicts will speak.
+            return  # No object, or none yet: ``acted`` tells when there is one.
         said = self._said.setdefault(subject, _Said())
         known, said.current[verdict.concern] = said.current.get(verdict.concern), reason
         kind = REASONS[reason].event
@@ -82,12 +82,19 @@ class EventRecorder:
         said.last_at[reason] = now
         self._publish(self._manifest(verdict, resource, kind))
 
-    def acted(self, verdict: Verdict) -> None:
-        """An action was carried out: the news of an eviction, which a budget could have refused."""
+    def acted(self, verdict: Verdict, made: ApiObject | None = None) -> None:
+        """An action was carried out: the news of an eviction, which a budget could have refused,
+        and of an object that was not there before, so that nothing could be said of it."""
         resource = _RESOURCES.get(verdict.subject.kind)
-        if isinstance(verdict.action, Evict | DeletePod) and resource is not None:
-            kind = REASONS[verdict.reason].event
-            self._publish(self._manifest(verdict, resource, kind))
+        kind = REASONS[verdict.reason].event
+        if resource is None:
+            return
+        if isinstance(verdict.action, Create) and made is not None and kind:
+            of = Subject.of(resource.kind, made)
+            verdict = msgspec.structs.replace(verdict, subject=of)
+        elif not isinstance(verdict.action, Evict | DeletePod):
+            return
+        self._publish(self._manifest(verdict, resource, kind))
 
     def ended(self, verdict: Verdict) -> None:
         """It holds no more: if it comes back, that is a change."""

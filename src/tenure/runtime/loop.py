@@ -196,7 +196,7 @@ class Controller:
         self.metrics.acted(verdict, outcome, claim)
         self._journal.acted(self._clock.now(), verdict, str(outcome))
         if outcome == OK:
-            self.events.acted(verdict)
+            self.events.acted(verdict, claim)
         self._waker.wake()
 
     def _tidy(self, now: datetime) -> None:
