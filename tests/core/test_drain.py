@@ -104,7 +104,13 @@ def test_a_terminating_pod_is_waited_for_until_a_minute_after_its_grace() -> Non
     verdict = verdict_on(a_pod(deletion_timestamp=ahead(20)))
     assert (verdict.reason, verdict.action) == (Reason.POD_TERMINATING, None)
     assert verdict.message == "stops by 2026-03-02T12:00:20Z at the latest"
-    assert verdict.recheck_at == ahead(80)
+    assert verdict.recheck_at == ahead(20)
+    late = verdict_on(a_pod(deletion_timestamp=ago(20), finalizers=("example.com/audit",)))
+    assert (late.reason, late.recheck_at) == (Reason.POD_TERMINATING, ahead(40))
+    assert late.message == (
+        "should have stopped by 2026-03-02T11:59:40Z; its object is held by example.com/audit; "
+        "waited for until 2026-03-02T12:00:40Z"
+    )
 
 
 def test_a_pod_that_is_stuck_in_termination_is_no_longer_waited_for() -> None:

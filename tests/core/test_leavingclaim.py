@@ -79,7 +79,7 @@ def test_the_beginning_of_the_drain_is_written_down() -> None:
         ([a_pod()], None, "Node node-a is being drained: 1 pod remains"),
         (
             [a_pod("x"), a_pod("y", deletion_timestamp=ahead(1))],
-            ahead(61),
+            ahead(1),
             "Node node-a is being drained: 2 pods remain",
         ),
     ],

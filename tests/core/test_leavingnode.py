@@ -102,7 +102,7 @@ def test_a_draining_node_names_the_pods_it_waits_for() -> None:
 
 def test_a_stopping_pod_blocks_until_its_grace_is_over() -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node(), a_pod(deletion_timestamp=ahead(20)))
-    assert (verdict.reason, verdict.recheck_at) == (Reason.DRAINING, ahead(80))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.DRAINING, ahead(20))
     assert verdict.message == "waiting for 1 pod: default/web"
     assert verdict.blockers == (
         Blocker(

@@ -145,7 +145,15 @@ class _Judge:
             )
             action = _delete(pod, seconds)
             return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=stuck)
-        message = f"stops by {format_time(deletion)} at the latest"
+        if self._now < deletion:
+            message = f"stops by {format_time(deletion)} at the latest"
+            return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=deletion)
+        held = ", ".join(pod.metadata.finalizers)
+        why = f"; its object is held by {held}" if held else ""
+        message = (
+            f"should have stopped by {format_time(deletion)}{why}; waited for until "
+            f"{format_time(stuck)}"
+        )
         return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=stuck)
 
     def _forced(self, pod: Pod, deadline: Deadline) -> Verdict:
