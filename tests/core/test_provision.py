@@ -198,7 +198,7 @@ def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     assert verdict.reason is Reason.FAILED_SCHEDULING
     assert verdict.message == (
         "there is no pool to launch a node from; "
-        "broken launches nothing: it keeps 2 nodes, whatever pods need"
+        "broken launches nothing: a pool with replicas launches nothing for pods, and keeps none itself yet"
     )
 
 

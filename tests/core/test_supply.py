@@ -218,7 +218,9 @@ def test_an_open_pool_offers_what_its_template_says() -> None:
             [a_class(), a_pool(deletion_timestamp=ago(1))], "it is being deleted", id="leaving"
         ),
         pytest.param(
-            [a_class(), a_pool(replicas=3)], "it keeps 3 nodes, whatever pods need", id="static"
+            [a_class(), a_pool(replicas=3)],
+            "a pool with replicas launches nothing for pods, and keeps none itself yet",
+            id="static",
         ),
         pytest.param([a_pool()], "KWOKNodeClass default does not exist", id="without a class"),
         pytest.param(

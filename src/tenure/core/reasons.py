@@ -156,7 +156,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.REGISTERING: ReasonInfo("The Node gets the claim's labels, taints and finalizer."),
     Reason.REGISTERED: ReasonInfo("The Node belongs to the claim; this is being written down."),
     Reason.NODE_NOT_READY: ReasonInfo(
-        "The Node is registered, its kubelet does not say Ready yet."
+        "The Node is registered, and its kubelet does not say Ready: not yet, or no more.",
+        "If it has been at work before, look at its kubelet and its way to the API server.",
     ),
     Reason.STARTUP_TAINTS_EXIST: ReasonInfo(
         "The Node is Ready but still carries a startup taint.",

@@ -157,7 +157,7 @@ def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
     if pool.deleting:
         return "it is being deleted"
     if pool.static:
-        return f"it keeps {pool.spec.replicas} nodes, whatever pods need"
+        return "a pool with replicas launches nothing for pods, and keeps none itself yet"
     problem = node_class_problem(pool.node_class_ref, node_class_of(pool, snapshot))
     if problem is not None:
         return problem[1]
