@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from datetime import timedelta
 
 import msgspec
 
@@ -24,6 +25,7 @@ from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.nodeclass import NodeClass
 from tenure.model.offering import InstanceType, Offering
 from tenure.model.quantity import format_resources, parse_resources
+from tenure.model.repairs import RepairStatement
 from tenure.model.requirements import Requirement, Requirements
 from tenure.model.resource import Resource
 from tenure.ports.provider import Surroundings
@@ -32,6 +34,7 @@ ACME_CLASSES = Resource(
     "acme.example.com", "v1", "AcmeNodeClass", "acmenodeclasses", namespaced=False
 )
 ZONES = ("north", "south")
+HALF_AN_HOUR = timedelta(minutes=30)
 
 
 def machine_type(name: str, cpu: int, gib: int, price: float) -> InstanceType:
@@ -71,6 +74,13 @@ class AcmeCloud:
 
     name = "acme"
     node_classes = (ACME_CLASSES,)
+    #: Nodes that are not Ready are replaced after half an hour.
+    repair_statements = (
+        RepairStatement(condition_type="Ready", status="False", toleration=HALF_AN_HOUR),
+        RepairStatement(
+            condition_type="Ready", status="Unknown", reason=".*", toleration=HALF_AN_HOUR
+        ),
+    )
 
     def __init__(self, acme: Acme, surroundings: Surroundings) -> None:
         self._acme = acme

@@ -157,6 +157,7 @@ class CloudTap(Tap):
         self._inner = inner
         self.name = inner.name
         self.node_classes = inner.node_classes
+        self.repair_statements = inner.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         await self._gate()

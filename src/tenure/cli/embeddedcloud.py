@@ -15,6 +15,7 @@ from tenure.errors import ProviderError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.model.repairs import RepairStatement, peers_statements
 from tenure.model.resource import KWOK_NODE_CLASSES
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
@@ -29,6 +30,7 @@ _ONLY_THERE: Final = "its machines are known to the process that serves it, and 
 class EmbeddedCloud:
     name: Final = "embedded"
     node_classes: Final = (KWOK_NODE_CLASSES,)
+    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
     options: Final[Mapping[str, str]] = {}
 
     @asynccontextmanager

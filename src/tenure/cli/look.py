@@ -142,6 +142,7 @@ async def look(
 
     surroundings = _surroundings(client, clock, settings, _namespace(settings, leases), notes)
     async with provider.open(surroundings) as cloud:
+        knowledge.repair_statements = cloud.repair_statements
         census = Census(
             client=client,
             cloud=LookOnlyCloud(BoundedCloud(cloud)),

@@ -16,6 +16,7 @@ import msgspec
 
 from tenure.model.instance import Instance
 from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.repairs import RepairStatement
 
 
 class LaunchProblem(StrEnum):
@@ -67,6 +68,8 @@ class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """Keyed by claim UID unless a comment says otherwise."""
 
+    #: What the provider says about sick nodes.
+    repair_statements: tuple[RepairStatement, ...] = ()
     instances: Mapping[str, Instance] = {}
     launch_failures: Mapping[str, LaunchFailure] = {}
     terminations: Mapping[str, TerminationAnswer] = {}

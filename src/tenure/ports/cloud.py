@@ -12,6 +12,7 @@ from typing import Protocol
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.model.repairs import RepairStatement
 from tenure.model.resource import Resource
 
 
@@ -24,6 +25,11 @@ class Cloud(Protocol):
     @property
     def node_classes(self) -> tuple[Resource, ...]:
         """The kinds of node classes this provider serves: watched, and they make things *ours*."""
+        ...
+
+    @property
+    def repair_statements(self) -> tuple[RepairStatement, ...]:
+        """Which conditions of its nodes mean sick, and what to do then; empty: pools say it."""
         ...
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:

@@ -17,6 +17,7 @@ from tenure.errors import ProviderError, TenureError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.model.repairs import RepairStatement
 from tenure.model.resource import Resource
 from tenure.ports.cloud import Cloud
 
@@ -39,6 +40,10 @@ class BoundedCloud:
     @property
     def node_classes(self) -> tuple[Resource, ...]:
         return self._cloud.node_classes
+
+    @property
+    def repair_statements(self) -> tuple[RepairStatement, ...]:
+        return self._cloud.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         what = f"the instance types of {node_class.name}"

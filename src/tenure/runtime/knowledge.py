@@ -25,6 +25,7 @@ from tenure.model.observations import (
 )
 from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.pod import Pod
+from tenure.model.repairs import RepairStatement
 from tenure.model.resource import NODE_CLAIMS, PODS
 from tenure.model.snapshot import Change
 
@@ -44,8 +45,14 @@ class _Unusable(msgspec.Struct, frozen=True):
 
 
 class Knowledge:
-    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        wake: Callable[[], None] = lambda: None,
+        *,
+        repair_statements: tuple[RepairStatement, ...] = (),
+    ) -> None:
         self.wake = wake
+        self.repair_statements = repair_statements
         self.instances: dict[str, Instance] = {}
         self.launch_failures: dict[str, LaunchFailure] = {}
         self.terminations: dict[str, TerminationAnswer] = {}
@@ -62,6 +69,7 @@ class Knowledge:
     def observations(self) -> Observations:
         """A view of the live maps, for the length of a turn."""
         return Observations(
+            repair_statements=self.repair_statements,
             instances=self.instances,
             launch_failures=self.launch_failures,
             terminations=self.terminations,

@@ -13,6 +13,7 @@ from tenure.kube.fence import READS
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.model.repairs import RepairStatement
 from tenure.model.resource import Resource
 from tenure.ports.cloud import Cloud
 from tenure.ports.transport import Request, Response, Stream, Transport
@@ -48,6 +49,10 @@ class LookOnlyCloud:
     @property
     def node_classes(self) -> tuple[Resource, ...]:
         return self._cloud.node_classes
+
+    @property
+    def repair_statements(self) -> tuple[RepairStatement, ...]:
+        return self._cloud.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         return await self._cloud.instance_types(node_class)

@@ -84,7 +84,7 @@ class Controller:
         )
         self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache
-        self.knowledge = Knowledge(self._waker.wake)
+        self.knowledge = Knowledge(self._waker.wake, repair_statements=cloud.repair_statements)
         self.judge = Judge(choose(settings), settings, PATIENCE)
         self.events = EventRecorder(client, clock, settings, report)
         self.census = Census(

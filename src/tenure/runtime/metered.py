@@ -13,6 +13,7 @@ from tenure.errors import TenureError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.model.repairs import RepairStatement
 from tenure.model.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
@@ -91,6 +92,10 @@ class MeteredCloud:
     @property
     def node_classes(self) -> tuple[Resource, ...]:
         return self._cloud.node_classes
+
+    @property
+    def repair_statements(self) -> tuple[RepairStatement, ...]:
+        return self._cloud.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         with self._measured("GetInstanceTypes"):

@@ -39,6 +39,7 @@ from tenure.model.meta import ApiObject, find_condition
 from tenure.model.nodeclass import KWOKNodeClass
 from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.quantity import format_resources
+from tenure.model.repairs import RepairStatement, peers_statements
 from tenure.model.resource import KWOK_NODE_CLASSES
 from tenure.sim.actors.nodestatus import Machine
 from tenure.sim.billing import Bill
@@ -94,6 +95,7 @@ class SimulatedCloud:
 
     name: Final = "embedded"
     node_classes: Final = (KWOK_NODE_CLASSES,)
+    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
 
     def __init__(
         self,

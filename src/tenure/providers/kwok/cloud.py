@@ -42,6 +42,7 @@ from tenure.model.meta import ApiObject, find_condition, format_time
 from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.nodeclass import KWOKNodeClass
 from tenure.model.offering import InstanceType
+from tenure.model.repairs import RepairStatement, peers_statements
 from tenure.model.resource import KWOK_NODE_CLASSES, NODES
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
@@ -65,6 +66,7 @@ class KwokCloud:
 
     name: Final = "kwok"
     node_classes: Final = (KWOK_NODE_CLASSES,)
+    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
 
     def __init__(self, surroundings: Surroundings, types: tuple[InstanceType, ...]) -> None:
         self._api = surroundings.api

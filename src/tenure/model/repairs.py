@@ -1,0 +1,65 @@
+"""What a provider says about sick nodes: which conditions, for how long, and what then."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+
+import msgspec
+
+
+class RepairAction(StrEnum):
+    """In the order of how much they disturb."""
+
+    NONE = "None"
+    REBOOT = "Reboot"
+    REPLACE = "Replace"
+
+
+class RepairStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition of a Node that means sick, and what to do about it."""
+
+    condition_type: str
+    status: str
+    #: How long it is tolerated.
+    toleration: timedelta
+    #: RE2 that the condition's reason must match somewhere. Exactly one statement of a provider
+    #: has none: it is for every reason that no other one matches.
+    reason: str = ""
+    #: How long the drain may take; None: no bound.
+    grace_period: timedelta | None = None
+    #: 0 to 100; of several due ones the highest is told.
+    priority: int = 0
+    action: RepairAction = RepairAction.REPLACE
+
+
+def peers_statements(ready: timedelta = timedelta(minutes=10)) -> tuple[RepairStatement, ...]:
+    """What the peer's KWOK provider states. ``ready``: the toleration of a node that is not."""
+    none = timedelta()
+    return (
+        RepairStatement(
+            condition_type="Ready", status="False", toleration=ready, grace_period=none
+        ),
+        RepairStatement(
+            condition_type="Ready",
+            status="Unknown",
+            reason=".*",
+            toleration=ready,
+            grace_period=none,
+        ),
+        RepairStatement(
+            condition_type="KWOKUnhealthy",
+            status="True",
+            reason=".*",
+            toleration=timedelta(seconds=30),
+            grace_period=timedelta(seconds=45),
+        ),
+        RepairStatement(
+            condition_type="KWOKRebootRequired",
+            status="True",
+            reason=".*",
+            toleration=timedelta(seconds=30),
+            grace_period=timedelta(minutes=1),
+            action=RepairAction.REBOOT,
+        ),
+    )
