@@ -38,7 +38,7 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
-@pytest.mark.parametrize("page", ["termination.md", "protection.md"])
+@pytest.mark.parametrize("page", ["termination.md", "protection.md", "repair.md"])
 def test_every_manifest_is_valid(
     page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,12 +46,6 @@ def test_a_stamp_is_not_written_over() -> None:
     assert verdict.message == "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
 
 
-def test_a_stamp_on_a_claim_that_stays_is_taken_off() -> None:
-    (verdict,) = judged(DECIDER, a_claim(**stamped("2026-03-02T12:00:00Z")))
-    assert verdict.reason is Reason.STALE_DEADLINE
-    assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
-
-
 @pytest.mark.parametrize("spec", [{}, QUARTER], ids=["no period", "a period"])
 def test_a_stamp_that_means_nothing_is_shown_and_left(spec: dict[str, Any]) -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=spec, **stamped("noon")))

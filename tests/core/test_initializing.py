@@ -107,6 +107,7 @@ def test_then_the_claim_is_initialized_and_ready() -> None:
         "Launched": ("True", "Launched"),
         "Registered": ("True", "Registered"),
         "Initialized": ("True", "Initialized"),
+        "ReadyOnce": ("True", "NodeReady"),
         "Ready": ("True", "Ready"),
     }
 

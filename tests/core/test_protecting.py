@@ -11,7 +11,7 @@ import pytest
 from tenure.core.decision import Patch, Verdict
 from tenure.core.protecting import SINCE, ProtectionDecider
 from tenure.core.reasons import Reason
-from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.settings import Settings
 from tenure.runtime.verbs import dated
 from tests.core.build import (
@@ -172,3 +172,9 @@ def test_what_is_another_providers_is_not_written_to() -> None:
     claim = a_claim(annotations={DO_NOT_DISRUPT: "2h"}, ref=FOREIGN)
     node = a_node(annotations={DO_NOT_DISRUPT: "2h"})
     assert judged(DECIDER, claim, node) == []
+
+
+def test_a_veto_of_repair_gets_its_beginning_in_the_same_way() -> None:
+    (verdict,) = judged(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: "2h"}))
+    assert verdict.reason is Reason.PROTECTION_NOTED
+    assert body_of(verdict)["metadata"]["annotations"] == {f"{DO_NOT_REPAIR}-since": "2h"}

@@ -1,7 +1,8 @@
 """What people, machines and the network do on a random day.
 
-A node that never comes up, or falls silent for good, is not healed yet (no time-outs, no
-repair): such faults stay off, and a kubelet that falls silent comes back.
+Every pool repairs forcefully and gives nodes little time to come up, so nodes that never do, and
+kubelets that fall silent for good, are healed; their pools have no breaker, for that would
+rightly wait for a person.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from tenure.model.instance import InstanceState
 from tenure.model.meta import format_time
-from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, FINALIZER, TERMINATION_TIMESTAMP
+from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
 from tenure.model.resource import (
     DEPLOYMENTS,
     NODE_CLAIMS,
@@ -23,7 +24,6 @@ from tenure.model.resource import (
     PODS,
 )
 from tenure.sim.faults import Faults
-from tenure.sim.tree import dig
 from tests.builders import a_budget, a_deployment, a_node_class, a_pool
 from tests.runtime.stage import Tapped
 
@@ -39,7 +39,11 @@ def populate(world: Tapped, random: Random) -> None:
     world.apply(a_node_class())
     bounded = random.random() < 0.5
     for name in ("blue", "green")[: random.randint(1, 2)]:
-        pool = a_pool(name)
+        pool = a_pool(name, template={"readinessTTL": random.choice(("5m", "15m"))})
+        pool["spec"]["repair"] = {
+            "defaultTolerationDuration": random.choice(("2m", "10m")),
+            "maxUnhealthy": "100%",
+        }
         if bounded or random.random() < 0.3:
             period = random.choice(("0s", "45s", "2m", "10m"))
             pool["spec"]["template"]["spec"]["terminationGracePeriod"] = period
@@ -87,6 +91,7 @@ def set_faults(world: Tapped, random: Random) -> None:
         launch_failure_rate=rate(0.3),
         cloud_dry_rate=rate(0.3),
         boot_latency=rate(180.0) * SECOND,
+        never_ready_rate=rate(0.2),
         node_class_broken=random.choice(("", "", "", "", "", "no such image")),
     )
     lost = rate(0.2)
@@ -113,20 +118,18 @@ def end_watches(world: Tapped, random: Random) -> None:
 
 
 def lose_machine(world: Tapped, random: Random) -> None:
-    """One that has registered: for the others there is no time-out yet."""
-    claims = world.store.list(NODE_CLAIMS)
-    known = {c["status"].get("providerID") for c in claims if dig(c, "status", "nodeName")}
     ours = [i.provider_id for i in world.cloud.instances() if i.state is InstanceState.RUNNING]
-    if able := [provider_id for provider_id in ours if provider_id in known]:
-        world.cloud.vanish(random.choice(able))
+    if ours:
+        world.cloud.vanish(random.choice(ours))
 
 
 def silence_kubelet(world: Tapped, random: Random) -> None:
     if nodes := world.store.list(NODES):
         name = random.choice(nodes)["metadata"]["name"]
         world.kubelets.silence(name)
-        pause = random.choice((20, 120, 600)) * SECOND
-        world.environment.after(pause, world.kubelets.resume, name)
+        if random.random() < 0.7:
+            pause = random.choice((20, 120, 600)) * SECOND
+            world.environment.after(pause, world.kubelets.resume, name)
 
 
 # -- what people do --------------------------------------------------------------------
@@ -173,10 +176,9 @@ def protect_node(world: Tapped, random: Random) -> None:
 
 
 def delete_node(world: Tapped, random: Random) -> None:
-    """One that is ours already: a kubelet does not register twice, and nobody waits for it yet."""
-    metas = [node["metadata"] for node in world.store.list(NODES)]
-    if ours := [meta["name"] for meta in metas if FINALIZER in meta.get("finalizers", ())]:
-        world.store.delete(NODES, "", random.choice(ours))
+    """Registered or not: a kubelet does not register twice."""
+    if nodes := world.store.list(NODES):
+        world.store.delete(NODES, "", random.choice(nodes)["metadata"]["name"])
 
 
 DEEDS: Final[tuple[Deed, ...]] = (

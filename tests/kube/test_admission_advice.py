@@ -92,11 +92,10 @@ def test_what_is_probably_not_meant_is_said(kind: str, changes: Json, said: list
 
 
 IDLE: list[tuple[str, Any, bool]] = [
-    (f"{SPEC}.readinessTTL", "5m", True),
-    (f"{SPEC}.readinessTTL", "15m", False),
-    (f"{SPEC}.initializationTTL", "1h", True),
-    (f"{SPEC}.initializationTTL", "Never", False),
-    ("spec.repair", {"policies": []}, True),
+    (f"{SPEC}.readinessTTL", "5m", False),
+    (f"{SPEC}.initializationTTL", "1h", False),
+    ("spec.repair", {"policies": []}, False),
+    ("spec.repair", {"terminationMode": "Graceful"}, True),
     ("spec.disruption.budgets", [{"nodes": "1"}], True),
     ("spec.disruption.budgets", [{"nodes": "10%"}], False),
     ("spec.replicas", 3, True),

@@ -48,6 +48,7 @@ from tenure.model.pod import (
     Volume,
 )
 from tenure.model.quantity import UNIT
+from tenure.model.repairs import peers_statements
 from tenure.model.requirements import Requirement as Wanted
 from tenure.model.requirements import Requirements
 from tenure.model.window import MaintenanceWindow
@@ -98,10 +99,19 @@ def condition(type_: str, status: str, at: datetime, reason: str = "") -> Condit
     return Condition(type=type_, status=status, reason=reason or type_, last_transition_time=at)
 
 
+REPAIRS: tuple[dict[str, Any], ...] = (
+    {"defaultTolerationDuration": "10m"},
+    {"defaultTolerationDuration": "10m", "maxUnhealthy": "100%"},
+    {"defaultTolerationDuration": "590s", "maxUnhealthy": 1},
+    {"policies": [{"conditionType": "Ready", "toleration": "Never"}]},
+    {"policies": [{"conditionType": "Ready", "toleration": "nonsense"}]},
+)
+
+
 @st.composite
 def pools(draw: st.DrawFn, name: str) -> NodePool:
     limits = draw(st.sampled_from([{}, {}, {"cpu": "4"}, {"nodes": "1"}, {"cpu": "broken"}]))
-    spec = {
+    spec: dict[str, Any] = {
         "template": {
             "spec": {
                 "requirements": [],
@@ -112,6 +122,8 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
         "disruption": draw(st.sampled_from([{}, {}, {"maxPodProtection": "9m"}])),
         "limits": limits,
     }
+    if repair := draw(st.sampled_from([None, *REPAIRS])):
+        spec["repair"] = repair
     pool = msgspec.convert({"spec": spec}, NodePool)
     return msgspec.structs.replace(pool, metadata=draw(metas(name)))
 
@@ -344,6 +356,7 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         return {claim.uid: value for claim, value in found if claim and value is not None}
 
     return Observations(
+        repair_statements=peers_statements(),
         instances=known("instance"),
         launch_failures=known("failure"),
         terminations=known("answer"),

@@ -20,6 +20,7 @@
   "evictionBurst" "TENURE_EVICTION_BURST"
   "evictionRetryMin" "TENURE_EVICTION_RETRY_MIN"
   "evictionRetryMax" "TENURE_EVICTION_RETRY_MAX"
+  "nodeRepair" "TENURE_NODE_REPAIR"
   "evictionProbe" "TENURE_EVICTION_PROBE"
   "protectionClock" "TENURE_PROTECTION_CLOCK"
   "provider" "TENURE_PROVIDER"

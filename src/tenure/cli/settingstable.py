@@ -253,6 +253,13 @@ TABLE: Final = (
         "10s",
         "Longest pause: a budget that allows again is noticed this fast.",
     ),
+    Setting(
+        section=LEAVING,
+        field="node_repair",
+        flag="node-repair",
+        form=form.switch(),
+        reason="Whether nodes with sick conditions are repaired. Time-outs of new nodes always run.",
+    ),
     _span(
         LEAVING,
         "eviction_probe",
@@ -460,8 +467,7 @@ PEER_ONLY: Final = {
 #: What manifests can ask for and nothing acts on yet; said at the start, so that nobody waits
 #: for it in vain. ``docs/limits.md`` says more.
 NOT_YET: Final = (
-    "repair of unhealthy nodes",
-    "time-outs for nodes that do not become ready",
+    "graceful repair of unhealthy nodes, and reboots",
     "consolidation, drift and expiration",
     "static capacity (replicas of a NodePool)",
 )

@@ -32,6 +32,7 @@ class Concern(StrEnum):
 
     TERMINATION = "termination"
     DRAIN = "drain"
+    REPAIR = "repair"
     DEADLINE = "deadline"
     PROTECTION = "protection"
     LIFECYCLE = "lifecycle"
@@ -71,6 +72,19 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     until: datetime | None = None
 
 
+class Witness(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that an action depends on beside its own: read by itself right before the call.
+
+    If it is another version than the one that was judged, nothing is done; the judgement comes
+    again. An empty version means that the object is not there.
+    """
+
+    resource: Resource
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+
+
 class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     """A JSON merge patch of one of our objects, on the version that was judged."""
 
@@ -83,6 +97,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     subresource: str = ""
     #: An annotation of the body that the instant of the write is appended to.
     dated: str = ""
+    witness: Witness | None = None
 
 
 class Create(msgspec.Struct, frozen=True, kw_only=True, tag="Create"):
@@ -102,6 +117,7 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):
     uid: str
     namespace: str = ""
     resource_version: str = ""
+    witness: Witness | None = None
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="Evict"):

@@ -1,10 +1,10 @@
 """Decide what a claim and its Nodes say of the deadline, the first of these that applies:
 
-1. stale stamp   the claim is stamped but not being deleted: the stamp is taken off, for it would
-                 overrule the grace period of a deletion that comes later;
-2. unreadable    the stamp means nothing: it is ignored, and said so;
-3. stamp         it has a grace period and is not stamped: written down, for everybody to see;
-4. expiring      until when it must be gone.
+1. unreadable    the stamp means nothing: it is ignored, and said so;
+2. stamp         it has a grace period and is not stamped: written down, for everybody to see;
+3. expiring      until when it must be gone.
+
+A stamp on a claim that is not being deleted is ``repair``'s: it is the first half of one, or stale.
 
 Each leaving Node says, too, until when it must be gone, and from when on pods are forced.
 """
@@ -65,7 +65,7 @@ class DeadlineDecider:
         claim = snapshot.claims.get(key)
         if claim is None or not is_ours(claim, snapshot):
             return None
-        if claim.termination_stamp is None and deadline_of(claim) is None:
+        if not claim.deleting or (claim.termination_stamp is None and deadline_of(claim) is None):
             return None
         found = snapshot.nodes_with_provider(claim.provider_id)
         leaving = (
@@ -91,9 +91,6 @@ def _longest(node: Node, snapshot: Snapshot) -> timedelta:
 
 def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
     written = claim.termination_stamp
-    if not claim.deleting:
-        message = f"{TERMINATION_TIMESTAMP}: {written} is taken off: the claim is not being deleted"
-        return _say(claim, Reason.STALE_DEADLINE, message, _stamp(claim, None))
     if written is not None and stamp_of(claim) is None:
         message = (
             f'{TERMINATION_TIMESTAMP}: "{written}" is ignored: expected an instant such as '
@@ -118,7 +115,7 @@ def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
     return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
 
 
-def _stamp(claim: NodeClaim, value: str | None) -> Patch:
+def _stamp(claim: NodeClaim, value: str) -> Patch:
     return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: value}})
 
 

@@ -14,6 +14,7 @@ from tenure.core.claims import claim_status
 from tenure.core.claimview import ClaimView, node_names, readiness_of, say
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Verdict
+from tenure.core.readiness import READY_ONCE
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch
 from tenure.errors import SpecError
@@ -39,15 +40,21 @@ def initialize(view: ClaimView) -> Verdict:
     waiting = _why_not(view)
     if waiting is not None:
         reason, message = waiting
-        said = claim_status(claim, Wanted("Initialized", "Unknown", reason, message))
+        said = claim_status(claim, Wanted("Initialized", "Unknown", reason, message), *_once(view))
         return say(claim, reason, message, action=said)
     (node,) = view.nodes
     message = f"Node {node.name} is Ready and complete"
     if node.labels.get(names.INITIALIZED) != "true":
         label = patch(node, {"labels": {names.INITIALIZED: "true"}})
         return say(claim, Reason.INITIALIZING, message, action=label)
-    said = claim_status(claim, Wanted("Initialized", "True", "Initialized"))
+    said = claim_status(claim, Wanted("Initialized", "True", "Initialized"), *_once(view))
     return say(claim, Reason.INITIALIZING, message, action=said)
+
+
+def _once(view: ClaimView) -> tuple[Wanted, ...]:
+    """That the node has been Ready, which is never taken back: its readinessTTL is spent."""
+    ready = len(view.nodes) == 1 and view.nodes[0].ready
+    return (Wanted(READY_ONCE, "True", "NodeReady"),) if ready else ()
 
 
 def _why_not(view: ClaimView) -> tuple[Reason, str] | None:

@@ -93,7 +93,7 @@ def _state(view: NodeView) -> tuple[Reason, str]:
         missing = why_not_initialized(claim, node)
         return missing or (Reason.INITIALIZING, f"it is complete; claim {claim.name} notes that")
     if not node.ready:
-        return Reason.NODE_NOT_READY, f"{readiness_of(node)}; no repair is decided by this version"
+        return Reason.NODE_NOT_READY, readiness_of(node)
     condition = claim.condition("Initialized")
     since = condition.last_transition_time if condition else None
     message = f"at work for claim {claim.name}"

@@ -19,6 +19,7 @@ from tenure.core.outlook import OutlookDecider
 from tenure.core.poolstatus import PoolDecider, only_counts
 from tenure.core.protecting import ProtectionDecider
 from tenure.core.provision import ProvisionDecider, may_wait
+from tenure.core.repair import RepairDecider
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
 from tenure.model.settings import Settings
@@ -37,6 +38,7 @@ def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
     return (
         TerminationDecider(),
         DrainDecider(),
+        RepairDecider(),
         DeadlineDecider(),
         ProtectionDecider(),
         LifecycleDecider(),

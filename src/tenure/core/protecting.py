@@ -22,7 +22,7 @@ from tenure.core.protection import Protection, noted_at, protection_of, protecti
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch
 from tenure.model.meta import ApiObject, format_time
-from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod
@@ -31,6 +31,9 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
 SINCE: Final = since_key(DO_NOT_DISRUPT)
+#: On Nodes and claims, a duration in either counts from when it was first seen.
+_NOTED: Final = (DO_NOT_DISRUPT, DO_NOT_REPAIR)
+_WORDS: Final = frozenset({*_NOTED, *map(since_key, _NOTED)})
 
 #: Beginnings of keys; none of the names can contain a slash at that place.
 _POD, _NODE, _CLAIM = "pod/", "node/", "claim/"
@@ -86,14 +89,15 @@ class ProtectionDecider:
             clock = settings.protection_clock
             protection = protection_of(thing, cap=view.cap, clock=clock)
             return [_judge(thing, protection, now)] if protection is not None else []
+        for annotation in _NOTED:
+            if (noting := _note(thing, annotation)) is not None:
+                return [noting]
         protection = protection_on(thing)
-        if (noting := _note(thing, protection)) is not None:
-            return [noting]
         return [_judge(thing, protection, now)] if protection is not None else []
 
 
 def _speaks(thing: ApiObject) -> bool:
-    return DO_NOT_DISRUPT in thing.annotations or SINCE in thing.annotations
+    return not _WORDS.isdisjoint(thing.annotations)
 
 
 def _on_node(name: str, snapshot: Snapshot) -> Iterable[str]:
@@ -108,18 +112,19 @@ def _view_of_pod(pod: Pod | None, snapshot: Snapshot) -> ProtectionView | None:
     return ProtectionView(pod, protection_cap(node, snapshot))
 
 
-def _note(thing: Node | NodeClaim, protection: Protection | None) -> Verdict | None:
+def _note(thing: Node | NodeClaim, annotation: str) -> Verdict | None:
     """Writes down from when on a duration counts, or takes that off; None when it stands."""
-    value = thing.annotations.get(DO_NOT_DISRUPT)
+    value, since = thing.annotations.get(annotation), since_key(annotation)
+    protection = protection_on(thing, annotation)
     lasts = protection is not None and value != "true" and not protection.unreadable
-    if lasts and noted_at(thing) is None:
-        message = f'{DO_NOT_DISRUPT}: "{value}" counts from now on; this is being written down'
-        action: Patch = patch(thing, {"annotations": {SINCE: value}})
-        action = msgspec.structs.replace(action, dated=SINCE)
+    if lasts and noted_at(thing, annotation) is None:
+        message = f'{annotation}: "{value}" counts from now on; this is being written down'
+        action: Patch = patch(thing, {"annotations": {since: value}})
+        action = msgspec.structs.replace(action, dated=since)
         return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
-    if not lasts and SINCE in thing.annotations:
-        message = f"{SINCE} is taken off: it belongs to a duration that is there no more"
-        action = patch(thing, {"annotations": {SINCE: None}})
+    if not lasts and since in thing.annotations:
+        message = f"{since} is taken off: it belongs to a duration that is there no more"
+        action = patch(thing, {"annotations": {since: None}})
         return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
     return None
 

@@ -45,6 +45,19 @@ class Reason(StrEnum):
     INSTANCE_TERMINATING = "InstanceTerminating"
     RELEASING = "Releasing"
 
+    # Nodes that do not come up, and nodes that fall ill.
+    BOOTING = "Booting"
+    LAUNCH_TIMEOUT = "LaunchTimeout"
+    REGISTRATION_TIMEOUT = "RegistrationTimeout"
+    READINESS_TIMEOUT = "ReadinessTimeout"
+    INITIALIZATION_TIMEOUT = "InitializationTimeout"
+    NODE_LOST = "NodeLost"
+    UNHEALTHY = "NodeUnhealthy"
+    REPAIRING = "NodeRepair"
+    REPAIR_BLOCKED = "NodeRepairBlocked"
+    REPAIR_VETOED = "DoNotRepair"
+    REPAIR_OFF = "NodeRepairOff"
+
     # The deadline of a leaving node.
     STALE_DEADLINE = "StaleTerminationTimestamp"
     DEADLINE_UNREADABLE = "InvalidTerminationTimestamp"
@@ -197,6 +210,61 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The deadline has passed with pods or volumes left; the instance goes all the same.",
         "Look at what is named: it did not go within its time.",
         _WARNING,
+    ),
+    Reason.BOOTING: ReasonInfo(
+        "The new node is not up yet; it is given up at the instant that is named.",
+        "If its boot takes that long by design, raise the pool's readinessTTL: new claims get it.",
+    ),
+    Reason.LAUNCH_TIMEOUT: ReasonInfo(
+        "The claim got no instance within its readinessTTL; it is given up.",
+        "Look at why the cloud refused, in the claim's conditions.",
+        _WARNING,
+    ),
+    Reason.REGISTRATION_TIMEOUT: ReasonInfo(
+        "The instance runs, but its Node did not register within the claim's readinessTTL; it is "
+        "replaced.",
+        "Look at the instance's boot log and its way to the API server.",
+        _WARNING,
+    ),
+    Reason.READINESS_TIMEOUT: ReasonInfo(
+        "The Node did not become Ready within the claim's readinessTTL; it is replaced.",
+        "Look at the Node's conditions: network plugin, kubelet, drivers. If it only takes longer, "
+        "raise the pool's readinessTTL.",
+        _WARNING,
+    ),
+    Reason.INITIALIZATION_TIMEOUT: ReasonInfo(
+        "The Node is Ready but was not initialized within the claim's initializationTTL.",
+        "Look at what should remove its startup taints, or announce its devices.",
+        _WARNING,
+    ),
+    Reason.NODE_LOST: ReasonInfo(
+        "The Node object of a claim is gone while its instance runs; it is waited for as long as "
+        "the readinessTTL allows.",
+        "Who deletes Nodes by hand should delete the claim.",
+        _WARNING,
+    ),
+    Reason.UNHEALTHY: ReasonInfo(
+        "A condition of the node means sick; it is tolerated until the instant that is named.",
+        "Look at the node now: from then on it is repaired.",
+        _WARNING,
+    ),
+    Reason.REPAIRING: ReasonInfo("The node is sick for too long; it is replaced.", event=_WARNING),
+    Reason.REPAIR_BLOCKED: ReasonInfo(
+        "The node is due for repair, but too many of the pool's nodes are sick: that is rarely "
+        "many sick nodes.",
+        "Look for what they share: network, image, zone. Raise repair.maxUnhealthy to go on.",
+        _WARNING,
+    ),
+    Reason.REPAIR_VETOED: ReasonInfo(
+        "The node is due for repair, but karpenter.sh/do-not-repair vetoes it.",
+        "Remove the annotation when the node may go.",
+        _NORMAL,
+    ),
+    Reason.REPAIR_OFF: ReasonInfo(
+        "The node is sick, and nothing is done about it: its repair is switched off, or cannot be "
+        "understood.",
+        "The message says by what.",
+        _NORMAL,
     ),
     Reason.STALE_DEADLINE: ReasonInfo(
         "The claim carries a termination timestamp but is not being deleted; the stamp is taken "

@@ -24,6 +24,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     garbage_grace: timedelta = timedelta(minutes=5)
     #: How long an offering that was sold out is left out of planning.
     offering_dry: timedelta = timedelta(minutes=3)
+    #: Whether sick nodes are repaired; time-outs of new ones always run.
+    node_repair: bool = True
     #: A pod's protection counts from its ``creation``, or as the peer's from its ``start``.
     protection_clock: str = "creation"
     #: A budget that seems to allow nothing is asked all the same, this often: it may be stale.

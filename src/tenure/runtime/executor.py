@@ -150,7 +150,8 @@ class Executor:
         try:
             if isinstance(action, Evict | DeletePod):
                 await self._evictions.take()
-            outcome = self._refusal(action) or await self._verbs.carry_out(verdict.subject, action)
+            outcome = await self._changed(action) or self._refusal(action)
+            outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
             outcome = Outcome("held", f"nothing was sent: {error}")
         except (Conflict, NotFound, AlreadyExists) as error:
@@ -160,6 +161,17 @@ class Executor:
         except Exception as error:  # noqa: BLE001  # one bad call must not stop the others
             return self._failed(target, action, error)
         return self._ended(target, action, outcome)
+
+    async def _changed(self, action: Action) -> Outcome | None:
+        """Whether what the action depends on is still as it was judged, by a look of its own."""
+        witness = action.witness if isinstance(action, Patch | Delete) else None
+        if witness is None:
+            return None
+        version = await self._verbs.version_of(witness.resource, witness.name, uid=witness.uid)
+        if version == witness.resource_version:
+            return None
+        what = f"{witness.resource.kind} {witness.name}"
+        return Outcome("held", f"{what} has changed since it was judged: judged again")
 
     def _refusal(self, action: Action) -> Outcome | None:
         """The last look before the call leaves."""

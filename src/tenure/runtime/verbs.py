@@ -96,6 +96,12 @@ class Verbs:
             if current is not None and current.uid == uid:
                 self._cache.remove(resource, current)
 
+    async def version_of(self, resource: Resource, name: str, *, uid: str = "") -> str:
+        """The version that the object has by now; empty when there is none."""
+        await self.look(resource, name, uid=uid)
+        known = self._known(resource, name, "")
+        return known.metadata.resource_version if known is not None else ""
+
     # -- the API -----------------------------------------------------------------------
 
     async def _patch(self, action: Patch) -> Outcome:
@@ -212,6 +218,6 @@ def dated(body: Any, annotation: str, now: datetime) -> Any:
     if not annotation:
         return body
     metadata = body["metadata"]
-    value = f"{metadata['annotations'][annotation]} {format_time(now)}"
+    value = f"{metadata['annotations'][annotation]} {format_time(now)}".lstrip()
     noted = {**metadata, "annotations": {**metadata["annotations"], annotation: value}}
     return {**body, "metadata": noted}

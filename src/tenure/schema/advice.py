@@ -23,9 +23,6 @@ from tenure.model.requirements import Requirements
 from tenure.model.window import MaintenanceWindow
 from tenure.schema.findings import Code, Finding
 
-#: Persisted by the schema whether anybody wrote it or not, so it is no wish.
-_READINESS_DEFAULT: Final = "15m"
-
 
 class Idle(msgspec.Struct, frozen=True):
     """A field that is stored, and that nothing acts on yet."""
@@ -45,24 +42,20 @@ def _template(pool: NodePool) -> NodeClaimTemplateSpec:
     return pool.spec.template.spec
 
 
+def _asks_for_grace(pool: NodePool) -> bool:
+    repair = pool.spec.repair
+    if repair is None:
+        return False
+    modes = [repair.termination_mode, *(p.termination_mode for p in repair.policies)]
+    return "Graceful" in modes or any(p.action == "Reboot" for p in repair.policies)
+
+
 IDLE_IN_POOLS: Final = (
     Idle(
-        "spec.template.spec.readinessTTL",
-        "new nodes are waited for without end",
-        "No time-outs",
-        lambda pool: _template(pool).readiness_ttl not in (None, _READINESS_DEFAULT),
-    ),
-    Idle(
-        "spec.template.spec.initializationTTL",
-        "new nodes are waited for without end",
-        "No time-outs",
-        lambda pool: _template(pool).initialization_ttl not in (None, "Never"),
-    ),
-    Idle(
         "spec.repair",
-        "a sick node is left as it is",
-        "No repair",
-        lambda pool: pool.spec.repair is not None,
+        "where it asks for Graceful or Reboot: such nodes are reported and left as they are",
+        "Repair is forceful or not at all",
+        _asks_for_grace,
     ),
     Idle(
         "spec.disruption.budgets",

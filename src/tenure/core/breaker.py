@@ -1,0 +1,38 @@
+"""The breaker of a pool: no repair while too many of its nodes are sick.
+
+Many sick nodes at once are rarely many sick nodes: it is the network, or us. Sick are nodes that
+have registered, are no longer booting, and have a condition that is watched for the pool,
+tolerated or not. Those that are leaving count, so no more than the limit are ever replaced at
+once. Recovery is never delayed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Breaker(msgspec.Struct, frozen=True):
+    sick: int
+    total: int
+    #: A number of nodes, or a percentage of them, rounded up.
+    limit: str | int
+
+    @property
+    def allowed(self) -> int:
+        """How many may be sick; a limit that cannot be read lets nothing be repaired."""
+        text = str(self.limit)
+        if text.isdecimal():
+            return int(text)
+        percent = text.removesuffix("%")
+        return -(-int(percent) * self.total // 100) if percent.isdecimal() else 0
+
+    @property
+    def tripped(self) -> bool:
+        return self.sick > self.allowed
+
+    def __str__(self) -> str:
+        nodes = "1 node is" if self.sick == 1 else f"{self.sick} nodes are"
+        return (
+            f"{nodes} sick of {self.total}, and nothing is repaired above {self.allowed} "
+            f"(maxUnhealthy {self.limit})"
+        )

@@ -1,0 +1,100 @@
+"""How long a new node may take: the TTL of its claim, and whether it is spent.
+
+The clock starts with the Node's creation once the claim is registered; until then with the
+launch; until then with the claim. Flapping between ``False`` and ``Unknown`` does not restart
+it. It is spent for ever once the node was Ready; the claim's condition ``ReadyOnce`` remembers
+that. Other evidence counts as well, so that a claim taken over from Karpenter is not judged by
+a TTL merely because the condition is missing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.duration import NEVER, parse_duration
+from tenure.model.meta import find_condition
+from tenure.model.names import INITIALIZED
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+
+READY_ONCE: Final = "ReadyOnce"
+#: Written on claims that a person made without the field.
+DEFAULT_TTL: Final = timedelta(minutes=15)
+
+
+class Stage(StrEnum):
+    """What a new node has not managed yet; the peer's words for its metrics."""
+
+    LAUNCH = "launch_timeout"
+    REGISTRATION = "registration_timeout"
+    READINESS = "readiness_timeout"
+    INITIALIZATION = "initialization_timeout"
+
+
+class Boot(msgspec.Struct, frozen=True):
+    """A node that has not come up yet, and until when it may take."""
+
+    stage: Stage
+    since: datetime
+    ttl: str
+    due_at: datetime
+
+
+def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
+    """None once the node has been Ready, and initialized where that has a limit."""
+    if not was_ready(claim, node):
+        stage, since = _start(claim, node)
+        ttl = claim.spec.readiness_ttl or "15m"
+        return Boot(stage, since, ttl, since + readiness_ttl(claim))
+    return _initialization(claim, node)
+
+
+def readiness_ttl(claim: NodeClaim) -> timedelta:
+    span = _span(claim.spec.readiness_ttl)
+    return DEFAULT_TTL if span is None else span
+
+
+def was_ready(claim: NodeClaim, node: Node | None) -> bool:
+    """Whether the TTL is spent, by whatever evidence there is."""
+    if claim.ready_once or claim.initialized:
+        return True
+    if node is None or not claim.registered:
+        return False
+    return node.ready or node.labels.get(INITIALIZED) == "true"
+
+
+def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
+    if claim.registered and node is not None:
+        return Stage.READINESS, node.created_at
+    launched = find_condition(claim.status.conditions, "Launched")
+    if launched is not None and launched.status == "True" and launched.last_transition_time:
+        return Stage.REGISTRATION, launched.last_transition_time
+    return Stage.LAUNCH, claim.created_at
+
+
+def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
+    """Ready, but not initialized: bounded only where somebody asked for it."""
+    span = _span(claim.spec.initialization_ttl)
+    ready = claim.condition(READY_ONCE)
+    if span is None or claim.initialized or claim.rebooting or node is None:
+        return None
+    if ready is None or ready.last_transition_time is None:
+        return None
+    since = ready.last_transition_time
+    ttl = claim.spec.initialization_ttl or ""
+    return Boot(Stage.INITIALIZATION, since, ttl, since + span)
+
+
+def _span(value: str | None) -> timedelta | None:
+    """The duration; None for none, for ``Never`` and for what cannot be read."""
+    if value is None or value == NEVER:
+        return None
+    try:
+        return parse_duration(value).timedelta
+    except (SpecError, OverflowError):
+        return None

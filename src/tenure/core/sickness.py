@@ -1,0 +1,217 @@
+"""Which conditions of a Node mean sick, for how long each is tolerated, and what then.
+
+For each condition of the Node:
+
+1. watched?     by the provider (type and status), or by an entry of the pool's ``repair``
+                block: its own status, else what the provider watches, else what everybody
+                knows (``Ready`` not True, pressures and a missing network True);
+2. toleration   the pool's entry for it (most specific, then first) → the pool's default → the
+                provider's statement. ``Never``, on either level of the pool, switches it off;
+3. the rest     action and drain bound of the entry, else of the provider's statement: those
+                whose reason matches, else the fallback; else Replace, without a bound.
+
+It falls due that long after its last transition, the Node's creation or its last reboot,
+whichever is the latest. A transition in the future counts as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+import re2
+
+from tenure.errors import SpecError
+from tenure.model.duration import NEVER, parse_duration
+from tenure.model.meta import BEGINNING, Condition
+from tenure.model.node import Node
+from tenure.model.nodepool import Repair, RepairPolicy
+from tenure.model.repairs import RepairAction, RepairStatement
+
+#: The statuses of Kubernetes' own conditions that mean sick.
+KNOWN: Final = {
+    "Ready": ("False", "Unknown"),
+    "MemoryPressure": ("True",),
+    "DiskPressure": ("True",),
+    "PIDPressure": ("True",),
+    "NetworkUnavailable": ("True",),
+}
+
+FORCEFUL, GRACEFUL = "Forceful", "Graceful"
+
+
+class Illness(msgspec.Struct, frozen=True, kw_only=True):
+    """One sick condition under one policy."""
+
+    condition: Condition
+    since: datetime
+    #: None: never repaired.
+    due_at: datetime | None
+    #: Whose word the toleration is, with the value, for a sentence.
+    policy: str
+    action: RepairAction
+    mode: str
+    bound: timedelta | None = None
+    priority: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the breaker counts it."""
+        return self.due_at is not None and self.action is not RepairAction.NONE
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for the nodes of one pool."""
+
+    repair: Repair | None = None
+    statements: tuple[RepairStatement, ...] = ()
+    #: What pools without a block do.
+    default_mode: str = GRACEFUL
+
+
+def illnesses(
+    node: Node, rules: Rules, *, rebooted_at: datetime | None = None
+) -> tuple[Illness, ...]:
+    """In the order of the Node's conditions."""
+    found: list[Illness] = []
+    for condition in node.status.conditions:
+        if _is_sick(condition, rules):
+            since = max(
+                condition.last_transition_time or BEGINNING,
+                node.created_at,
+                rebooted_at or BEGINNING,
+            )
+            found += _judged(condition, since, rules)
+    return tuple(found)
+
+
+def _is_sick(condition: Condition, rules: Rules) -> bool:
+    watched = {s.status for s in rules.statements if s.condition_type == condition.type}
+    if condition.status in watched:
+        return True
+    entries = rules.repair.policies if rules.repair is not None else ()
+    for entry in entries:
+        if entry.condition_type != condition.type:
+            continue
+        statuses = {entry.status} if entry.status else watched or set(KNOWN.get(condition.type, ()))
+        if condition.status in statuses:
+            return True
+    return False
+
+
+def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[Illness]:
+    entry = _entry(condition, rules.repair)
+    statements: Sequence[RepairStatement | None] = list(_statements(condition, rules.statements))
+    for statement in statements or [None]:
+        toleration, policy = _toleration(entry, rules.repair, statement)
+        yield Illness(
+            condition=condition,
+            since=since,
+            due_at=_plus(since, toleration) if toleration is not None else None,
+            policy=policy,
+            action=_action(entry, statement),
+            mode=_mode(entry, rules),
+            bound=_bound(entry, statement),
+            priority=statement.priority if statement is not None else 0,
+        )
+
+
+def _entry(condition: Condition, repair: Repair | None) -> RepairPolicy | None:
+    """The most specific entry of the pool, then the first."""
+    fitting = [
+        entry
+        for entry in (repair.policies if repair is not None else ())
+        if entry.condition_type == condition.type
+        and entry.status in (None, condition.status)
+        and (entry.reason is None or _matches(entry.reason, condition.reason))
+    ]
+    specificity = {id(e): 2 * (e.reason is not None) + (e.status is not None) for e in fitting}
+    return max(fitting, key=lambda entry: specificity[id(entry)], default=None)
+
+
+def _statements(
+    condition: Condition, statements: Sequence[RepairStatement]
+) -> Iterator[RepairStatement]:
+    """Those of the pair whose reason matches; else the fallback, whatever pair it was made for."""
+    of_pair = [
+        s for s in statements if (s.condition_type, s.status) == (condition.type, condition.status)
+    ]
+    if not of_pair:
+        return
+    specific = [s for s in of_pair if s.reason and _matches(s.reason, condition.reason)]
+    yield from specific or [s for s in statements if not s.reason][:1]
+
+
+def _toleration(
+    entry: RepairPolicy | None,
+    repair: Repair | None,
+    statement: RepairStatement | None,
+) -> tuple[timedelta | None, str]:
+    if entry is not None:
+        said = f"the pool's policy for {_name(entry)}: toleration {entry.toleration}"
+        return _span(entry.toleration), said
+    if repair is not None and repair.default_toleration_duration is not None:
+        default = repair.default_toleration_duration
+        return _span(default), f"the pool's defaultTolerationDuration {default}"
+    assert statement is not None, "a condition without entry is watched by the provider"
+    seconds = statement.toleration // timedelta(seconds=1)
+    return statement.toleration, f"the provider's toleration of {seconds}s"
+
+
+def _name(entry: RepairPolicy) -> str:
+    said = f"{entry.condition_type}={entry.status}" if entry.status else entry.condition_type
+    return f"{said} ({entry.reason})" if entry.reason else said
+
+
+def _action(entry: RepairPolicy | None, statement: RepairStatement | None) -> RepairAction:
+    if entry is not None and entry.action:
+        return RepairAction(entry.action)
+    return statement.action if statement is not None else RepairAction.REPLACE
+
+
+def _mode(entry: RepairPolicy | None, rules: Rules) -> str:
+    if rules.repair is None:
+        return rules.default_mode
+    return (entry.termination_mode if entry is not None else None) or rules.repair.termination_mode
+
+
+def _bound(entry: RepairPolicy | None, statement: RepairStatement | None) -> timedelta | None:
+    if entry is not None and entry.termination_grace_period is not None:
+        return _span(entry.termination_grace_period)
+    return statement.grace_period if statement is not None else None
+
+
+def _span(value: str) -> timedelta | None:
+    """None for ``Never``, and for what cannot be read: that repairs nothing."""
+    if value == NEVER:
+        return None
+    try:
+        return parse_duration(value).timedelta
+    except (SpecError, OverflowError):
+        return None
+
+
+def _plus(instant: datetime, span: timedelta) -> datetime:
+    try:
+        return instant + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def _matches(expression: str, reason: str) -> bool:
+    """An expression that slipped past the schema matches nothing."""
+    compiled = _compiled(expression)
+    return compiled is not None and compiled.search(reason) is not None
+
+
+@lru_cache(256)
+def _compiled(expression: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(expression, options)
+    except re2.error:
+        return None

@@ -1,0 +1,277 @@
+"""One decision for nodes that do not come up and nodes that fall ill."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decision import Delete, Patch, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.repair import RepairDecider
+from tenure.model.meta import Condition
+from tenure.model.names import DO_NOT_REPAIR, TERMINATION_TIMESTAMP
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.repairs import peers_statements
+from tenure.model.settings import Settings
+from tests.core.build import (
+    NOW,
+    REGISTERED,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pool,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    judged,
+    said,
+)
+
+DECIDER = RepairDecider()
+STATEMENTS = peers_statements(ready=timedelta(minutes=30))
+FORCEFUL = a_pool(repair={"defaultTolerationDuration": "10m"})
+
+
+def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
+    return judged(DECIDER, *objects, now=now, repair_statements=STATEMENTS, **more)
+
+
+def on_claim(*objects: Any, **more: Any) -> Verdict:
+    return about(verdicts(*objects, **more), "NodeClaim/a")
+
+
+def booting(ttl: str | None = "30m", **fields: Any) -> NodeClaim:
+    return a_claim(stage=REGISTERED, spec={"readiness_ttl": ttl}, **fields)
+
+
+def not_ready(
+    status: str = "False", *, since: datetime = NOW, name: str = "a", **fields: Any
+) -> Node:
+    told = Condition(type="Ready", status=status, reason="Broken", last_transition_time=since)
+    return a_node(
+        f"node-{name}", claim=name, status={"conditions": (told,)}, **{"ready": None} | fields
+    )
+
+
+# -- nodes that do not come up -----------------------------------------------------------
+
+
+def test_registered_at_one_minute_and_never_ready_it_is_due_thirty_minutes_later() -> None:
+    """The seed's instants: registered at T+1m, unknown ever since, TTL 30m: due at T+31m."""
+    node = not_ready("Unknown", since=ago(1740), creation_timestamp=ago(1740))
+    before = on_claim(FORCEFUL, booting(), node)
+    assert before.reason is Reason.BOOTING
+    assert before.message == (
+        "Node node-a has not been Ready, since 2026-03-02T11:31:00Z; given up at "
+        "2026-03-02T12:01:00Z (readinessTTL 30m)"
+    )
+    assert (before.action, before.recheck_at) == (None, ahead(60))
+    then = on_claim(FORCEFUL, booting(), node, now=ahead(60))
+    assert then.reason is Reason.READINESS_TIMEOUT
+    assert isinstance(then.action, Patch)
+    assert then.action.dated == TERMINATION_TIMESTAMP
+
+
+def test_a_longer_ttl_is_not_cut_short_by_the_providers_half_hour() -> None:
+    node = not_ready(since=ago(2400), creation_timestamp=ago(2400))
+    verdict = on_claim(FORCEFUL, booting("45m"), node)
+    assert (verdict.reason, verdict.recheck_at) == (Reason.BOOTING, ahead(300))
+
+
+def test_once_ready_the_ttl_is_spent_and_the_policy_counts() -> None:
+    claim = booting("45m", conditions=[condition("ReadyOnce")])
+    verdict = on_claim(FORCEFUL, claim, not_ready(since=ago(60), creation_timestamp=ago(7200)))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.UNHEALTHY, ahead(540))
+
+
+def test_it_is_stamped_first_and_then_deleted_on_the_version_that_carries_the_stamp() -> None:
+    stamped: dict[str, Any] = {"annotations": {TERMINATION_TIMESTAMP: "2026-03-02T12:00:00Z"}}
+    node = not_ready(creation_timestamp=ago(1800))
+    verdict = on_claim(FORCEFUL, booting(**stamped), node)
+    assert isinstance(verdict.action, Delete)
+    assert verdict.action.resource_version == "7"
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        (a_claim(stage=0, creation_timestamp=ago(901)), Reason.LAUNCH_TIMEOUT),
+        (
+            a_claim(stage=0, conditions=[condition("Launched", at=ago(901))]),
+            Reason.REGISTRATION_TIMEOUT,
+        ),
+    ],
+    ids=["never launched", "never registered"],
+)
+def test_one_that_never_got_that_far_needs_no_breaker(claim: NodeClaim, reason: Reason) -> None:
+    blocked = a_pool(repair={"maxUnhealthy": 0})
+    verdict = on_claim(blocked, claim)
+    assert verdict.reason is reason
+    assert verdict.action is not None
+
+
+def test_a_lost_node_is_noted_waited_for_and_given_up() -> None:
+    noticed = on_claim(FORCEFUL, a_claim())
+    assert said(noticed)["NodeLost"] == ("True", "NodeNotFound")
+    lost = a_claim(conditions=[condition("NodeLost", at=ago(60))])
+    waiting = on_claim(FORCEFUL, lost)
+    assert (waiting.reason, waiting.recheck_at) == (Reason.NODE_LOST, ahead(840))
+    assert on_claim(FORCEFUL, lost, now=ahead(840)).action is not None
+    back = on_claim(FORCEFUL, lost, a_node())
+    assert said(back)["NodeLost"] == ("False", "NodeFound")
+
+
+def test_thirty_booting_nodes_of_forty_do_not_trip_the_breaker() -> None:
+    fleet: list[Any] = [FORCEFUL]
+    for i in range(30):
+        fleet += [booting_one(f"b{i}"), not_ready(name=f"b{i}", creation_timestamp=ago(60))]
+    for i in range(9):
+        fleet += [a_claim(f"w{i}"), a_node(f"node-w{i}", claim=f"w{i}")]
+    sick = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    verdict = on_claim(*fleet, a_claim(), sick)
+    assert verdict.reason is Reason.REPAIRING
+
+
+def booting_one(name: str) -> NodeClaim:
+    return a_claim(name, stage=REGISTERED, spec={"readiness_ttl": "30m"})
+
+
+# -- nodes that fall ill -----------------------------------------------------------------
+
+
+def test_a_sick_node_says_by_whose_word_and_until_when_it_is_tolerated() -> None:
+    node = not_ready(since=ago(60), creation_timestamp=ago(7200))
+    told = verdicts(FORCEFUL, a_claim(), node)
+    verdict = about(told, "NodeClaim/a")
+    assert verdict.message == (
+        "Ready=False (Broken) since 2026-03-02T11:59:00Z; the pool's defaultTolerationDuration "
+        "10m: repaired at 2026-03-02T12:09:00Z"
+    )
+    assert about(told, "Node/node-a").message == verdict.message
+
+
+@pytest.mark.parametrize(
+    ("total", "sick", "repaired"),
+    [(1, 1, True), (3, 1, True), (3, 2, False), (5, 1, True), (5, 2, False), (10, 2, True),
+     (10, 3, False)],
+)  # fmt: skip
+def test_so_many_sick_nodes_may_be_repaired(total: int, sick: int, repaired: bool) -> None:
+    fleet: list[Any] = [FORCEFUL]
+    for i in range(total):
+        fleet.append(a_claim(f"c{i}"))
+        healthy = a_node(f"node-c{i}", claim=f"c{i}")
+        ill = not_ready(since=ago(601), name=f"c{i}", creation_timestamp=ago(7200))
+        fleet.append(ill if i < sick else healthy)
+    told = verdicts(*fleet)
+    first = about(told, "NodeClaim/c0")
+    assert first.reason is (Reason.REPAIRING if repaired else Reason.REPAIR_BLOCKED)
+    assert (first.action is not None) is repaired
+    if not repaired:
+        for subject in ("Node/node-c0", "NodePool/general"):
+            assert about(told, subject).reason is Reason.REPAIR_BLOCKED
+
+
+def test_leaving_nodes_count_so_no_more_than_the_limit_are_ever_under_way() -> None:
+    fleet: list[Any] = [FORCEFUL, a_leaving_claim("b")]
+    gone = msgspec.structs.replace
+    ill = not_ready(since=ago(601), name="b", creation_timestamp=ago(7200))
+    fleet.append(gone(ill, metadata=gone(ill.metadata, deletion_timestamp=ago(1))))
+    sick = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    assert on_claim(*fleet, a_claim(), sick).reason is Reason.REPAIR_BLOCKED
+
+
+@pytest.mark.parametrize("where", ["node", "claim"])
+def test_a_veto_holds_it_and_says_so(where: str) -> None:
+    veto: dict[str, Any] = {"annotations": {DO_NOT_REPAIR: "true"}}
+    claim = a_claim(**veto if where == "claim" else {})
+    node = not_ready(
+        since=ago(601), creation_timestamp=ago(7200), **veto if where == "node" else {}
+    )
+    verdict = on_claim(FORCEFUL, claim, node)
+    assert (verdict.reason, verdict.action) == (Reason.REPAIR_VETOED, None)
+    assert verdict.message.endswith('karpenter.sh/do-not-repair: "true" vetoes it')
+
+
+def test_a_veto_of_two_hours_on_an_old_node_lasts_two_hours_from_when_it_was_seen() -> None:
+    veto = {DO_NOT_REPAIR: "2h", f"{DO_NOT_REPAIR}-since": "2h 2026-03-02T11:30:00Z"}
+    node = not_ready(since=ago(601), creation_timestamp=ago(864000), annotations=veto)
+    verdict = on_claim(FORCEFUL, a_claim(), node)
+    assert (verdict.reason, verdict.recheck_at) == (Reason.REPAIR_VETOED, ahead(5400))
+
+
+@pytest.mark.parametrize(
+    ("pool", "why"),
+    [
+        pytest.param(
+            a_pool(repair={"policies": [{"conditionType": "Ready", "toleration": "Never"}]}),
+            "the pool's policy for Ready: toleration Never: nothing is done about it",
+            id="never",
+        ),
+        pytest.param(
+            a_pool(repair={"policies": [{"conditionType": "Gpu", "toleration": "soon"}]}),
+            "the pool's repair block cannot be used: ",
+            id="a block that cannot be read",
+        ),
+    ],
+)
+def test_what_is_switched_off_or_cannot_be_read_repairs_nothing(pool: Any, why: str) -> None:
+    node = not_ready(since=ago(86400), creation_timestamp=ago(90000))
+    verdict = on_claim(pool, a_claim(), node)
+    assert (verdict.reason, verdict.action) == (Reason.REPAIR_OFF, None)
+    assert why in verdict.message
+
+
+def test_node_repair_can_be_switched_off_and_time_outs_run_all_the_same() -> None:
+    off = Settings(node_repair=False)
+    sick = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    assert on_claim(FORCEFUL, a_claim(), sick, settings=off).reason is Reason.REPAIR_OFF
+    late = not_ready(creation_timestamp=ago(1800))
+    assert on_claim(FORCEFUL, booting(), late, settings=off).action is not None
+
+
+def test_a_transition_in_the_future_counts_as_it_is_written() -> None:
+    node = not_ready(since=ahead(3600), creation_timestamp=ago(7200))
+    assert on_claim(FORCEFUL, a_claim(), node).recheck_at == ahead(4200)
+
+
+def test_claims_taken_over_are_not_judged_by_the_ttl() -> None:
+    """Karpenter has written no ReadyOnce; Initialized is evidence enough."""
+    fleet: list[Any] = [FORCEFUL]
+    for i in range(10):
+        fleet += [a_claim(f"k{i}"), a_node(f"node-k{i}", claim=f"k{i}")]
+    fleet += [a_claim(), not_ready(since=ago(60), creation_timestamp=ago(864000))]
+    told = verdicts(*fleet)
+    assert {verdict.reason for verdict in told} == {Reason.UNHEALTHY}
+    assert all(verdict.action is None for verdict in told)
+
+
+def test_a_stamp_on_a_claim_that_is_not_due_is_taken_off() -> None:
+    stamp: dict[str, Any] = {"annotations": {TERMINATION_TIMESTAMP: "2026-03-02T12:00:00Z"}}
+    verdict = on_claim(FORCEFUL, a_claim(**stamp), a_node())
+    assert verdict.reason is Reason.STALE_DEADLINE
+    assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+
+
+def test_falling_due_while_it_leaves_brings_the_deadline_forward() -> None:
+    leaving = a_leaving_claim(spec={"termination_grace_period": "4h"})
+    ill = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    keep = msgspec.structs.replace
+    node = keep(ill, metadata=a_leaving_node().metadata, spec=a_leaving_node().spec)
+    verdict = on_claim(FORCEFUL, leaving, node)
+    assert isinstance(verdict.action, Patch)
+    assert verdict.action.dated == TERMINATION_TIMESTAMP
+
+
+def test_a_claim_without_a_pool_is_held_when_sick_and_timed_out_when_it_never_comes() -> None:
+    alone: dict[str, Any] = {"labels": {"karpenter.sh/nodepool": ""}}
+    sick = not_ready(since=ago(86400), creation_timestamp=ago(90000))
+    assert on_claim(a_claim(**alone), sick).reason is Reason.REPAIR_OFF
+    late = a_claim(stage=0, creation_timestamp=ago(901), **alone)
+    assert on_claim(late).reason is Reason.LAUNCH_TIMEOUT
