@@ -27,6 +27,11 @@ def restless(world: Tapped) -> list[str]:
     problems += [f"pod {pod['metadata']['name']} does not run" for pod in pods if not _ready(pod)]
     nodes = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_ours(n)]
     problems += [f"node {name} is silent" for name in nodes if not world.kubelets.is_alive(name)]
+    problems += [
+        f"node {node['metadata']['name']} is not Ready"
+        for node in world.store.list(NODES)
+        if _is_ours(node) and not _ready(node)
+    ]
     problems += [f"instance {name} has no claim" for name in world.checkers.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {
@@ -102,6 +107,6 @@ def _is_ours(node: dict[str, Any]) -> bool:
     return FINALIZER in node["metadata"].get("finalizers", ())
 
 
-def _ready(pod: dict[str, Any]) -> bool:
-    conditions = pod.get("status", {}).get("conditions", ())
+def _ready(thing: dict[str, Any]) -> bool:
+    conditions = thing.get("status", {}).get("conditions", ())
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

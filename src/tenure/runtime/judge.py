@@ -106,7 +106,8 @@ class Judge:
             for concern in Concern
             if (verdict := self._in_force.get((concern, _id(kind, namespace, name)))) is not None
         ]
-        return sorted(found, key=lambda verdict: verdict.action is None)
+        # That a node may take its time is less to say than what it lacks.
+        return sorted(found, key=lambda v: (v.action is None, v.reason is Reason.BOOTING))
 
     def actionable(self) -> list[Verdict]:
         """Verdicts in force that ask for something to be done."""

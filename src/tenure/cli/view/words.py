@@ -44,6 +44,17 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.INSTANCE_TERMINATING: "ending",
     Reason.RELEASING: "gone",
     Reason.INSTANCE_VANISHED: "lost",
+    Reason.BOOTING: "booting",
+    Reason.LAUNCH_TIMEOUT: "given up",
+    Reason.REGISTRATION_TIMEOUT: "given up",
+    Reason.READINESS_TIMEOUT: "given up",
+    Reason.INITIALIZATION_TIMEOUT: "given up",
+    Reason.NODE_LOST: "lost",
+    Reason.UNHEALTHY: "sick",
+    Reason.REPAIRING: "sick",
+    Reason.REPAIR_BLOCKED: "sick",
+    Reason.REPAIR_VETOED: "sick",
+    Reason.REPAIR_OFF: "sick",
 }
 
 #: What a node in this state waits for when no instant is known.
