@@ -183,7 +183,7 @@ class _Round:
 
     def _find(self, member: Member) -> _Finding:
         claim, node = member.claim, member.node
-        boot = boot_of(claim, node)
+        boot = None if claim.initialized else boot_of(claim, node)
         before_ready = boot is not None and boot.stage is not Stage.INITIALIZATION
         booting = boot is not None and before_ready and self._now < boot.due_at
         ill: tuple[Illness, ...] = ()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -63,13 +63,25 @@ class Illness(msgspec.Struct, frozen=True, kw_only=True):
         return self.due_at is not None and self.action is not RepairAction.NONE
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What holds for the nodes of one pool."""
 
     repair: Repair | None = None
     statements: tuple[RepairStatement, ...] = ()
     #: What pools without a block do.
     default_mode: str = GRACEFUL
+
+    @cached_property
+    def sick(self) -> frozenset[tuple[str, str]]:
+        """Types and statuses that mean sick; most nodes have none of them, and that is soon seen."""
+        stated = {(one.condition_type, one.status) for one in self.statements}
+        found = set(stated)
+        for entry in self.repair.policies if self.repair is not None else ():
+            type_ = entry.condition_type
+            watched = {status for of, status in stated if of == type_}
+            statuses = {entry.status} if entry.status else watched or set(KNOWN.get(type_, ()))
+            found |= {(type_, status) for status in statuses}
+        return frozenset(found)
 
 
 def illnesses(
@@ -78,7 +90,7 @@ def illnesses(
     """In the order of the Node's conditions."""
     found: list[Illness] = []
     for condition in node.status.conditions:
-        if _is_sick(condition, rules):
+        if (condition.type, condition.status) in rules.sick:
             since = max(
                 condition.last_transition_time or BEGINNING,
                 node.created_at,
@@ -86,20 +98,6 @@ def illnesses(
             )
             found += _judged(condition, since, rules)
     return tuple(found)
-
-
-def _is_sick(condition: Condition, rules: Rules) -> bool:
-    watched = {s.status for s in rules.statements if s.condition_type == condition.type}
-    if condition.status in watched:
-        return True
-    entries = rules.repair.policies if rules.repair is not None else ()
-    for entry in entries:
-        if entry.condition_type != condition.type:
-            continue
-        statuses = {entry.status} if entry.status else watched or set(KNOWN.get(condition.type, ()))
-        if condition.status in statuses:
-            return True
-    return False
 
 
 def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[Illness]:
