@@ -1,6 +1,6 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
-    python -m benchmarks.run [decode] [packing] [simulation] [informers]
+    python -m benchmarks.run [decode] [packing] [simulation] [drain] [informers]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from benchmarks.figures import Figures
 
-NAMES = ("decode", "packing", "simulation")
+NAMES = ("decode", "packing", "simulation", "drain")
 #: Only by name: it needs the test bed, and minutes.
 BY_NAME = ("informers",)
 
