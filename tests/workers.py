@@ -20,7 +20,7 @@ PROCESSES: Final = tuple(
 #: Those that wait for a deadline to come.
 DEADLINES: Final = tuple(
     f"{STORIES}test_{about}.py::"
-    for about in ("deadlines", "force_by_hand", "same_name", "slow_stops", "volumes")
+    for about in ("deadlines", "same_name", "slow_stops", "volumes")
 )
 CONTRACT: Final = "through the real door"
 
