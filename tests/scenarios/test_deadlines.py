@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.model.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS
+from tenure.model.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,
@@ -231,3 +231,20 @@ def test_the_manual_way_delete_the_node_then_delete_its_pods() -> None:
         story.run(2 * MINUTE)
         assert story.store.find(NODES, "", node) is None
         assert story.count("claims") == 0
+
+
+def test_setting_the_period_drifts_the_fleet_and_living_claims_keep_theirs() -> None:
+    with Story(*a_cluster(a_deployment())) as story:
+        story.run(3 * MINUTE)
+        template = {"template": {"spec": {"terminationGracePeriod": "15m"}}}
+        story.store.patch(NODE_POOLS, "", "general", {"spec": template})
+        story.run(MINUTE)
+        claim = story.the(NODE_CLAIMS)
+        told = {c["type"]: c["status"] for c in claim["status"]["conditions"]}
+        assert told["Drifted"] == "True"
+        assert "terminationGracePeriod" not in claim["spec"]
+        gone = {"template": {"spec": {"terminationGracePeriod": None}}}
+        story.store.patch(NODE_POOLS, "", "general", {"spec": gone})
+        story.run(MINUTE)
+        told = {c["type"]: c["status"] for c in story.the(NODE_CLAIMS)["status"]["conditions"]}
+        assert told["Drifted"] == "False"

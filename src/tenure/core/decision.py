@@ -37,6 +37,7 @@ class Concern(StrEnum):
     PROTECTION = "protection"
     LIFECYCLE = "lifecycle"
     NODE = "node"
+    DRIFT = "drift"
     OUTLOOK = "outlook"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"

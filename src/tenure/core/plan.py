@@ -11,6 +11,7 @@ from typing import Final
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern
 from tenure.core.drain import DrainDecider
+from tenure.core.drift import DriftDecider
 from tenure.core.expiring import DeadlineDecider
 from tenure.core.garbage import GarbageDecider
 from tenure.core.lifecycle import LifecycleDecider
@@ -43,6 +44,7 @@ def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
         ProtectionDecider(),
         LifecycleDecider(),
         NodeDecider(),
+        DriftDecider(),
         OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),

@@ -84,6 +84,11 @@ class Reason(StrEnum):
     DRAIN_NOT_GRACEFUL = "DrainNotGraceful"
     DRAIN_GRACEFUL = "DrainGraceful"
 
+    # Nodes that are no longer what their pool asks for.
+    DRIFTED = "Drifted"
+    NOT_DRIFTED = "NotDrifted"
+    HASH_RENEWED = "HashRenewed"
+
     # Garbage.
     INSTANCE_KNOWN = "InstanceKnown"
     INSTANCE_ORPHANED = "InstanceOrphaned"
@@ -338,6 +343,16 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.DRAIN_GRACEFUL: ReasonInfo(
         "What was in the way of a graceful drain of the claim's node has gone."
+    ),
+    Reason.DRIFTED: ReasonInfo(
+        "The pool's template has changed since the claim was made; its terminationGracePeriod is a "
+        "part of it. The condition Drifted says so; nothing replaces the node yet.",
+        "Delete the claim when the node may be replaced.",
+    ),
+    Reason.NOT_DRIFTED: ReasonInfo("The pool's template is again what the claim was made from."),
+    Reason.HASH_RENEWED: ReasonInfo(
+        "The claim's hash is of another version and cannot be compared; it gets the present one, "
+        "and has not drifted."
     ),
     Reason.POD_TERMINATING: ReasonInfo("The pod is shutting down within its grace period."),
     Reason.LEFT_ALONE: ReasonInfo(
