@@ -17,9 +17,7 @@ from tenure.errors import ProviderError, TenureError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
-from tenure.model.repairs import RepairStatement
-from tenure.model.resource import Resource
-from tenure.ports.cloud import Cloud
+from tenure.ports.cloudaround import CloudAround
 
 #: Longer than any cloud's own time-out, shorter than people wait before they ask what is wrong.
 CALL_MAX: Final = timedelta(seconds=60)
@@ -27,23 +25,8 @@ CALL_MAX: Final = timedelta(seconds=60)
 _Answer = TypeVar("_Answer")
 
 
-class BoundedCloud:
+class BoundedCloud(CloudAround):
     """Implements ``ports.cloud.Cloud`` around another one."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-
-    @property
-    def name(self) -> str:
-        return self._cloud.name
-
-    @property
-    def node_classes(self) -> tuple[Resource, ...]:
-        return self._cloud.node_classes
-
-    @property
-    def repair_statements(self) -> tuple[RepairStatement, ...]:
-        return self._cloud.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         what = f"the instance types of {node_class.name}"

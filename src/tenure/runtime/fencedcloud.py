@@ -12,28 +12,15 @@ from tenure.errors import NotLeader
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
-from tenure.model.repairs import RepairStatement
-from tenure.model.resource import Resource
 from tenure.ports.cloud import Cloud
+from tenure.ports.cloudaround import CloudAround
 from tenure.ports.fence import Fence
 
 
-class FencedCloud:
+class FencedCloud(CloudAround):
     def __init__(self, cloud: Cloud, fence: Fence) -> None:
-        self._cloud = cloud
+        super().__init__(cloud)
         self._fence = fence
-
-    @property
-    def name(self) -> str:
-        return self._cloud.name
-
-    @property
-    def node_classes(self) -> tuple[Resource, ...]:
-        return self._cloud.node_classes
-
-    @property
-    def repair_statements(self) -> tuple[RepairStatement, ...]:
-        return self._cloud.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         self._check(f"instance types of {node_class.name}")

@@ -11,11 +11,7 @@ from typing import Final
 from tenure.errors import NotLeader
 from tenure.kube.fence import READS
 from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.meta import ApiObject
-from tenure.model.offering import InstanceType
-from tenure.model.repairs import RepairStatement
-from tenure.model.resource import Resource
-from tenure.ports.cloud import Cloud
+from tenure.ports.cloudaround import CloudAround
 from tenure.ports.transport import Request, Response, Stream, Transport
 
 _WHY: Final = "this only looks, and changes nothing"
@@ -36,35 +32,11 @@ class LookOnlyTransport:
         return await self._transport.stream(request)
 
 
-class LookOnlyCloud:
+class LookOnlyCloud(CloudAround):
     """Is asked, and never told."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-
-    @property
-    def name(self) -> str:
-        return self._cloud.name
-
-    @property
-    def node_classes(self) -> tuple[Resource, ...]:
-        return self._cloud.node_classes
-
-    @property
-    def repair_statements(self) -> tuple[RepairStatement, ...]:
-        return self._cloud.repair_statements
-
-    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
-        return await self._cloud.instance_types(node_class)
 
     async def launch(self, request: LaunchRequest) -> Instance:
         raise NotLeader(f"launch for NodeClaim {request.claim_name}: {_WHY}")
 
     async def terminate(self, provider_id: str) -> None:
         raise NotLeader(f"end of {provider_id}: {_WHY}")
-
-    async def get(self, provider_id: str) -> Instance:
-        return await self._cloud.get(provider_id)
-
-    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
-        return await self._cloud.list_instances(cluster)

@@ -13,11 +13,10 @@ from tenure.errors import TenureError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
-from tenure.model.repairs import RepairStatement
-from tenure.model.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.ports.cloud import Cloud
+from tenure.ports.cloudaround import CloudAround
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.runtime.metrics import Metrics
 from tenure.runtime.scrape import PROVISIONER
@@ -80,22 +79,10 @@ def errand(request: Request) -> tuple[str, str]:
     return verb, f"{kind}/{subresource}" if subresource else kind
 
 
-class MeteredCloud:
+class MeteredCloud(CloudAround):
     def __init__(self, cloud: Cloud, metrics: Metrics) -> None:
-        self._cloud = cloud
+        super().__init__(cloud)
         self._metrics = metrics
-
-    @property
-    def name(self) -> str:
-        return self._cloud.name
-
-    @property
-    def node_classes(self) -> tuple[Resource, ...]:
-        return self._cloud.node_classes
-
-    @property
-    def repair_statements(self) -> tuple[RepairStatement, ...]:
-        return self._cloud.repair_statements
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         with self._measured("GetInstanceTypes"):
