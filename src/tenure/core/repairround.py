@@ -1,0 +1,352 @@
+"""Decide about nodes that do not come up and nodes that fall ill: one decision for all of them.
+
+Keyed on the claim, arbitrated over its pool. Of each claim, the first of these that applies:
+
+1. booting       its TTL runs (see ``readiness``): until when;
+2. lost          the Node is gone while its claim remains: as long as the TTL, from when we noticed;
+3. timed out     never launched, registered, Ready or (where it has a limit) initialized;
+4. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word.
+
+What is due is held back by, in this order: a veto (``karpenter.sh/do-not-repair``), a repair that
+is switched off or cannot be understood, the pool's breaker. A claim that never registered has no
+node to count, and no breaker.
+
+Forceful: the claim is stamped with the deadline *now*, then deleted on the version that carries
+the stamp. A stamp on a claim that stays and is not due is taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.breaker import Breaker
+from tenure.core.claims import claim_status
+from tenure.core.conditions import Wanted
+from tenure.core.deadline import deadline_of, stamp_of
+from tenure.core.decision import Action, Concern, Patch, Verdict, Witness
+from tenure.core.protection import Protection, protection_on
+from tenure.core.readiness import Boot, Stage, boot_of, readiness_ttl
+from tenure.core.reasons import Reason
+from tenure.core.sickness import FORCEFUL, Illness, Rules, illnesses
+from tenure.core.writes import delete_claim, patch, subject_of
+from tenure.model.meta import format_time
+from tenure.model.names import DO_NOT_REPAIR, TERMINATION_TIMESTAMP
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.repairs import RepairAction
+from tenure.model.resource import NODES
+from tenure.model.settings import Settings
+
+#: How many of a pool's nodes may be sick where the pool does not say.
+DEFAULT_LIMIT: Final = "20%"
+
+#: The condition of a claim whose Node is gone.
+LOST: Final = "NodeLost"
+
+_TIMEOUTS: Final = {
+    Stage.LAUNCH: Reason.LAUNCH_TIMEOUT,
+    Stage.REGISTRATION: Reason.REGISTRATION_TIMEOUT,
+    Stage.READINESS: Reason.READINESS_TIMEOUT,
+    Stage.INITIALIZATION: Reason.INITIALIZATION_TIMEOUT,
+}
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A claim of the pool and its Nodes: one, when all is well."""
+
+    claim: NodeClaim
+    nodes: tuple[Node, ...] = ()
+
+    @property
+    def node(self) -> Node | None:
+        return self.nodes[0] if len(self.nodes) == 1 else None
+
+
+class HealthView(msgspec.Struct, frozen=True, kw_only=True):
+    #: None for a claim that a person made without one.
+    pool: NodePool | None
+    rules: Rules
+    #: Why the pool's repair block is not used; empty when it is.
+    broken: str = ""
+    #: All Nodes with the pool's label.
+    total: int = 0
+    #: Those of which there may be something to say.
+    members: tuple[Member, ...] = ()
+
+
+class _Finding(msgspec.Struct, frozen=True):
+    """How one member is at one instant."""
+
+    member: Member
+    boot: Boot | None
+    #: Its TTL has neither been spent nor run out.
+    booting: bool
+    ill: tuple[Illness, ...]
+
+    @property
+    def sick(self) -> bool:
+        """Whether the breaker counts it."""
+        if not self.member.claim.registered or self.member.node is None or self.booting:
+            return False
+        never_ready = self.boot is not None and self.boot.stage is not Stage.INITIALIZATION
+        return never_ready or any(illness.counts for illness in self.ill)
+
+
+class Round:
+    """One look at a pool."""
+
+    def __init__(self, view: HealthView, settings: Settings, now: datetime) -> None:
+        self._view = view
+        self._settings = settings
+        self._now = now
+        self._found = [self._find(member) for member in view.members]
+        repair = view.pool.spec.repair if view.pool is not None else None
+        limit = repair.max_unhealthy if repair is not None else DEFAULT_LIMIT
+        self._breaker = Breaker(sum(one.sick for one in self._found), view.total, limit)
+        #: When another node stops booting, and counts.
+        self._counts_at = min(
+            (f.boot.due_at for f in self._found if f.booting and f.boot), default=None
+        )
+
+    def _find(self, member: Member) -> _Finding:
+        claim, node = member.claim, member.node
+        boot = None if claim.initialized else boot_of(claim, node)
+        before_ready = boot is not None and boot.stage is not Stage.INITIALIZATION
+        booting = boot is not None and before_ready and self._now < boot.due_at
+        ill: tuple[Illness, ...] = ()
+        if node is not None and claim.registered:
+            ill = illnesses(node, self._view.rules)
+        if before_ready:  # Until its first Ready the TTL overrides every policy for it.
+            ill = tuple(illness for illness in ill if illness.condition.type != "Ready")
+        return _Finding(member, boot, booting, ill)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        blocked = False
+        for finding in self._found:
+            for verdict in self._of(finding):
+                blocked = blocked or verdict.reason is Reason.REPAIR_BLOCKED
+                yield verdict
+        if blocked and self._view.pool is not None:
+            yield _say(self._view.pool, Reason.REPAIR_BLOCKED, str(self._breaker))
+
+    # -- one claim ---------------------------------------------------------------------
+
+    def _of(self, finding: _Finding) -> Iterator[Verdict]:
+        claim = finding.member.claim
+        verdict = self._lost(finding) or self._timed_out(finding) or self._ill(finding)
+        if verdict is None and not claim.deleting and claim.termination_stamp is not None:
+            verdict = self._stale(claim)
+        if verdict is None:
+            return
+        yield verdict
+        node = finding.member.node
+        if node is not None and verdict.reason in _SAID_OF_NODES:
+            yield msgspec.structs.replace(verdict, subject=subject_of(node), action=None)
+
+    def _lost(self, finding: _Finding) -> Verdict | None:
+        """The Node is gone, and its claim is not: noted on the claim, from where the TTL counts."""
+        claim = finding.member.claim
+        condition = claim.condition(LOST)
+        if claim.deleting or not claim.registered:
+            return None
+        if finding.member.nodes:
+            if condition is None or condition.status != "True":
+                return None
+            said = claim_status(claim, Wanted(LOST, "False", "NodeFound"))
+            return _say(claim, Reason.NODE_LOST, "its Node is back; this is noted", action=said)
+        what = f"Node {claim.node_name} is gone while its instance runs"
+        if condition is None or condition.status != "True" or not condition.last_transition_time:
+            said = claim_status(claim, Wanted(LOST, "True", "NodeNotFound", what))
+            return _say(claim, Reason.NODE_LOST, f"{what}; this is noted", action=said)
+        since = condition.last_transition_time
+        due_at = since + readiness_ttl(claim)
+        noticed = f"{what}, noticed at {format_time(since)}"
+        if self._now < due_at:
+            message = f"{noticed}; given up at {format_time(due_at)}"
+            return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
+        return self._due(finding, Reason.NODE_LOST, noticed, counted=False)
+
+    def _timed_out(self, finding: _Finding) -> Verdict | None:
+        claim, boot = finding.member.claim, finding.boot
+        if boot is None or claim.deleting:
+            return None
+        missing = _missing(boot, finding.member)
+        since = f"{missing}, since {format_time(boot.since)}"
+        if self._now < boot.due_at:
+            if boot.stage is Stage.INITIALIZATION:
+                return None  # At work already; its lifecycle says what is missing.
+            message = f"{since}; given up at {format_time(boot.due_at)} (readinessTTL {boot.ttl})"
+            return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
+        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION)
+        limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
+        message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
+        return self._due(finding, _TIMEOUTS[boot.stage], message, counted=counted)
+
+    def _ill(self, finding: _Finding) -> Verdict | None:
+        if not finding.ill:
+            return None
+        claim = finding.member.claim
+        dated = [
+            i for i in finding.ill if i.due_at is not None and i.action is not RepairAction.NONE
+        ]
+        if not dated:
+            message = f"{_symptom(finding.ill[0])}; {finding.ill[0].policy}"
+            return _say(claim, Reason.REPAIR_OFF, f"{message}: nothing is done about it")
+        first = min(dated, key=_order)
+        assert first.due_at is not None
+        due = [i for i in dated if i.due_at is not None and i.due_at <= self._now]
+        if not due:
+            message = f"{_symptom(first)}; {first.policy}: repaired at {format_time(first.due_at)}"
+            return _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
+        driving = min(due, key=lambda i: (-_rank(i.action), -i.priority, *_order(i)))
+        later = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
+        message = f"{_symptom(driving)}; {driving.policy}, over at {format_time(driving.due_at)}"
+        return self._repair(finding, message, due, later)
+
+    # -- what is due -------------------------------------------------------------------
+
+    def _repair(
+        self, finding: _Finding, message: str, due: Sequence[Illness], later: datetime | None
+    ) -> Verdict:
+        """A sick condition, as opposed to a time-out, may be switched off or need more care."""
+        claim = finding.member.claim
+        off = ""
+        if not self._settings.node_repair:
+            off = "node repair is switched off (--node-repair=false)"
+        elif self._view.pool is None:
+            off = "it has no pool, and only pools are repaired"
+        elif self._view.broken:
+            off = f"the pool's repair block cannot be used: {self._view.broken}"
+        if off:
+            return _say(claim, Reason.REPAIR_OFF, f"{message}; {off}", recheck_at=later)
+        if all(illness.mode != FORCEFUL for illness in due):
+            held = "it would be repaired gracefully, which this version does not do"
+            return _say(claim, Reason.REPAIR_OFF, f"{message}; {held}", recheck_at=later)
+        if all(illness.action is RepairAction.REBOOT for illness in due):
+            held = "it would be rebooted, which this version does not do"
+            return _say(claim, Reason.REPAIR_OFF, f"{message}; {held}", recheck_at=later)
+        verdict = self._due(finding, Reason.REPAIRING, message, counted=True)
+        return _no_later(verdict, later)
+
+    def _due(self, finding: _Finding, reason: Reason, message: str, *, counted: bool) -> Verdict:
+        """Whatever may hold a forceful end back, and else that end."""
+        claim, node = finding.member.claim, finding.member.node
+        for thing in (node, claim):
+            veto = protection_on(thing, DO_NOT_REPAIR) if thing is not None else None
+            if veto is not None and self._now < veto.until:
+                return _say(
+                    claim,
+                    Reason.REPAIR_VETOED,
+                    f"{message}; {_vetoed(veto)}",
+                    recheck_at=veto.ends_at,
+                )
+        if counted and self._breaker.tripped:
+            message = f"{message}; {self._breaker}"
+            return _say(claim, Reason.REPAIR_BLOCKED, message)
+        verdict = _say(claim, reason, message, action=_force(finding.member, self._now))
+        stamp = stamp_of(claim)
+        ahead = stamp if stamp is not None and stamp > self._now else None
+        return _no_later(verdict, self._counts_at if counted else None, ahead)
+
+    def _stale(self, claim: NodeClaim) -> Verdict:
+        written = claim.termination_stamp
+        message = f"{TERMINATION_TIMESTAMP}: {written} is taken off: the claim is not being deleted"
+        action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: None}})
+        return _say(claim, Reason.STALE_DEADLINE, message, action=action)
+
+
+_SAID_OF_NODES: Final = frozenset(
+    {
+        Reason.UNHEALTHY,
+        Reason.REPAIRING,
+        Reason.REPAIR_BLOCKED,
+        Reason.REPAIR_VETOED,
+        Reason.READINESS_TIMEOUT,
+        Reason.INITIALIZATION_TIMEOUT,
+    }
+)
+
+
+def _force(member: Member, now: datetime) -> Action | None:
+    """The next of two writes: the deadline, then the deletion on the version that carries it.
+
+    Each on the word of the Node as it is right before the call: it may have recovered.
+    """
+    claim, witness = member.claim, _witness(member)
+    deadline, stamp = deadline_of(claim), stamp_of(claim)
+    if claim.deleting and deadline is not None and deadline.at <= now:
+        return None
+    if not claim.deleting and stamp is not None and stamp <= now:
+        return msgspec.structs.replace(delete_claim(claim), witness=witness)
+    action: Patch = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: ""}})
+    return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, witness=witness)
+
+
+def _witness(member: Member) -> Witness | None:
+    name = member.node.name if member.node is not None else member.claim.node_name
+    if not name:
+        return None  # It never had a Node.
+    if member.node is None:
+        return Witness(resource=NODES, name=name)
+    meta = member.node.metadata
+    return Witness(resource=NODES, name=name, uid=meta.uid, resource_version=meta.resource_version)
+
+
+def _missing(boot: Boot, member: Member) -> str:
+    match boot.stage:
+        case Stage.LAUNCH:
+            return "it has no instance"
+        case Stage.REGISTRATION:
+            return "its Node has not registered"
+        case Stage.READINESS:
+            return f"Node {member.claim.node_name} has not been Ready"
+        case Stage.INITIALIZATION:
+            return f"Node {member.claim.node_name} is Ready, but not initialized"
+
+
+def _symptom(illness: Illness) -> str:
+    condition = illness.condition
+    reason = f" ({condition.reason})" if condition.reason else ""
+    return f"{condition.type}={condition.status}{reason} since {format_time(illness.since)}"
+
+
+def _vetoed(veto: Protection) -> str:
+    end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
+    return f'{DO_NOT_REPAIR}: "{veto.value}" vetoes it{end}'
+
+
+def _rank(action: RepairAction) -> int:
+    return list(RepairAction).index(action)
+
+
+def _order(illness: Illness) -> tuple[datetime, str]:
+    assert illness.due_at is not None
+    return illness.due_at, illness.condition.type
+
+
+def _no_later(verdict: Verdict, *instants: datetime | None) -> Verdict:
+    given = [at for at in (verdict.recheck_at, *instants) if at is not None]
+    return msgspec.structs.replace(verdict, recheck_at=min(given, default=None))
+
+
+def _say(
+    about: NodeClaim | NodePool,
+    reason: Reason,
+    message: str,
+    *,
+    action: Action | None = None,
+    recheck_at: datetime | None = None,
+) -> Verdict:
+    return Verdict(
+        concern=Concern.REPAIR,
+        subject=subject_of(about),
+        reason=reason,
+        message=message,
+        action=action,
+        recheck_at=recheck_at,
+    )
