@@ -52,7 +52,20 @@ NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+#: On a replacement: the UIDs of the claims it stands in for.
 REPLACES: Final = "karpenter.sh/replaces"
+#: On a claim that is being replaced: the names of its replacements, all of which exist.
+REPLACED_BY: Final = "karpenter.sh/replaced-by"
+#: On a claim whose replacement failed: how often in a row, and when last.
+REPLACEMENT_FAILED: Final = "karpenter.sh/replacement-failed"
+# The reboot of a node, on its claim: how long its drain may take (none: as long as it takes) …
+REBOOT_GRACE_PERIOD: Final = "karpenter.sh/reboot-termination-grace-period"
+#: … which boot it had before …
+REBOOT_PRE_BOOT_ID: Final = "karpenter.sh/reboot-pre-boot-id"
+#: … and when it was rebooted in the last day, commas between.
+REBOOT_HISTORY: Final = "karpenter.sh/reboot-history"
+#: On a claim that is repaired to see whether its failure domain is well again: which one.
+REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
 # Ours alone, so not under Karpenter's name: on the Lease, who of us held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"
 #: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.
@@ -60,6 +73,7 @@ LEASE_TRANSITIONS: Final = "tenure.dev/transitions"
 
 # Taints (keys).
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
+REBOOTING_TAINT: Final = "karpenter.sh/rebooting"
 UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
 NOT_READY_TAINT: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE_TAINT: Final = "node.kubernetes.io/unreachable"
