@@ -1,0 +1,111 @@
+"""When a node was rebooted, and how a reboot is committed: two writes on its claim.
+
+First the instant goes into the history and the bound of the drain beside it, in one patch;
+then the condition ``Rebooting`` becomes True. A crash between the two is resumed without a
+second entry: the newest one is then newer than the last transition of that condition.
+
+The history is an annotation that people can reach. What cannot be read in it, or lies ahead of
+any clock that may be wrong, counts as not there: one reboot more disturbs less than the
+replacement that would follow, and each writes an entry that can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.claims import claim_status
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Action
+from tenure.core.writes import patch
+from tenure.model.duration import Duration
+from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
+from tenure.model.nodeclaim import NodeClaim
+
+REBOOTING: Final = "Rebooting"
+DISRUPTION_REASON: Final = "DisruptionReason"
+
+#: So many reboots within a day; then a node is replaced instead.
+MOST: Final = 2
+DAY: Final = timedelta(hours=24)
+#: Whoever wrote an entry may have had a clock that runs ahead by so much.
+SKEW: Final = timedelta(minutes=5)
+
+
+def recent(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
+    """When reboots of the last day were committed, in order."""
+    return tuple(at for at in _history(claim) if now - DAY < at <= now + SKEW)
+
+
+def changes_at(claim: NodeClaim, now: datetime) -> datetime | None:
+    """When ``recent``, and with it what is committed, next looks different by itself."""
+    instants = (turn for at in _history(claim) for turn in (at - SKEW, at + DAY) if turn > now)
+    return min(instants, default=None)
+
+
+def rebooted_at(claim: NodeClaim) -> datetime | None:
+    """The end of the last reboot, good or bad; None while there is one, or never was."""
+    condition = claim.condition(REBOOTING)
+    if condition is None or condition.status != "False":
+        return None
+    return condition.last_transition_time
+
+
+def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -> Action | None:
+    """The next of the two writes; None for a claim that is rebooting or leaving.
+
+    ``bound``: how long the drain may take; None: as long as its pods make it wait.
+    """
+    if claim.rebooting or claim.deleting:
+        return None
+    known = recent(claim, now)
+    begun = bool(known) and known[-1] > _last_transition(claim)
+    annotations: dict[str, Any] = {}
+    span = None if bound is None else str(Duration.of(bound))
+    if claim.annotations.get(REBOOT_GRACE_PERIOD) != span:
+        annotations[REBOOT_GRACE_PERIOD] = span
+    if not begun:
+        # What is older can no longer make a difference. The executor appends the instant.
+        kept = known[-(MOST - 1) :]
+        annotations[REBOOT_HISTORY] = "".join(f"{_written(at)}," for at in kept)
+    if annotations:
+        action = patch(claim, {"annotations": annotations})
+        dated = "" if begun else REBOOT_HISTORY
+        return msgspec.structs.replace(action, dated=dated)
+    return claim_status(
+        claim,
+        Wanted(REBOOTING, "True", "RebootRequested", why),
+        Wanted(DISRUPTION_REASON, "True", "Unhealthy"),
+    )
+
+
+def _last_transition(claim: NodeClaim) -> datetime:
+    condition = claim.condition(REBOOTING)
+    at = condition.last_transition_time if condition is not None else None
+    return at if at is not None else datetime.min.replace(tzinfo=UTC)
+
+
+def _history(claim: NodeClaim) -> list[datetime]:
+    return sorted(_readable(claim.annotations.get(REBOOT_HISTORY, "")))
+
+
+def _readable(history: str) -> Iterator[datetime]:
+    for part in history.split(","):
+        try:
+            at = datetime.fromisoformat(part.strip())
+            if at.tzinfo is not None and at.year in _YEARS:
+                yield at.astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+
+
+#: Instants that a day can be added to, or taken from.
+_YEARS: Final = range(1970, 9999)
+
+
+def _written(at: datetime) -> str:
+    """As it was, whole seconds or not: an entry that is kept does not change."""
+    return at.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,142 @@
+"""How often a node was rebooted, and the two writes that commit to it once more."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Patch
+from tenure.core.reboots import MOST, changes_at, commit, rebooted_at, recent
+from tenure.model.meta import format_time
+from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
+from tenure.model.nodeclaim import NodeClaim
+from tests.core.build import NOW, a_claim, a_leaving_claim, ago, condition
+
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+
+
+def with_history(*instants: datetime | str, bound: str | None = None, **more: Any) -> NodeClaim:
+    written = [at if isinstance(at, str) else format_time(at) for at in instants]
+    annotations = {REBOOT_HISTORY: ", ".join(written)}
+    if bound is not None:
+        annotations[REBOOT_GRACE_PERIOD] = bound
+    return a_claim(annotations=annotations, **more)
+
+
+def ended(at: datetime, status: str = "False") -> Any:
+    return condition("Rebooting", status, "RebootSucceeded", at=at)
+
+
+def next_write(claim: NodeClaim, bound: timedelta | None = MINUTE) -> Patch:
+    action = commit(claim, bound, "KWOKRebootRequired=True", NOW)
+    assert isinstance(action, Patch)
+    return action
+
+
+# -- the history -------------------------------------------------------------------------
+
+
+def test_reboots_of_the_last_day_count_and_older_ones_do_not() -> None:
+    claim = with_history(NOW - 25 * HOUR, NOW - 24 * HOUR, NOW - 23 * HOUR, NOW - HOUR)
+    assert recent(claim, NOW) == (NOW - 23 * HOUR, NOW - HOUR)
+    assert len(recent(claim, NOW)) == MOST
+    assert changes_at(claim, NOW) == NOW + HOUR
+    assert recent(claim, NOW + HOUR) == (NOW - HOUR,)
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["", "yesterday", "2026-03-02T11:00:00", ",,", "9999-12-31T23:59:59Z", "null"]
+)
+def test_what_cannot_be_read_counts_as_no_reboot(nonsense: str) -> None:
+    """One reboot more disturbs less than the replacement that would follow."""
+    assert recent(with_history(nonsense), NOW) == ()
+    assert recent(with_history(nonsense, ago(60)), NOW) == (ago(60),)
+
+
+def test_an_entry_far_ahead_counts_once_it_can_be_true() -> None:
+    claim = with_history(NOW + HOUR)
+    assert recent(claim, NOW) == ()
+    assert changes_at(claim, NOW) == NOW + 55 * MINUTE
+    assert recent(claim, NOW + 55 * MINUTE) == (NOW + HOUR,)
+
+
+def test_a_claim_without_a_history_was_never_rebooted() -> None:
+    assert (recent(a_claim(), NOW), changes_at(a_claim(), NOW)) == ((), None)
+    assert rebooted_at(a_claim()) is None
+
+
+def test_a_reboot_ends_when_its_condition_says_so() -> None:
+    assert rebooted_at(a_claim(conditions=(ended(ago(60)),))) == ago(60)
+    assert rebooted_at(a_claim(conditions=(ended(ago(60), "True"),))) is None
+
+
+# -- the two writes ----------------------------------------------------------------------
+
+
+def test_the_first_write_notes_the_instant_and_the_bound_of_the_drain() -> None:
+    action = next_write(a_claim())
+    assert action.body["metadata"] == {
+        "annotations": {REBOOT_GRACE_PERIOD: "1m0s", REBOOT_HISTORY: ""},
+        "resourceVersion": "7",
+        "uid": "uid-a",
+    }
+    assert (action.dated, action.subresource) == (REBOOT_HISTORY, "")
+
+
+def test_the_second_write_says_that_it_is_rebooting_and_why() -> None:
+    action = next_write(with_history(ago(1), bound="1m0s"))
+    said = {c["type"]: c for c in action.body["status"]["conditions"]}
+    assert (action.subresource, action.dated) == ("status", "")
+    assert said["Rebooting"]["status"] == "True"
+    assert said["Rebooting"]["reason"] == "RebootRequested"
+    assert said["Rebooting"]["message"] == "KWOKRebootRequired=True"
+    assert "lastTransitionTime" not in said["Rebooting"]
+    assert said["DisruptionReason"]["status"] == "True"
+    assert said["DisruptionReason"]["reason"] == "Unhealthy"
+
+
+def test_the_second_reboot_is_written_behind_the_first() -> None:
+    claim = with_history(NOW - 2 * HOUR, bound="1m0s", conditions=(ended(NOW - HOUR),))
+    action = next_write(claim)
+    assert action.body["metadata"]["annotations"] == {REBOOT_HISTORY: "2026-03-02T10:00:00Z,"}
+    assert action.dated == REBOOT_HISTORY
+
+
+def test_a_bound_of_an_earlier_reboot_is_taken_off_where_there_is_none_now() -> None:
+    claim = with_history(NOW - 2 * HOUR, bound="5m0s", conditions=(ended(NOW - HOUR),))
+    assert next_write(claim, None).body["metadata"]["annotations"][REBOOT_GRACE_PERIOD] is None
+
+
+def test_a_crash_between_the_two_is_resumed_without_a_second_entry() -> None:
+    once_before = with_history(
+        NOW - 2 * HOUR, ago(3), bound="1m0s", conditions=(ended(NOW - HOUR),)
+    )
+    assert next_write(once_before).subresource == "status"
+
+
+def test_a_bound_that_changed_meanwhile_is_written_without_a_second_entry() -> None:
+    action = next_write(with_history(ago(3), bound="5m0s"))
+    assert action.body["metadata"]["annotations"] == {REBOOT_GRACE_PERIOD: "1m0s"}
+    assert action.dated == ""
+
+
+def test_an_entry_that_never_became_a_reboot_is_forgotten_after_a_day() -> None:
+    action = next_write(with_history(NOW - 25 * HOUR, bound="1m0s"))
+    assert action.body["metadata"]["annotations"] == {REBOOT_HISTORY: ""}
+
+
+def test_nonsense_does_not_survive_the_next_reboot() -> None:
+    claim = with_history(
+        "soon", NOW - 2 * HOUR, "9998-01-01T00:00:00Z", conditions=(ended(NOW - HOUR),)
+    )
+    written = next_write(claim).body["metadata"]["annotations"][REBOOT_HISTORY]
+    assert written == "2026-03-02T10:00:00Z,"
+
+
+def test_a_claim_that_is_rebooting_or_leaving_is_not_committed_again() -> None:
+    rebooting = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
+    assert commit(rebooting, MINUTE, "sick", NOW) is None
+    assert commit(a_leaving_claim(), MINUTE, "sick", NOW) is None
