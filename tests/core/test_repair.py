@@ -238,7 +238,12 @@ def test_node_repair_can_be_switched_off_and_time_outs_run_all_the_same() -> Non
 
 def test_a_transition_in_the_future_counts_as_it_is_written() -> None:
     node = not_ready(since=ahead(3600), creation_timestamp=ago(7200))
-    assert on_claim(FORCEFUL, a_claim(), node).recheck_at == ahead(4200)
+    told = on_claim(FORCEFUL, a_claim(), node)
+    assert "since 2026-03-02T13:00:00Z (its clock is ahead of ours)" in told.message
+    assert (told.reason, told.recheck_at) == (Reason.UNHEALTHY, ahead(3600))
+    then = on_claim(FORCEFUL, a_claim(), node, now=ahead(3600))
+    assert (then.reason, then.recheck_at) == (Reason.UNHEALTHY, ahead(4200))
+    assert "ahead" not in then.message
 
 
 def test_claims_taken_over_are_not_judged_by_the_ttl() -> None:

@@ -21,6 +21,7 @@
   "evictionRetryMin" "TENURE_EVICTION_RETRY_MIN"
   "evictionRetryMax" "TENURE_EVICTION_RETRY_MAX"
   "nodeRepair" "TENURE_NODE_REPAIR"
+  "legacyNodeRepair" "LEGACY_NODE_REPAIR"
   "evictionProbe" "TENURE_EVICTION_PROBE"
   "protectionClock" "TENURE_PROTECTION_CLOCK"
   "provider" "TENURE_PROVIDER"

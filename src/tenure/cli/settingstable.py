@@ -260,6 +260,15 @@ TABLE: Final = (
         form=form.switch(),
         reason="Whether nodes with sick conditions are repaired. Time-outs of new nodes always run.",
     ),
+    Setting(
+        section=LEAVING,
+        field="legacy_node_repair",
+        flag="legacy-node-repair",
+        form=form.switch(),
+        reason="Whether pools without a repair block, and claims without a pool, are repaired by "
+        "force, as Karpenter did before 1.15; otherwise such pools are repaired with care.",
+        peer=True,
+    ),
     _span(
         LEAVING,
         "eviction_probe",
@@ -454,7 +463,6 @@ GATES: Final = {
 #: What else Karpenter reads from its environment, with the value that changes nothing here.
 #: A deployment that was Karpenter's has them; whoever set one should hear what became of it.
 PEER_ONLY: Final = {
-    "LEGACY_NODE_REPAIR": "false",
     "PREFERENCE_POLICY": "Ignore",
     "MIN_VALUES_POLICY": "Strict",
     "IGNORE_DRA_REQUESTS": "true",

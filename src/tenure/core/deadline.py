@@ -80,6 +80,19 @@ def stamp_of(claim: NodeClaim) -> datetime | None:
         return None
 
 
+def brought_forward(claim: NodeClaim, bound: timedelta | None, now: datetime) -> str | None:
+    """The stamp with which it has to be gone so long from now; None when it has to be anyway."""
+    if bound is None:
+        return None
+    period = grace_period(claim)
+    at = _plus(now, bound if period is None else min(bound, period))
+    known = [deadline_of(claim)] if claim.deleting else []
+    written = [stamp_of(claim), *(one.at for one in known if one is not None)]
+    if any(other is not None and other <= at for other in written):
+        return None
+    return format_time(at)
+
+
 def grace_of(pod: Pod) -> timedelta:
     """How long the pod may take to stop."""
     return grace_in(pod.spec)

@@ -54,9 +54,21 @@ class Reason(StrEnum):
     NODE_LOST = "NodeLost"
     UNHEALTHY = "NodeUnhealthy"
     REPAIRING = "NodeRepair"
+    REPAIR_DUE = "NodeRepairDue"
     REPAIR_BLOCKED = "NodeRepairBlocked"
     REPAIR_VETOED = "DoNotRepair"
     REPAIR_OFF = "NodeRepairOff"
+
+    # Disruption with care: who may go, and who comes instead.
+    DISRUPTION_BLOCKED = "DisruptionBlocked"
+    DISRUPTION_WAITS = "DisruptionWaits"
+    NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
+    REPLACING = "Replacing"
+    REPLACED = "Replaced"
+    REBOOT_DUE = "RebootDue"
+    REPLACEMENT_FAILED = "ReplacementFailed"
+    DISRUPTION_CANCELLED = "DisruptionCancelled"
+    DISRUPTION_FORGOTTEN = "DisruptionForgotten"
 
     # The deadline of a leaving node.
     STALE_DEADLINE = "StaleTerminationTimestamp"
@@ -254,6 +266,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.REPAIRING: ReasonInfo("The node is sick for too long; it is replaced.", event=_WARNING),
+    Reason.REPAIR_DUE: ReasonInfo(
+        "The node is sick for too long; it is replaced, or rebooted, with care. What holds that, "
+        "or how far it is, another verdict on the node says.",
+        event=_WARNING,
+    ),
     Reason.REPAIR_BLOCKED: ReasonInfo(
         "The node is due for repair, but too many of the pool's nodes are sick: that is rarely "
         "many sick nodes.",
@@ -270,6 +287,43 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "understood.",
         "The message says by what.",
         _NORMAL,
+    ),
+    Reason.DISRUPTION_BLOCKED: ReasonInfo(
+        "The node is to be disrupted with care, and something is in the way: a budget of the pool, "
+        "pods that must not be moved, or no place for them.",
+        "The message says what, and until when where that is known.",
+        _NORMAL,
+    ),
+    Reason.DISRUPTION_WAITS: ReasonInfo(
+        "The node is to be disrupted with care, and its turn comes: one is planned at a time, and "
+        "after a replacement that failed the pool pauses.",
+    ),
+    Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
+        "A node is to be replaced, and its pods need this one: a claim is created.", event=_NORMAL
+    ),
+    Reason.REPLACING: ReasonInfo(
+        "The node's replacements are on their way; it stays as it is until they are initialized, "
+        "but takes no new pods.",
+        event=_NORMAL,
+    ),
+    Reason.REPLACED: ReasonInfo(
+        "Everything that the node's pods need is there: it leaves.", event=_NORMAL
+    ),
+    Reason.REBOOT_DUE: ReasonInfo("The node is going to be rebooted in place.", event=_NORMAL),
+    Reason.REPLACEMENT_FAILED: ReasonInfo(
+        "A replacement of the node did not come up. The node stays and takes pods again; the pool "
+        "pauses before it tries again.",
+        "Look at why the replacement failed; the message names it.",
+        _WARNING,
+    ),
+    Reason.DISRUPTION_CANCELLED: ReasonInfo(
+        "There is no reason left to replace the node, or a person vetoes it: it stays, and takes "
+        "pods again.",
+        event=_NORMAL,
+    ),
+    Reason.DISRUPTION_FORGOTTEN: ReasonInfo(
+        "The node is marked as being disrupted, and nobody does that any more: the mark is taken "
+        "off."
     ),
     Reason.STALE_DEADLINE: ReasonInfo(
         "The claim carries a termination timestamp but is not being deleted; the stamp is taken "

@@ -7,30 +7,35 @@ Keyed on the claim, arbitrated over its pool. Of each claim, the first of these 
 3. timed out     never launched, registered, Ready or (where it has a limit) initialized;
 4. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word.
 
-What is due is held back by, in this order: a veto (``karpenter.sh/do-not-repair``), a repair that
-is switched off or cannot be understood, the pool's breaker. A claim that never registered has no
+What is due is held back by, in this order: a repair that is switched off or cannot be understood,
+a veto (``karpenter.sh/do-not-repair``), the pool's breaker. A claim that never registered has no
 node to count, and no breaker.
 
 Forceful: the claim is stamped with the deadline *now*, then deleted on the version that carries
 the stamp. A stamp on a claim that stays and is not due is taken off.
+
+Graceful, and every reboot: a candidate of ``disruption``, which finds the time and the replacement.
+On a claim that is leaving already it brings the deadline forward to *now* plus the bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tenure.core.breaker import Breaker
+from tenure.core.cause import Cause, merged, symptom, urgency_of
 from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
-from tenure.core.deadline import deadline_of, stamp_of
+from tenure.core.deadline import brought_forward, deadline_of, stamp_of
 from tenure.core.decision import Action, Concern, Patch, Verdict, Witness
 from tenure.core.protection import Protection, protection_on
 from tenure.core.readiness import Boot, Stage, boot_of, readiness_ttl
 from tenure.core.reasons import Reason
+from tenure.core.reboots import MOST, changes_at, rebooted_at, recent
 from tenure.core.sickness import FORCEFUL, Illness, Rules, illnesses
 from tenure.core.writes import delete_claim, patch, subject_of
 from tenure.model.meta import format_time
@@ -79,6 +84,14 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[Member, ...] = ()
 
 
+class Candidate(msgspec.Struct, frozen=True):
+    """A node to be repaired with care: nothing but time, place and its pods can hold it now."""
+
+    member: Member
+    node: Node
+    cause: Cause
+
+
 class _Finding(msgspec.Struct, frozen=True):
     """How one member is at one instant."""
 
@@ -104,6 +117,10 @@ class Round:
         self._view = view
         self._settings = settings
         self._now = now
+        self._rules = view.rules
+        if settings.legacy_node_repair:
+            self._rules = msgspec.structs.replace(view.rules, default_mode=FORCEFUL)
+        self._candidates: list[Candidate] = []
         self._found = [self._find(member) for member in view.members]
         repair = view.pool.spec.repair if view.pool is not None else None
         limit = repair.max_unhealthy if repair is not None else DEFAULT_LIMIT
@@ -120,10 +137,16 @@ class Round:
         booting = boot is not None and before_ready and self._now < boot.due_at
         ill: tuple[Illness, ...] = ()
         if node is not None and claim.registered:
-            ill = illnesses(node, self._view.rules)
+            ill = illnesses(node, self._rules, rebooted_at=rebooted_at(claim))
         if before_ready:  # Until its first Ready the TTL overrides every policy for it.
             ill = tuple(illness for illness in ill if illness.condition.type != "Ready")
         return _Finding(member, boot, booting, ill)
+
+    def candidates(self) -> list[Candidate]:
+        """Who is to be repaired with care now."""
+        for finding in self._found:
+            list(self._of(finding))
+        return self._candidates
 
     def verdicts(self) -> Iterator[Verdict]:
         blocked = False
@@ -182,59 +205,112 @@ class Round:
                 return None  # At work already; its lifecycle says what is missing.
             message = f"{since}; given up at {format_time(boot.due_at)} (readinessTTL {boot.ttl})"
             return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
-        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION)
         limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
         message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
+        if boot.stage is Stage.INITIALIZATION and not self._by_force():
+            # Pods may run there, so it goes the pool's own way.
+            return self._with_care(finding, Cause(message=message, urgency=urgency_of(boot.due_at)))
+        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION)
         return self._due(finding, _TIMEOUTS[boot.stage], message, counted=counted)
 
+    def _by_force(self) -> bool:
+        repair = self._rules.repair
+        mode = repair.termination_mode if repair is not None else self._rules.default_mode
+        # A claim without a pool has nobody to replace it.
+        return self._view.pool is None or mode == FORCEFUL
+
     def _ill(self, finding: _Finding) -> Verdict | None:
-        if not finding.ill:
-            return None
         claim = finding.member.claim
+        if not finding.ill or claim.rebooting:
+            return None
         dated = [
             i for i in finding.ill if i.due_at is not None and i.action is not RepairAction.NONE
         ]
         if not dated:
-            message = f"{_symptom(finding.ill[0])}; {finding.ill[0].policy}"
+            message = f"{symptom(finding.ill[0])}; {finding.ill[0].policy}"
             return _say(claim, Reason.REPAIR_OFF, f"{message}: nothing is done about it")
-        first = min(dated, key=_order)
-        assert first.due_at is not None
         due = [i for i in dated if i.due_at is not None and i.due_at <= self._now]
         if not due:
-            message = f"{_symptom(first)}; {first.policy}: repaired at {format_time(first.due_at)}"
-            return _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
-        driving = min(due, key=lambda i: (-_rank(i.action), -i.priority, *_order(i)))
+            first = min(dated, key=_order)
+            ahead = first.since if first.since > self._now else None
+            dated_ahead = " (its clock is ahead of ours)" if ahead is not None else ""
+            until = f"repaired at {format_time(first.due_at)}"
+            message = f"{symptom(first)}{dated_ahead}; {first.policy}: {until}"
+            verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
+            return _no_later(verdict, ahead)
         later = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
-        message = f"{_symptom(driving)}; {driving.policy}, over at {format_time(driving.due_at)}"
-        return self._repair(finding, message, due, later)
+        return _no_later(self._repair(finding, self._cause(claim, due)), later)
+
+    def _cause(self, claim: NodeClaim, due: list[Illness]) -> Cause:
+        cause = merged(due, (one.priority for one in self._rules.statements))
+        if cause.action is RepairAction.REBOOT and len(recent(claim, self._now)) >= MOST:
+            message = f"{cause.message}; rebooted {MOST} times within a day, so it is replaced"
+            return msgspec.structs.replace(cause, action=RepairAction.REPLACE, message=message)
+        return cause
 
     # -- what is due -------------------------------------------------------------------
 
-    def _repair(
-        self, finding: _Finding, message: str, due: Sequence[Illness], later: datetime | None
-    ) -> Verdict:
+    def _repair(self, finding: _Finding, cause: Cause) -> Verdict:
         """A sick condition, as opposed to a time-out, may be switched off or need more care."""
         claim = finding.member.claim
-        off = ""
-        if not self._settings.node_repair:
-            off = "node repair is switched off (--node-repair=false)"
-        elif self._view.pool is None:
-            off = "it has no pool, and only pools are repaired"
-        elif self._view.broken:
-            off = f"the pool's repair block cannot be used: {self._view.broken}"
+        off = self._off()
         if off:
-            return _say(claim, Reason.REPAIR_OFF, f"{message}; {off}", recheck_at=later)
-        if all(illness.mode != FORCEFUL for illness in due):
-            held = "it would be repaired gracefully, which this version does not do"
-            return _say(claim, Reason.REPAIR_OFF, f"{message}; {held}", recheck_at=later)
-        if all(illness.action is RepairAction.REBOOT for illness in due):
-            held = "it would be rebooted, which this version does not do"
-            return _say(claim, Reason.REPAIR_OFF, f"{message}; {held}", recheck_at=later)
-        verdict = self._due(finding, Reason.REPAIRING, message, counted=True)
-        return _no_later(verdict, later)
+            return _say(claim, Reason.REPAIR_OFF, f"{cause.message}; {off}")
+        if cause.forceful and cause.action is RepairAction.REPLACE:
+            verdict = self._due(finding, Reason.REPAIRING, cause.message, counted=True)
+        else:
+            verdict = self._with_care(finding, cause)
+        return _no_later(verdict, changes_at(claim, self._now))
+
+    def _off(self) -> str:
+        if not self._settings.node_repair:
+            return "node repair is switched off (--node-repair=false)"
+        if self._view.pool is None and not self._settings.legacy_node_repair:
+            return "it has no pool, and only nodes of pools are repaired"
+        if self._view.broken:
+            return f"the pool's repair block cannot be used: {self._view.broken}"
+        return ""
+
+    def _with_care(self, finding: _Finding, cause: Cause) -> Verdict:
+        """Its own verdict says why; what becomes of it is the pipeline's to say."""
+        claim, node = finding.member.claim, finding.member.node
+        held = self._held(finding, cause.message, counted=True)
+        if held is not None:
+            return held
+        if claim.deleting:
+            return self._hurried(claim, cause)
+        assert node is not None, "whoever is ill has a Node"
+        self._candidates.append(Candidate(finding.member, node, cause))
+        what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced with care"
+        message = f"{cause.message}; to be {what}"
+        return _no_later(_say(claim, Reason.REPAIR_DUE, message), self._counts_at)
+
+    def _hurried(self, claim: NodeClaim, cause: Cause) -> Verdict:
+        """It is leaving anyway: by the bound, if there is one, at the latest."""
+        stamp = brought_forward(claim, cause.bound, self._now)
+        message = f"{cause.message}; it is leaving already"
+        if stamp is None:
+            return _say(claim, Reason.REPAIR_DUE, message)
+        return _say(
+            claim,
+            Reason.REPAIR_DUE,
+            f"{message}, and has to be gone within {cause.bound}",
+            action=patch(claim, {"annotations": {TERMINATION_TIMESTAMP: stamp}}),
+        )
 
     def _due(self, finding: _Finding, reason: Reason, message: str, *, counted: bool) -> Verdict:
         """Whatever may hold a forceful end back, and else that end."""
+        held = self._held(finding, message, counted=counted)
+        if held is not None:
+            return held
+        claim = finding.member.claim
+        verdict = _say(claim, reason, message, action=_force(finding.member, self._now))
+        stamp = stamp_of(claim)
+        ahead = stamp if stamp is not None and stamp > self._now else None
+        return _no_later(verdict, self._counts_at if counted else None, ahead)
+
+    def _held(self, finding: _Finding, message: str, *, counted: bool) -> Verdict | None:
+        """By a person's veto, or because too many are sick at once."""
         claim, node = finding.member.claim, finding.member.node
         for thing in (node, claim):
             veto = protection_on(thing, DO_NOT_REPAIR) if thing is not None else None
@@ -246,12 +322,8 @@ class Round:
                     recheck_at=veto.ends_at,
                 )
         if counted and self._breaker.tripped:
-            message = f"{message}; {self._breaker}"
-            return _say(claim, Reason.REPAIR_BLOCKED, message)
-        verdict = _say(claim, reason, message, action=_force(finding.member, self._now))
-        stamp = stamp_of(claim)
-        ahead = stamp if stamp is not None and stamp > self._now else None
-        return _no_later(verdict, self._counts_at if counted else None, ahead)
+            return _say(claim, Reason.REPAIR_BLOCKED, f"{message}; {self._breaker}")
+        return None
 
     def _stale(self, claim: NodeClaim) -> Verdict:
         written = claim.termination_stamp
@@ -264,6 +336,7 @@ _SAID_OF_NODES: Final = frozenset(
     {
         Reason.UNHEALTHY,
         Reason.REPAIRING,
+        Reason.REPAIR_DUE,
         Reason.REPAIR_BLOCKED,
         Reason.REPAIR_VETOED,
         Reason.READINESS_TIMEOUT,
@@ -309,19 +382,9 @@ def _missing(boot: Boot, member: Member) -> str:
             return f"Node {member.claim.node_name} is Ready, but not initialized"
 
 
-def _symptom(illness: Illness) -> str:
-    condition = illness.condition
-    reason = f" ({condition.reason})" if condition.reason else ""
-    return f"{condition.type}={condition.status}{reason} since {format_time(illness.since)}"
-
-
 def _vetoed(veto: Protection) -> str:
     end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
     return f'{DO_NOT_REPAIR}: "{veto.value}" vetoes it{end}'
-
-
-def _rank(action: RepairAction) -> int:
-    return list(RepairAction).index(action)
 
 
 def _order(illness: Illness) -> tuple[datetime, str]:

@@ -26,6 +26,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     offering_dry: timedelta = timedelta(minutes=3)
     #: Whether sick nodes are repaired; time-outs of new ones always run.
     node_repair: bool = True
+    #: Whether pools without a ``repair`` block repair by force, as the peer did before 1.15.
+    legacy_node_repair: bool = False
     #: A pod's protection counts from its ``creation``, or as the peer's from its ``start``.
     protection_clock: str = "creation"
     #: A budget that seems to allow nothing is asked all the same, this often: it may be stale.
