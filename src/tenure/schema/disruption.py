@@ -30,7 +30,7 @@ def disruption_problems(pool: NodePool) -> Iterator[SpecError]:
         block.expiration_policy, EXPIRATION_POLICIES, f"{at}.expirationPolicy"
     )
     for index, budget in enumerate(block.budgets):
-        yield from _budget_problems(budget, f"{at}.budgets[{index}]")
+        yield from budget_problems(budget, f"{at}.budgets[{index}]")
 
 
 def choice_problems(value: str | None, choices: tuple[str, ...], at: str) -> Iterator[SpecError]:
@@ -45,7 +45,8 @@ def share_problems(value: str | int, at: str) -> Iterator[SpecError]:
         yield SpecError(at, value, "a number or a percentage up to 100%", "Use for example 10%.")
 
 
-def _budget_problems(budget: Budget, at: str) -> Iterator[SpecError]:
+def budget_problems(budget: Budget, at: str) -> Iterator[SpecError]:
+    """One budget with any of these closes its pool: it might be the tightest."""
     yield from share_problems(budget.nodes, f"{at}.nodes")
     for index, reason in enumerate(budget.reasons):
         yield from choice_problems(reason, BUDGET_REASONS, f"{at}.reasons[{index}]")
