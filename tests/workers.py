@@ -19,7 +19,8 @@ PROCESSES: Final = tuple(
 )
 #: Those that wait for a deadline to come.
 DEADLINES: Final = tuple(
-    f"{STORIES}test_{about}.py::" for about in ("deadlines", "same_name", "slow_stops", "volumes")
+    f"{STORIES}test_{about}.py::"
+    for about in ("deadlines", "repair", "same_name", "slow_stops", "volumes")
 )
 CONTRACT: Final = "through the real door"
 

@@ -1,0 +1,71 @@
+"""Nodes fall ill on the test bed: what a kubelet, or whoever looks after nodes, would write of them.
+
+kwok writes no condition of a node that has been Ready once, so what is written here stays.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import Conflict
+from tenure.model.names import INSTANCE_TYPE
+from tenure.model.resource import NODES
+from testbed.controlplane import KWOK_LABEL
+from tests.builders import Manifest, a_pool, a_requirement
+from tests.real.people import Json, People
+from tests.real.scene import EIGHT_CORES
+
+#: What makes kwok play the kubelet of a node.
+PLAYED: Final = KWOK_LABEL.partition("=")[0]
+
+
+def a_healed_pool(name: str, *, type_: str = EIGHT_CORES, **spec: Any) -> Manifest:
+    """One whose nodes are repaired by force, three seconds after they fell ill."""
+    repair = {"policies": [{"conditionType": "Ready", "toleration": "3s"}]}
+    repair |= spec.pop("repair", {})
+    return a_pool(name, requirements=[a_requirement(INSTANCE_TYPE, type_)], repair=repair, **spec)
+
+
+async def node_of(people: People, claim: Json) -> Json:
+    node: Json = msgspec.json.decode(await people.client.get(NODES, claim["status"]["nodeName"]))
+    return node
+
+
+async def say(
+    people: People, claim: Json, type_: str, status: str, reason: str = "Broken"
+) -> datetime:
+    """A condition of the claim's Node is so from now on; the instant that is written there."""
+    at = datetime.now(UTC).replace(microsecond=0)
+    instant = f"{at:%Y-%m-%dT%H:%M:%SZ}"
+    said = {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": "a story made it so",
+        "lastHeartbeatTime": instant,
+        "lastTransitionTime": instant,
+    }
+    while True:
+        node = await node_of(people, claim)
+        others = [c for c in node["status"].get("conditions", []) if c["type"] != type_]
+        version = {"resourceVersion": node["metadata"]["resourceVersion"]}
+        patch = {"metadata": version, "status": {"conditions": [*others, said]}}
+        try:
+            await people.client.patch(NODES, node["metadata"]["name"], patch, subresource="status")
+        except Conflict:
+            continue  # Somebody else wrote in between: on top of that, then.
+        return at
+
+
+async def recover(people: People, claim: Json, type_: str = "Ready") -> None:
+    await say(people, claim, type_, "True" if type_ == "Ready" else "False", "WellAgain")
+
+
+async def silence(people: People, claim: Json) -> datetime:
+    """Its kubelet is dead: it stops no pod, renews no Lease, and the cluster does not know it."""
+    patch = {"metadata": {"labels": {PLAYED: None}}}
+    await people.client.patch(NODES, claim["status"]["nodeName"], patch)
+    return await say(people, claim, "Ready", "Unknown", "NodeStatusUnknown")

@@ -1,0 +1,171 @@
+"""Nodes that fall ill are replaced, by force where their pool says so; a veto and the breaker hold that."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from tenure.model.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_budget, a_deployment, a_stateful_set
+from tests.real import patients
+from tests.real.departures import at, stamp_of
+from tests.real.leaving import Leaving, in_place, tell
+from tests.real.patients import a_healed_pool
+from tests.real.people import Json, names, running
+from tests.real.scene import TWO_CORES
+
+SECOND: Final = timedelta(seconds=1)
+#: The toleration of the pools here.
+TOLERATED: Final = 3 * SECOND
+#: How long a pod that does not stop is waited for.
+PATIENCE: Final = timedelta(minutes=1)
+PROTECTED: Final = {DO_NOT_DISRUPT: "true"}
+#: What holds every other end of a node back.
+HELD: Final[dict[str, Any]] = {
+    "disruption": {"budgets": [{"nodes": "0"}]},
+    "template": {"terminationGracePeriod": "1h"},
+}
+
+
+def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving) -> None:
+        await leaving.settle(
+            a_healed_pool("broken", **HELD),
+            a_deployment("web", replicas=3, annotations=PROTECTED, **in_place("broken")),
+            a_budget("web", maxUnavailable=0),
+            a_healed_pool("silent", **HELD),
+            a_deployment("api", replicas=2, annotations=PROTECTED, **in_place("silent")),
+            a_stateful_set("db", annotations=PROTECTED, **in_place("silent")),
+            pods=6,
+        )
+        for node in await leaving.people.all(NODES):
+            await leaving.patch(NODES, node, annotations=PROTECTED)
+        await asyncio.gather(broken(leaving), silent(leaving))
+        await leaving.scene.in_order(claims=2, ever=4)
+        assert leaving.audit.evicted() == [], "nobody was asked"
+
+    tell(cluster, tmp_path, "sick", story)
+
+
+async def broken(leaving: Leaving) -> None:
+    """Not ready, but its kubelet still stops what it is told to stop: over within seconds."""
+    claim = await leaving.claim_in("broken")
+    since = await patients.say(leaving.people, claim, "Ready", "False")
+    await told_on(leaving, claim, "Ready=False (Broken) since ")
+    await leaving.seen.node_gone(claim)
+    await leaving.people.until(PODS, lambda pods: elsewhere("web-", pods, claim) == 3, "moved")
+    forced_since(leaving, claim, since + TOLERATED)
+    orders = [order for order in leaving.audit.orders() if order.name.startswith("web-")]
+    assert len(orders) == 3
+    assert {(order.verb, order.seconds) for order in orders} == {("delete", 1)}
+
+
+async def silent(leaving: Leaving) -> None:
+    """Its kubelet is dead, so its pods may run on: nobody of the same name before the instance ends."""
+    claim, pod = await leaving.claim_in("silent"), await leaving.pod("db-0")
+    since = await patients.silence(leaving.people, claim)
+    await told_on(leaving, claim, "Ready=Unknown (NodeStatusUnknown) since ")
+    await leaving.people.until(PODS, lambda pods: elsewhere("api-", pods, claim) == 2, "moved")
+    assert names([claim])[0] in names(await leaving.people.all(NODE_CLAIMS)), "nobody waits for it"
+    node = await leaving.seen.node_gone(claim)
+    forced_since(leaving, claim, since + TOLERATED)
+    (old,) = leaving.seen.of("db-0")
+    assert (old.uid, old.gone_at) == (pod["metadata"]["uid"], None)
+    assert node.gone >= old.stops_by[-1] + PATIENCE
+    await leaving.scene.until_gone(claim)
+
+
+async def told_on(leaving: Leaving, claim: Json, symptom: str) -> None:
+    """First that it is sick, then that it is repaired: on the Node and on its claim."""
+    for about in (claim["status"]["nodeName"], names([claim])[0]):
+        await leaving.event("NodeUnhealthy", about, symptom)
+        await leaving.event("NodeRepair", about, "the pool's policy for Ready: toleration 3s")
+
+
+def forced_since(leaving: Leaving, claim: Json, due: datetime) -> None:
+    """Its deadline was the moment of its deletion: not before it was due, no grace after it."""
+    last = leaving.scene.seen.claims[claim["metadata"]["uid"]]
+    deadline, deleted = at(stamp_of(last)), at(last["metadata"]["deletionTimestamp"])
+    assert due <= deadline <= deleted + SECOND
+
+
+def elsewhere(prefix: str, pods: list[Json], claim: Json) -> int:
+    """How many of these pods run on another node."""
+    left = claim["status"]["nodeName"]
+    there = [pod for pod in running(pods) if pod["spec"]["nodeName"] != left]
+    return sum(name.startswith(prefix) for name in names(there))
+
+
+def test_a_veto_holds_the_repair_until_it_is_taken_off_or_over(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving) -> None:
+        await leaving.settle(
+            a_healed_pool("asked"),
+            a_deployment("web", **in_place("asked")),
+            a_healed_pool("awhile"),
+            a_deployment("api", **in_place("awhile")),
+            pods=2,
+        )
+        await asyncio.gather(vetoed(leaving), vetoed_for_a_while(leaving))
+        await leaving.scene.all_run(2)
+        await leaving.scene.in_order(claims=2, ever=4)
+
+    tell(cluster, tmp_path, "vetoed", story)
+
+
+async def vetoed(leaving: Leaving) -> None:
+    """On the Node, until a person takes it off."""
+    claim = await leaving.claim_in("asked")
+    node = await patients.node_of(leaving.people, claim)
+    await leaving.patch(NODES, node, annotations={DO_NOT_REPAIR: "true"})
+    await patients.say(leaving.people, claim, "Ready", "False")
+    for about in (names([node])[0], names([claim])[0]):
+        said = await leaving.event("DoNotRepair", about, f'{DO_NOT_REPAIR}: "true" vetoes it')
+        assert said["type"] == "Normal"
+    await leaving.patch(NODES, node, annotations={DO_NOT_REPAIR: None})
+    await leaving.event("NodeRepair", names([claim])[0], "Ready=False")
+    await leaving.scene.until_gone(claim)
+
+
+async def vetoed_for_a_while(leaving: Leaving) -> None:
+    """On the claim, for twenty seconds from when that was seen."""
+    claim = await leaving.claim_in("awhile")
+    await leaving.patch(NODE_CLAIMS, claim, annotations={DO_NOT_REPAIR: "20s"})
+    await patients.say(leaving.people, claim, "Ready", "False")
+    said = await leaving.event("DoNotRepair", names([claim])[0], '"20s" vetoes it until ')
+    until = at(said["message"].rpartition(" until ")[2])
+    await leaving.scene.until_gone(claim)
+    forced_since(leaving, claim, until)
+
+
+def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving) -> None:
+        pool = a_healed_pool("general", type_=TWO_CORES, repair={"maxUnhealthy": 1})
+        await leaving.settle(pool, a_deployment("web", replicas=3, cpu="1500m"), pods=3)
+        well, sick, recovers = await leaving.people.all(NODE_CLAIMS)
+        for claim in (sick, recovers):
+            await patients.say(leaving.people, claim, "Ready", "False")
+        blocked = "2 nodes are sick of 3, and nothing is repaired above 1 (maxUnhealthy 1)"
+        for about in (sick, recovers):
+            await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)
+            await leaving.event("NodeRepairBlocked", names([about])[0], blocked)
+        await leaving.event("NodeRepairBlocked", "general", blocked)
+        assert len(leaving.scene.seen.claims) == 3, "nothing was done so far"
+
+        await patients.recover(leaving.people, recovers)
+        await leaving.scene.until_gone(sick)
+        await leaving.scene.all_run(3)
+        left = names(await leaving.scene.ready_claims())
+        assert set(names([well, recovers])) < set(left)
+        await leaving.scene.in_order(claims=3, ever=4)
+
+    tell(cluster, tmp_path, "blocked", story)
