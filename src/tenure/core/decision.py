@@ -165,6 +165,20 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="Terminate"):
 Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate
 
 
+class Commitment(msgspec.Struct, frozen=True, kw_only=True):
+    """What carrying an action out sets in motion, for those who count.
+
+    Only on the one write after which there is no way back, so that nothing is counted twice.
+    """
+
+    #: Why, by the peer's word: ``unhealthy``, ``drifted``, …
+    reason: str
+    #: Of a repair, the type of the condition that drives it.
+    condition: str = ""
+    #: How long the drain may take because of this; None: as long as the claim says.
+    bound: timedelta | None = None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What we concluded about one subject at one instant.
 
@@ -179,6 +193,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[Blocker, ...] = ()
     action: Action | None = None
     recheck_at: datetime | None = None
+    #: What the action is the beginning of, where that is counted.
+    commits: Commitment | None = None
 
 
 def takes_away(action: Action) -> bool:

@@ -21,7 +21,7 @@ On a claim that is leaving already it brings the deadline forward to *now* plus 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -31,7 +31,7 @@ from tenure.core.cause import Cause, merged, symptom, urgency_of
 from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import brought_forward, deadline_of, stamp_of
-from tenure.core.decision import Action, Concern, Patch, Verdict, Witness
+from tenure.core.decision import Action, Commitment, Concern, Delete, Patch, Verdict, Witness
 from tenure.core.protection import Protection, protection_on
 from tenure.core.readiness import Boot, Stage, boot_of, readiness_ttl
 from tenure.core.reasons import Reason
@@ -258,6 +258,7 @@ class Round:
             return _say(claim, Reason.REPAIR_OFF, f"{cause.message}; {off}")
         if cause.forceful and cause.action is RepairAction.REPLACE:
             verdict = self._due(finding, Reason.REPAIRING, cause.message, counted=True)
+            verdict = _committed(verdict, cause.condition)
         else:
             verdict = self._with_care(finding, cause)
         return _no_later(verdict, changes_at(claim, self._now))
@@ -358,6 +359,14 @@ def _force(member: Member, now: datetime) -> Action | None:
         return msgspec.structs.replace(delete_claim(claim), witness=witness)
     action: Patch = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: ""}})
     return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, witness=witness)
+
+
+def _committed(verdict: Verdict, condition: str) -> Verdict:
+    """A stamp can be taken off again; a deletion is a repair."""
+    if not isinstance(verdict.action, Delete):
+        return verdict
+    commits = Commitment(reason="unhealthy", condition=condition, bound=timedelta(0))
+    return msgspec.structs.replace(verdict, commits=commits)
 
 
 def _witness(member: Member) -> Witness | None:
