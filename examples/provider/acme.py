@@ -63,10 +63,18 @@ class Acme:
 
     def __init__(self) -> None:
         self.machines: dict[str, Instance] = {}
+        #: Machine → the tokens with which it was restarted.
+        self.restarts: dict[str, list[str]] = {}
 
     def start(self, token: str, machine: Instance) -> Instance:
         """The same token gives the same machine: most clouds have a field for it."""
         return self.machines.setdefault(token, machine)
+
+    def restart(self, token: str, machine: Instance) -> None:
+        """The same token restarts once."""
+        done = self.restarts.setdefault(machine.provider_id, [])
+        if token not in done:
+            done.append(token)
 
 
 class AcmeCloud:
@@ -130,6 +138,9 @@ class AcmeCloud:
     async def terminate(self, provider_id: str) -> None:
         machine = await self.get(provider_id)
         del self._acme.machines[machine.claim_uid]
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        self._acme.restart(operation_id, await self.get(provider_id))
 
     async def get(self, provider_id: str) -> Instance:
         for machine in self._acme.machines.values():

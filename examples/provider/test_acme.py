@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from acme import ACME_CLASSES, Acme, AcmeProvider
 
+from tenure.model.instance import Instance
 from tenure.model.meta import ApiObject
 from tenure.model.nodeclaim import NodeClassRef
 from tenure.ports.cloud import Cloud
@@ -39,6 +40,9 @@ class AcmeBench(Bench):
 
     async def node_class(self) -> ApiObject:
         return self.classes.read("default")
+
+    async def boot_of(self, instance: Instance) -> str:
+        return str(self.acme.restarts.get(instance.provider_id))
 
 
 class TestAcme(ProviderContract):

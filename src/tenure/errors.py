@@ -16,6 +16,8 @@ TenureError
     ├── OutOfCapacity     these offerings are dry: try other ones
     ├── Throttled         ask again, later
     ├── Misconfigured     stop asking until the node class changes
+    ├── RebootNotSupported  the provider reboots nothing: replace the instance
+    ├── RebootFailed      this instance cannot be rebooted: replace it
     └── InstanceGone      the instance does not exist (any more)
 
 Catch the narrowest class you can act on. Anything outside this tree is a bug in
@@ -136,6 +138,14 @@ class Throttled(ProviderError):
 
 class Misconfigured(ProviderError):
     """The node class cannot be used as it is."""
+
+
+class RebootNotSupported(ProviderError):
+    """The provider reboots nothing."""
+
+
+class RebootFailed(ProviderError):
+    """The instance cannot be rebooted, and asking again will not help."""
 
 
 class InstanceGone(ProviderError):

@@ -47,8 +47,12 @@ def early_node_deletion(node: Node, claim: NodeClaim) -> str | None:
     return f"Node {node.name} would be deleted while its claim {claim.name} lives"
 
 
-def early_eviction(pod: Pod, node: Node | None) -> str | None:
-    """Pods are evicted only from a Node that is leaving and closed for new pods."""
+def early_eviction(pod: Pod, node: Node | None, claim: NodeClaim | None = None) -> str | None:
+    """Pods are taken only from a Node that is leaving, or reboots, and is closed for new pods."""
+    if node is not None and not node.deleting and claim is not None and claim.rebooting:
+        if node.has_taint(names.REBOOTING_TAINT, "NoSchedule"):
+            return None
+        return f"node {node.name} is not closed for new pods yet"
     if node is None or not node.deleting:
         return f"pod {pod.key} is not on a node that is being deleted"
     if not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
@@ -96,6 +100,15 @@ def live_termination(claim: NodeClaim | None) -> str | None:
     """The instance of a claim that is not being deleted is never ended."""
     if claim is not None and not claim.deleting:
         return f"the instance of {claim.name} would be ended while the claim lives"
+    return None
+
+
+def uncalled_reboot(claim: NodeClaim | None, provider_id: str) -> str | None:
+    """Only the instance of a claim that says so is rebooted, and nobody else's."""
+    if claim is None or claim.provider_id != provider_id:
+        return f"instance {provider_id} belongs to no claim that could ask for its reboot"
+    if claim.deleting or not claim.rebooting:
+        return f"the instance of {claim.name} would be rebooted while its claim does not say so"
     return None
 
 

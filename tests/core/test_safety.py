@@ -23,6 +23,7 @@ from tests.core.build import (
     a_pod,
     ago,
     an_instance,
+    condition,
 )
 
 SERVED = frozenset({(OURS.group, OURS.kind)})
@@ -77,6 +78,32 @@ def test_a_node_is_deleted_only_because_its_claim_is() -> None:
 )
 def test_pods_are_evicted_only_from_a_closed_leaving_node(node: Any, sentence: Any) -> None:
     assert safety.early_eviction(a_pod(), node) == sentence
+
+
+REBOOTING = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
+CLOSED = a_node(taints=(Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),))
+
+
+def test_pods_are_evicted_from_a_closed_node_whose_claim_says_that_it_reboots() -> None:
+    assert safety.early_eviction(a_pod(), CLOSED, REBOOTING) is None
+    assert safety.early_eviction(a_pod(), a_node(), REBOOTING) == (
+        "node node-a is not closed for new pods yet"
+    )
+    not_said = "pod default/web is not on a node that is being deleted"
+    assert safety.early_eviction(a_pod(), CLOSED, a_claim()) == not_said
+    assert safety.early_eviction(a_pod(), CLOSED, None) == not_said
+
+
+def test_only_the_instance_of_a_claim_that_says_so_is_rebooted() -> None:
+    assert safety.uncalled_reboot(REBOOTING, "cloud://a") is None
+    assert safety.uncalled_reboot(REBOOTING, "cloud://b") == (
+        "instance cloud://b belongs to no claim that could ask for its reboot"
+    )
+    assert safety.uncalled_reboot(None, "cloud://a") is not None
+    for claim in (a_claim(), a_leaving_claim(conditions=REBOOTING.status.conditions)):
+        assert safety.uncalled_reboot(claim, "cloud://a") == (
+            "the instance of a would be rebooted while its claim does not say so"
+        )
 
 
 def test_a_finalizer_goes_after_the_instance() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -147,6 +147,32 @@ class PromisesTooMuch(AcmeCloud):
         )
 
 
+class RebootsWheneverAsked(AcmeCloud):
+    """Knows nothing of operations."""
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        machine = await self.get(provider_id)
+        self._acme.restarts.setdefault(machine.provider_id, []).append(operation_id)
+
+
+class RebootsNothingAndSaysNothing(AcmeCloud):
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        await self.get(provider_id)
+
+
+class RebootsByStartingAnother(AcmeCloud):
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        await super().reboot(provider_id, operation_id)
+        machine = await self.get(provider_id)
+        self._acme.machines[machine.claim_uid] = replace(machine, image_id=operation_id)
+
+
+class RebootsAnything(AcmeCloud):
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        with suppress(InstanceGone):
+            await super().reboot(provider_id, operation_id)
+
+
 FAULTS: dict[type[AcmeCloud], str] = {
     LaunchesAnew: "test_the_same_claim_gets_the_same_instance_again",
     LooksThenLaunches: "test_two_launches_at_once_for_one_claim_make_one_instance",
@@ -159,6 +185,10 @@ FAULTS: dict[type[AcmeCloud], str] = {
     BuysTheDearest: "test_a_launch_buys_the_cheapest_that_holds_the_requests",
     RefusesInItsOwnWords: "test_requests_that_nothing_holds_are_out_of_capacity",
     LeavesSomethingBehind: "test_a_class_that_is_not_there_is_misconfigured",
+    RebootsWheneverAsked: "test_one_operation_reboots_once_however_often_it_is_asked_for",
+    RebootsNothingAndSaysNothing: "test_a_reboot_is_another_boot_of_the_same_instance",
+    RebootsByStartingAnother: "test_a_reboot_is_another_boot_of_the_same_instance",
+    RebootsAnything: "test_what_is_not_there_cannot_be_rebooted",
     PromisesTooMuch: "test_pods_are_never_promised_more_than_there_is",
 }
 
@@ -183,6 +213,9 @@ class FaultyBench(Bench):
 
     async def node_class(self) -> ApiObject:
         return self._classes.read("default")
+
+    async def boot_of(self, instance: Instance) -> str:
+        return str(self._acme.restarts.get(instance.provider_id))
 
 
 def sentences() -> Iterator[tuple[str, Callable[[Bench], None]]]:

@@ -173,6 +173,9 @@ class CloudTap(Tap):
     async def terminate(self, provider_id: str) -> None:
         await self._through("terminate", provider_id, self._inner.terminate(provider_id))
 
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        await self._through("reboot", provider_id, self._inner.reboot(provider_id, operation_id))
+
     async def get(self, provider_id: str) -> Instance:
         await self._gate()
         return await self._inner.get(provider_id)

@@ -47,6 +47,9 @@ class EmbeddedCloud:
     async def terminate(self, provider_id: str) -> None:
         _refuse()
 
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        _refuse()
+
     async def get(self, provider_id: str) -> Instance:
         _refuse()
 

@@ -17,6 +17,7 @@ from tenure.core.decision import (
     Evict,
     Launch,
     Patch,
+    Reboot,
     Terminate,
     Verdict,
 )
@@ -79,6 +80,8 @@ def action_words(action: Action | None) -> str:
             return f"Launch an instance for {action.request.claim_name}"
         case Terminate():
             return f"Terminate {action.provider_id or 'the instance of claim ' + action.claim_uid}"
+        case Reboot():
+            return f"Reboot {action.provider_id}"
 
 
 def _change(verdict: Verdict) -> str:

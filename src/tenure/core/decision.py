@@ -3,9 +3,10 @@
 A verdict is what one decider concluded about one subject at one instant, "no"
 included. Events, conditions, metrics, ``tenure explain`` and the demo are views of it.
 
-Actions are data, a closed union of seven verbs. Each is idempotent and carries what
+Actions are data, a closed union of eight verbs. Each is idempotent and carries what
 makes a late or repeated arrival harmless: UID and resourceVersion in patches and claim
-deletes, UID in what is done to pods, a name we chose in creates, the claim's UID in launches.
+deletes, UID in what is done to pods, a name we chose in creates, the claim's UID in launches,
+an operation's id in reboots.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class Concern(StrEnum):
 
     TERMINATION = "termination"
     DRAIN = "drain"
+    REBOOT = "reboot"
+    REPLACEMENT = "replacement"
+    DISRUPTION = "disruption"
     REPAIR = "repair"
     DEADLINE = "deadline"
     PROTECTION = "protection"
@@ -162,7 +166,16 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="Terminate"):
     claim_uid: str
 
 
-Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate
+class Reboot(msgspec.Struct, frozen=True, kw_only=True, tag="Reboot"):
+    """Restart an instance in place. The cloud does so once for one operation."""
+
+    provider_id: str
+    claim_uid: str
+    operation_id: str
+    witness: Witness | None = None
+
+
+Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate | Reboot
 
 
 class Commitment(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,4 +212,4 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def takes_away(action: Action) -> bool:
     """Whether carrying it out removes something that a workload may use."""
-    return isinstance(action, Evict | DeletePod | Terminate | Delete)
+    return isinstance(action, Evict | DeletePod | Terminate | Delete | Reboot)

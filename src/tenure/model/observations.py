@@ -49,6 +49,15 @@ class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
     gone: bool = False
 
 
+class RebootAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cloud said when it was asked to reboot a claim's instance, for good."""
+
+    operation_id: str
+    at: datetime
+    #: Why it will not be rebooted; empty when the cloud has accepted it.
+    refusal: str = ""
+
+
 class EvictionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The API's last refusal to evict a pod."""
 
@@ -73,6 +82,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     instances: Mapping[str, Instance] = {}
     launch_failures: Mapping[str, LaunchFailure] = {}
     terminations: Mapping[str, TerminationAnswer] = {}
+    reboots: Mapping[str, RebootAnswer] = {}
     #: By pod UID.
     evictions: Mapping[str, EvictionAnswer] = {}
     #: By pod UID: when we first saw that the scheduler has no node for it. Watches may be late.

@@ -48,6 +48,15 @@ class Cloud(Protocol):
         """Begin to end an instance; repeatable. Raises ``InstanceGone`` once it is gone."""
         ...
 
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        """Restart an instance in place; returns once that is accepted, not when it is up again.
+
+        The same ``operation_id`` reboots once, however often it is asked for. Raises
+        ``RebootNotSupported``, ``RebootFailed`` or ``InstanceGone``, which are final, or another
+        ``ProviderError``, after which it is asked for again.
+        """
+        ...
+
     async def get(self, provider_id: str) -> Instance:
         """Raises ``InstanceGone`` when there is no such instance (any more)."""
         ...

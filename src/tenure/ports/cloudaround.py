@@ -37,6 +37,9 @@ class CloudAround:
     async def terminate(self, provider_id: str) -> None:
         await self._cloud.terminate(provider_id)
 
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        await self._cloud.reboot(provider_id, operation_id)
+
     async def get(self, provider_id: str) -> Instance:
         return await self._cloud.get(provider_id)
 

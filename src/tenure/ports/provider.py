@@ -38,7 +38,13 @@ class Api(Protocol):
     ) -> bytes: ...
 
     async def patch(
-        self, resource: Resource, name: str, body: Mapping[str, Any], *, namespace: str = ""
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        namespace: str = "",
+        subresource: str = "",
     ) -> bytes: ...
 
     async def delete(

@@ -3,7 +3,7 @@
 Providers are other people's code over other people's SDKs. What escapes from them becomes a
 ``ProviderError`` that names the call, so that one bad answer is asked for again later like any
 other, and never ends the loop; a call that hangs is given up. Giving up is safe: launches are
-idempotent by claim UID, ends by instance.
+idempotent by claim UID, ends by instance, reboots by operation.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class BoundedCloud(CloudAround):
 
     async def terminate(self, provider_id: str) -> None:
         await self._ended(f"the end of {provider_id}", self._cloud.terminate(provider_id))
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        what = f"the reboot of {provider_id}"
+        await self._ended(what, self._cloud.reboot(provider_id, operation_id))
 
     async def get(self, provider_id: str) -> Instance:
         return await self._ended(f"a look at {provider_id}", self._cloud.get(provider_id))

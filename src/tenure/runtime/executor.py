@@ -3,7 +3,7 @@
 The executor owns the in-flight set. In the order in which the rules bite:
 
 1. while a call about a target is on its way, the target is not acted upon again, however
-   often the same verdict comes; a launch and an end of one claim's instance are one target;
+   often the same verdict comes; launch, reboot and end of one claim's instance are one target;
 2. so many actions may be under way at once;
 3. a target that failed waits, longer each time; the others do not wait at all. An action
    on a newer version than the one that failed may go at once;
@@ -31,6 +31,7 @@ from tenure.core.decision import (
     Evict,
     Launch,
     Patch,
+    Reboot,
     Terminate,
     Verdict,
     takes_away,
@@ -164,7 +165,7 @@ class Executor:
 
     async def _changed(self, action: Action) -> Outcome | None:
         """Whether what the action depends on is still as it was judged, by a look of its own."""
-        witness = action.witness if isinstance(action, Patch | Delete) else None
+        witness = action.witness if isinstance(action, Patch | Delete | Reboot) else None
         if witness is None:
             return None
         version = await self._verbs.version_of(witness.resource, witness.name, uid=witness.uid)
@@ -261,6 +262,8 @@ def target_of(action: Action) -> str:
             return f"instance/{action.request.claim_uid}"
         case Terminate():
             return f"instance/{action.claim_uid or action.provider_id}"
+        case Reboot():
+            return f"instance/{action.claim_uid}"
 
 
 def place_of(action: Patch | Delete | Evict | DeletePod) -> Place:

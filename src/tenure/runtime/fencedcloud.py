@@ -3,7 +3,7 @@
 Reads are, too: what a replica learns that may not act is of no use, and a cloud counts calls.
 The fence is asked in the step that calls the provider. What lies between that and the
 provider's own bytes is the provider's; a launch is idempotent by the claim's UID and an
-end by the instance's id, so one that arrives late does nothing that was not decided.
+end by the instance's id, a reboot by its operation's id, so one that arrives late does nothing that was not decided.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ class FencedCloud(CloudAround):
     async def terminate(self, provider_id: str) -> None:
         self._check(f"end of {provider_id}")
         await self._cloud.terminate(provider_id)
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        self._check(f"reboot of {provider_id}")
+        await self._cloud.reboot(provider_id, operation_id)
 
     async def get(self, provider_id: str) -> Instance:
         self._check(f"look at {provider_id}")

@@ -13,7 +13,16 @@ import msgspec
 
 from tenure import safety
 from tenure.core.deadline import deadline_of
-from tenure.core.decision import Action, Create, Delete, DeletePod, Evict, Launch, Patch
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Launch,
+    Patch,
+    Reboot,
+)
 from tenure.core.drain import protection_cap
 from tenure.core.protection import CREATION
 from tenure.model import names
@@ -36,6 +45,9 @@ def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATIO
             return _take_pod(action, snapshot) or _force(action, snapshot, now)
         case Launch():
             return safety.late_launch(_claim(action.request.claim_uid, snapshot))
+        case Reboot():
+            claim = _claim(action.claim_uid, snapshot)
+            return safety.uncalled_reboot(claim, action.provider_id)
     untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
     return untagged or safety.live_termination(_claim(action.claim_uid, snapshot))
 
@@ -52,8 +64,9 @@ def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
     if pod is None or pod.uid != action.uid:
         return f"pod {action.namespace}/{action.name} is gone or another one"
     node = snapshot.nodes.get(pod.spec.node_name)
-    foreign = safety.foreign_node(node, snapshot.claim_of(node), snapshot.ours) if node else None
-    return foreign or safety.early_eviction(pod, node)
+    claim = snapshot.claim_of(node) if node is not None else None
+    foreign = safety.foreign_node(node, claim, snapshot.ours) if node is not None else None
+    return foreign or safety.early_eviction(pod, node, claim)
 
 
 def _evict(action: Evict, snapshot: Snapshot, now: datetime, clock: str) -> str | None:

@@ -1,9 +1,9 @@
-"""The two verbs of the cloud: start an instance for a claim, end one.
+"""The three verbs of the cloud: start an instance for a claim, reboot one, end one.
 
 A refusal is an answer that the next look decides on: sold-out offerings are left alone for
 a while, a node class that the cloud cannot use is left alone until it changes, anything
-else is asked again later. A launch or an end whose answer was lost is repeated: both are
-idempotent by the claim's UID.
+else is asked again later. A call whose answer was lost is repeated: launches and ends are
+idempotent by the claim's UID, reboots by their operation's id.
 """
 
 from __future__ import annotations
@@ -12,15 +12,27 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from random import Random
 
-from tenure.core.decision import Launch, Subject, Terminate
+from tenure.core.decision import Launch, Reboot, Subject, Terminate
 from tenure.core.garbage import INSTANCE
 from tenure.core.pools import node_class_key
-from tenure.errors import InstanceGone, Misconfigured, OutOfCapacity, ProviderError
+from tenure.errors import (
+    InstanceGone,
+    Misconfigured,
+    OutOfCapacity,
+    ProviderError,
+    RebootFailed,
+    RebootNotSupported,
+)
 from tenure.kube.cache import Cache
 from tenure.model.instance import LaunchRequest
 from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.observations import LaunchFailure, LaunchProblem, TerminationAnswer
+from tenure.model.observations import (
+    LaunchFailure,
+    LaunchProblem,
+    RebootAnswer,
+    TerminationAnswer,
+)
 from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
@@ -95,6 +107,20 @@ class Instances:
             if (resource.group, resource.kind) == (ref.group, ref.kind) and ref.name in table:
                 return int(table[ref.name].metadata.generation)
         return 0
+
+    async def reboot(self, claim: Subject, action: Reboot) -> Outcome:
+        """A refusal is final; whatever else goes wrong is asked for again."""
+        refusal = ""
+        try:
+            await self._cloud.reboot(action.provider_id, action.operation_id)
+        except (RebootNotSupported, RebootFailed, InstanceGone) as error:
+            refusal = str(error) or type(error).__name__
+        if self._is_known(claim):
+            answer = RebootAnswer(
+                operation_id=action.operation_id, at=self._clock.now(), refusal=refusal
+            )
+            self._knowledge.rebooted(claim, answer)
+        return Outcome("refused", refusal) if refusal else OK
 
     async def terminate(self, subject: Subject, action: Terminate) -> Outcome:
         gone = False

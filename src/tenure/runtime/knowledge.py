@@ -21,6 +21,7 @@ from tenure.model.observations import (
     LaunchFailure,
     Observations,
     OrphanSighting,
+    RebootAnswer,
     TerminationAnswer,
 )
 from tenure.model.offering import InstanceType, OfferingKey
@@ -56,6 +57,7 @@ class Knowledge:
         self.instances: dict[str, Instance] = {}
         self.launch_failures: dict[str, LaunchFailure] = {}
         self.terminations: dict[str, TerminationAnswer] = {}
+        self.reboots: dict[str, RebootAnswer] = {}
         self.evictions: dict[str, EvictionAnswer] = {}
         self.waiting_seen: dict[str, datetime] = {}
         self.dry_offerings: dict[OfferingKey, datetime] = {}
@@ -73,6 +75,7 @@ class Knowledge:
             instances=self.instances,
             launch_failures=self.launch_failures,
             terminations=self.terminations,
+            reboots=self.reboots,
             evictions=self.evictions,
             waiting_seen=self.waiting_seen,
             dry_offerings=self.dry_offerings,
@@ -109,6 +112,10 @@ class Knowledge:
             return  # The next comparison found it gone while we asked.
         self.terminations[claim_uid] = answer
         self._note(subject)
+
+    def rebooted(self, claim: Subject, answer: RebootAnswer) -> None:
+        self.reboots[claim.uid] = answer
+        self._note(claim)
 
     def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
         self.evictions[pod.uid] = answer
@@ -194,6 +201,7 @@ class Knowledge:
                     self.instances,
                     self.launch_failures,
                     self.terminations,
+                    self.reboots,
                     self.vanished,
                     self._vanished_claims,
                 ):

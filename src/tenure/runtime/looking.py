@@ -40,3 +40,6 @@ class LookOnlyCloud(CloudAround):
 
     async def terminate(self, provider_id: str) -> None:
         raise NotLeader(f"end of {provider_id}: {_WHY}")
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        raise NotLeader(f"reboot of {provider_id}: {_WHY}")

@@ -96,6 +96,10 @@ class MeteredCloud(CloudAround):
         with self._measured("Delete"):
             await self._cloud.terminate(provider_id)
 
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        with self._measured("Reboot"):
+            await self._cloud.reboot(provider_id, operation_id)
+
     async def get(self, provider_id: str) -> Instance:
         with self._measured("Get"):
             return await self._cloud.get(provider_id)

@@ -20,6 +20,7 @@ from tenure.core.decision import (
     Evict,
     Launch,
     Patch,
+    Reboot,
     Subject,
     Terminate,
 )
@@ -84,6 +85,8 @@ class Verbs:
                 return await self._instances.launch(action)
             case Terminate():
                 return await self._instances.terminate(subject, action)
+            case Reboot():
+                return await self._instances.reboot(subject, action)
 
     async def look(
         self, resource: Resource, name: str, namespace: str = "", *, uid: str = ""

@@ -7,10 +7,11 @@ about what is: the store and the cloud themselves, at the very instant of the ch
 when                      what must not be
 ========================  ===========================================================
 Tenure sends a write      it is about an object that is not ours, or takes a pod away
-                          from a node that is not leaving, before its protection ends, or by
-                          force before its node's deadline requires it
+                          from a node that neither leaves nor reboots, before its protection
+                          ends, or by force before its node's deadline requires it
 Tenure's write is done    our finalizer went although the instance is still there
 an instance is launched   its claim has another one
+an instance is rebooted   its claim does not say so
 an instance is ended      its claim is alive
 time passes               an instance has had no claim for longer than garbage
                           collection may take, Tenure's time in the grave not counted
@@ -145,7 +146,8 @@ class Checkers:
         pod = decode(r.PODS, _encode(stored))
         assert isinstance(pod, Pod), f"{target.name} cannot be read"
         node = self._node(pod.spec.node_name)
-        early = safety.early_eviction(pod, node)
+        claim = self._claim_of(node) if node is not None else None
+        early = safety.early_eviction(pod, node, claim)
         if node is None or early is not None:
             return early
         now = self._environment.now()
@@ -170,6 +172,11 @@ class Checkers:
                 self._broken("doubled instance", sentence)
             if self._is_ours(instance) and instance.claim_uid not in self._claim_uids:
                 self._begin_unclaimed(provider_id)
+            return
+        if event is CloudEvent.REBOOTING:
+            claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
+            if uncalled := safety.uncalled_reboot(claim, provider_id):
+                self._broken("uncalled reboot", uncalled)
             return
         self._unclaimed.pop(provider_id, None)
         if event is CloudEvent.ENDING:

@@ -8,7 +8,8 @@ every dry offering tried.
 
 The instance then boots, and its kubelet starts. ``terminate`` stops the kubelet at once;
 the instance is *terminating* until it is shut down, and gone after that. It is billed from
-the launch to the beginning of its termination.
+the launch to the beginning of its termination. ``reboot`` switches the kubelet off for a
+while, once for each operation.
 
 Each call takes half of its latency on the way there and half on the way back, so a caller
 that dies while waiting may leave an instance behind that it never heard of.
@@ -65,12 +66,16 @@ class CloudTimings(msgspec.Struct, frozen=True, kw_only=True):
     boot_spread: timedelta = timedelta(seconds=15)
     #: Told to terminate → gone.
     shutdown_for: timedelta = timedelta(seconds=20)
+    #: Told to reboot → the kubelet is back.
+    reboot_for: timedelta = timedelta(seconds=60)
 
 
 class CloudEvent(StrEnum):
     """What became of an instance, for those who listen."""
 
     LAUNCHED = "Launched"
+    #: Somebody asked for its reboot.
+    REBOOTING = "Rebooting"
     #: Somebody asked for its end.
     ENDING = "Ending"
     #: It was lost without anybody asking.
@@ -88,6 +93,8 @@ class Machines(Protocol):
     def boot(self, machine: Machine) -> None: ...
 
     def halt(self, node: str) -> None: ...
+
+    def reboot(self, node: str, down_for: timedelta) -> None: ...
 
 
 class SimulatedCloud:
@@ -115,6 +122,7 @@ class SimulatedCloud:
         self._instances: dict[str, Instance] = {}
         self._running_for: dict[str, str] = {}
         self._node_names: dict[str, str] = {}
+        self._reboots: dict[str, str] = {}
         self._listeners: list[CloudListener] = []
         self.bill = Bill(environment.now())
         self.launch_count = 0
@@ -130,6 +138,9 @@ class SimulatedCloud:
 
     async def terminate(self, provider_id: str) -> None:
         await self._call(lambda: self._terminate(provider_id))
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        await self._call(lambda: self._reboot(provider_id, operation_id))
 
     async def get(self, provider_id: str) -> Instance:
         return await self._call(lambda: self._found(provider_id))
@@ -269,6 +280,15 @@ class SimulatedCloud:
         if current is not None and current.state is InstanceState.RUNNING:
             self._machines.boot(machine)
 
+    def _reboot(self, provider_id: str, operation_id: str) -> None:
+        instance = self._found(provider_id)
+        if instance.state is InstanceState.TERMINATING:
+            raise InstanceGone(f"instance {provider_id} is being ended")
+        if self._reboots.get(provider_id) != operation_id:
+            self._reboots[provider_id] = operation_id
+            self._tell(CloudEvent.REBOOTING, instance)
+            self._machines.reboot(self.node_name(provider_id), self._timings.reboot_for)
+
     def _terminate(self, provider_id: str) -> None:
         instance = self._found(provider_id)
         if instance.state is InstanceState.RUNNING:
@@ -292,6 +312,7 @@ class SimulatedCloud:
     def _forget(self, provider_id: str) -> None:
         instance = self._instances.pop(provider_id, None)
         self._node_names.pop(provider_id, None)
+        self._reboots.pop(provider_id, None)
         if instance is not None:
             self._tell(CloudEvent.GONE, instance)
 

@@ -63,6 +63,11 @@ class Bench(ABC):
         """The instance's Node, once it has appeared; None if nothing boots on this bench."""
         return None
 
+    async def boot_of(self, instance: Instance) -> str | None:
+        """Which boot of the instance this is, as its Node says; None if that cannot be seen."""
+        node = await self.node_of(instance)
+        return node.status.node_info.boot_id if node is not None else None
+
     def request(self, claim: str = "one", **changes: Any) -> LaunchRequest:
         """A launch that every cloud can carry out, apart from what is changed."""
         name = f"{self.prefix}-{claim}"

@@ -55,7 +55,13 @@ class ClassesOnly:
         raise AssertionError(f"a bench of classes only takes no {resource}")
 
     async def patch(
-        self, resource: Resource, name: str, body: Mapping[str, Any], *, namespace: str = ""
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        namespace: str = "",
+        subresource: str = "",
     ) -> bytes:
         raise AssertionError(f"a bench of classes only changes no {resource}")
 

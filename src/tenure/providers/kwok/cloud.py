@@ -8,6 +8,8 @@
 * **terminate**  the envelope goes, or the Node is deleted; where a finalizer holds it, it is
                  marked as ended. That a Node is being deleted says nothing about the
                  instance: it runs, and can be drained, until we end it.
+* **reboot**     the Node gets another boot id, made from the operation's: asked for twice, it is
+                 the same. It stays Ready meanwhile, and its pods run on.
 * **who is ours**  carries our cluster's name and a claim's UID. Nothing else is touched.
 
 Every write names what it is meant for: a create its name, the others the UID.
@@ -200,6 +202,22 @@ class KwokCloud:
         except NotFound:
             pass  # Nothing held it.
         return True
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        with _in_our_words(f"rebooting {provider_id}"):
+            name = name_of(provider_id)
+            machine = await self._find(name) if name else None
+            if machine is None or not machine.is_of(self._cluster) or machine.ended:
+                raise _gone(provider_id)
+            if not machine.uid:
+                raise ProviderError(f"{provider_id} has not registered yet")
+            boot_id = f"kwok-{operation_id}"
+            if machine.status.node_info.boot_id != boot_id:
+                told = {
+                    "metadata": {"uid": machine.uid},
+                    "status": {"nodeInfo": {"bootID": boot_id}},
+                }
+                await self._api.patch(NODES, name, told, subresource="status")
 
     # -- looking -----------------------------------------------------------------------
 

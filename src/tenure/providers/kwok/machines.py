@@ -19,7 +19,7 @@ from tenure.errors import SpecError
 from tenure.model.fields import LABEL_VALUE_LENGTH
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.market import Offer
-from tenure.model.meta import ApiObject
+from tenure.model.meta import ApiObject, Wire
 from tenure.model.names import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -27,7 +27,7 @@ from tenure.model.names import (
     UNREGISTERED_TAINT,
     ZONE,
 )
-from tenure.model.node import NodeSpec, Taint
+from tenure.model.node import NodeSpec, NodeSystemInfo, Taint
 from tenure.model.offering import MICRO_DOLLARS
 from tenure.model.quantity import format_resources, parse_quantity
 from tenure.providers.kwok import labels as kwok
@@ -39,16 +39,17 @@ _SUFFIX_LENGTH: Final = 12
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 
 
-class _Sizes(msgspec.Struct, frozen=True):
+class _Status(Wire, frozen=True):
     capacity: Mapping[str, str] = {}
     allocatable: Mapping[str, str] = {}
+    node_info: NodeSystemInfo = NodeSystemInfo()
 
 
 class Machine(ApiObject, frozen=True, kw_only=True):
     """As much of a Node as its instance is made of."""
 
     spec: NodeSpec = NodeSpec()
-    status: _Sizes = _Sizes()
+    status: _Status = _Status()
 
     def is_of(self, cluster: str) -> bool:
         """Whether it carries our tags; nothing else is ever touched, copies of it included."""

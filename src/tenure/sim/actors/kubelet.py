@@ -192,8 +192,10 @@ class Kubelets:
         self._workers.paces = (*paces, *self._workers.paces)
 
     def reboot(self, node: str, down_for: timedelta) -> None:
-        """Silent for that long, then back with another bootID."""
-        kubelet = self._kubelets[node]
+        """Silent for that long, then back with another bootID; no kubelet yet: nothing to do."""
+        kubelet = self._kubelets.get(node)
+        if kubelet is None:
+            return
         self.silence(node)
         kubelet.boot_count += 1
         self._environment.after(down_for, self.resume, node)

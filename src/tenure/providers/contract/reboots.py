@@ -1,0 +1,76 @@
+"""An instance is restarted in place, once for each time that somebody decided on it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenure.errors import InstanceGone, RebootNotSupported
+from tenure.model.instance import Instance
+from tenure.ports.cloud import Cloud
+from tenure.providers.contract.bench import Bench, ended, ours, told
+
+
+class RebootContract:
+    """A provider that reboots nothing says so, and keeps the rest of the contract."""
+
+    @told
+    async def test_a_reboot_is_another_boot_of_the_same_instance(
+        self, bench: Bench, cloud: Cloud
+    ) -> None:
+        instance = await cloud.launch(bench.request())
+        before = await bench.boot_of(instance)
+        await _rebooted(cloud, instance, "one")
+        assert await cloud.get(instance.provider_id) == instance
+        assert await ours(bench, cloud) == [instance]
+        if before is None:
+            pytest.skip("boots cannot be told apart on this bench")
+        await _another_boot(bench, instance, before)
+
+    @told
+    async def test_one_operation_reboots_once_however_often_it_is_asked_for(
+        self, bench: Bench, cloud: Cloud
+    ) -> None:
+        """Its answer may be lost, and whoever asks again may be another process."""
+        instance = await cloud.launch(bench.request())
+        before = await bench.boot_of(instance)
+        await _rebooted(cloud, instance, "one")
+        if before is None:
+            pytest.skip("boots cannot be told apart on this bench")
+        after, took = await _another_boot(bench, instance, before)
+        await cloud.reboot(instance.provider_id, "one")
+        async with bench.opened(bench.cluster) as next_cloud:
+            await next_cloud.reboot(instance.provider_id, "one")
+        await asyncio.sleep(2 * took * bench.look_every)  # A second one would show by then.
+        assert await bench.boot_of(instance) == after
+        await cloud.reboot(instance.provider_id, "two")
+        await _another_boot(bench, instance, after)
+
+    @told
+    async def test_what_is_not_there_cannot_be_rebooted(self, bench: Bench, cloud: Cloud) -> None:
+        instance = await cloud.launch(bench.request())
+        await bench.boot_of(instance)
+        for unknown in (f"{instance.provider_id}-not", "nobody://knows/this", ""):
+            with pytest.raises((InstanceGone, RebootNotSupported)):
+                await cloud.reboot(unknown, "one")
+        await ended(bench, cloud, instance)
+        with pytest.raises((InstanceGone, RebootNotSupported)):
+            await cloud.reboot(instance.provider_id, "one")
+
+
+async def _rebooted(cloud: Cloud, instance: Instance, operation: str) -> None:
+    try:
+        await cloud.reboot(instance.provider_id, operation)
+    except RebootNotSupported:
+        pytest.skip("this provider reboots nothing")
+
+
+async def _another_boot(bench: Bench, instance: Instance, before: str) -> tuple[str, int]:
+    """Returns when the instance is up again, with the number of looks that this took."""
+    for look in range(bench.looks):
+        now = await bench.boot_of(instance)
+        if now is not None and now != before:
+            return now, look + 1
+        await asyncio.sleep(bench.look_every)
+    raise AssertionError(f"{instance.provider_id} was never up again after its reboot")
