@@ -90,7 +90,14 @@ class ControlPlane:
         path.write_text(json.dumps(document))  # JSON is YAML.
         return path
 
-    def start(self, *, controllers: Sequence[str] = (), scheduler: bool, kwok: bool) -> None:
+    def start(
+        self,
+        *,
+        controllers: Sequence[str] = (),
+        scheduler: bool,
+        kwok: bool,
+        stages: Path = STAGES,
+    ) -> None:
         names = ["etcd", "kube-apiserver"]
         names += ["kube-controller-manager"] if controllers else []
         names += ["kube-scheduler"] if scheduler else []
@@ -106,7 +113,7 @@ class ControlPlane:
         if kwok:
             kept = [
                 f"--manage-nodes-with-label-selector={KWOK_LABEL}",
-                f"--config={STAGES}",
+                f"--config={stages}",
                 f"--node-lease-duration-seconds={HEARTBEAT}",
             ]
             self._order("kwok", [places["kwok"], *common, *kept])
@@ -237,9 +244,13 @@ class ControlPlane:
 
 @contextmanager
 def control_plane(
-    *, controllers: Sequence[str] = (), scheduler: bool = False, kwok: bool = False
+    *,
+    controllers: Sequence[str] = (),
+    scheduler: bool = False,
+    kwok: bool = False,
+    stages: Path = STAGES,
 ) -> Iterator[ControlPlane]:
-    """A control plane for as long as the block lasts."""
+    """A control plane for as long as the block lasts; ``stages``: what kwok plays there."""
     folder = Path(tempfile.mkdtemp(prefix="tenure-bed-"))
     keeper = subprocess.Popen(  # noqa: S603  # our own words
         [sys.executable, str(Path(__file__).with_name("keeper.py")), str(folder)],
@@ -249,7 +260,7 @@ def control_plane(
     )
     try:
         plane = ControlPlane(folder, keeper)
-        plane.start(controllers=controllers, scheduler=scheduler, kwok=kwok)
+        plane.start(controllers=controllers, scheduler=scheduler, kwok=kwok, stages=stages)
         yield plane
     finally:
         keeper.communicate()  # The orders end, and so does it.
