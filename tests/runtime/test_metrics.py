@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tenure.model.resource import NODE_POOLS
+from tenure.core.decision import Commitment, Concern, Delete, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.runtime.metrics import Metrics
+from tenure.runtime.outcome import OK, Outcome
+from tenure.sim.dsl import Story
 from tenure.sim.world import World
-from tests.builders import MINUTE, a_budget, a_cluster, a_deployment
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    a_budget,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pool,
+)
+from tests.core.build import a_claim
 from tests.runtime.stage import Tapped
 
 
-def counted(world: World, name: str, **labels: str) -> float:
-    text = world.controller.metrics.render().decode()
+def counted(of: World | Metrics, name: str, **labels: str) -> float:
+    metrics = of if isinstance(of, Metrics) else of.controller.metrics
+    text = metrics.render().decode()
     return sum(
         sample.value
         for family in text_string_to_metric_families(text)
@@ -66,3 +85,93 @@ def test_verdicts_turns_and_what_is_under_way_are_there() -> None:
         assert counted(story, "tenure_turns_total") >= 10
         assert counted(story, "tenure_actions_in_flight") == 0
         assert story.store.get(NODE_POOLS, "", "general")["status"]["nodes"] == 1
+
+
+def silent(story: Story) -> str:
+    """One node's kubelet stops; the node's name."""
+    node: str = story.all(NODES)[0]["metadata"]["name"]
+    story.kubelets.silence(node)
+    return node
+
+
+REPAIRED = {"defaultTolerationDuration": "10m", "maxUnhealthy": "100%"}
+
+
+def test_a_repair_by_force_is_counted_once_with_its_condition_and_mode() -> None:
+    manifests = [a_node_class(), a_pool(repair=REPAIRED), a_deployment(replicas=1)]
+    with Tapped(*manifests) as story:
+        story.run(3 * MINUTE)
+        silent(story)
+        story.run(HOUR)
+        once = {"nodepool": "general", "termination_mode": "forceful"}
+        disrupted = "karpenter_nodeclaims_disrupted_total"
+        assert counted(story, disrupted, reason="unhealthy", **once) == 1
+        assert counted(story, disrupted) == 1
+        unhealthy = "karpenter_nodeclaims_unhealthy_disrupted_total"
+        assert counted(story, unhealthy, condition="ready", **once) == 1
+        assert counted(story, unhealthy) == 1
+
+
+def test_a_sick_node_that_a_person_deletes_is_no_repair_of_ours() -> None:
+    """The deadline is brought forward all the same, once its condition is due."""
+    web = a_deployment(replicas=1, annotations={DO_NOT_DISRUPT: "true"})
+    manifests = [a_node_class(), a_pool(repair=REPAIRED), web]
+    with Tapped(*manifests) as story:
+        story.run(3 * MINUTE)
+        story.delete_claim()
+        silent(story)
+        story.run(HOUR)
+        assert counted(story, "karpenter_nodeclaims_terminated_total") == 1
+        assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total") == 0
+        assert counted(story, "karpenter_nodeclaims_disrupted_total") == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"never_ready_rate": 1.0}, "readiness_timeout"),
+        ({"never_registers_rate": 1.0}, "registration_timeout"),
+    ],
+)
+def test_a_node_that_does_not_come_up_is_counted_by_what_it_did_not_manage(
+    fault: dict[str, float], reason: str
+) -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.infrastructure.faults.set(**fault)
+        story.run(16 * MINUTE)
+        story.infrastructure.faults.clear()
+        story.run(10 * MINUTE)
+        labels = {"reason": reason, "nodepool": "general", "termination_mode": "forceful"}
+        assert counted(story, "karpenter_nodeclaims_disrupted_total", **labels) == 1
+        assert counted(story, "karpenter_nodeclaims_disrupted_total") == 1
+        assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total") == 0
+
+
+@pytest.mark.parametrize(
+    ("grace", "bound", "mode"),
+    [
+        (None, None, "graceful"),
+        ("15m", None, "eventual"),
+        ("0s", None, "forceful"),
+        (None, timedelta(minutes=1), "eventual"),
+        ("15m", timedelta(0), "forceful"),
+    ],
+)
+def test_the_mode_is_that_of_the_bound_and_else_of_the_claim(
+    grace: str | None, bound: timedelta | None, mode: str
+) -> None:
+    metrics = Metrics()
+    claim = a_claim(spec={"termination_grace_period": grace}, status={"image_id": "image-1"})
+    verdict = Verdict(
+        concern=Concern.REPAIR,
+        subject=Subject.of("NodeClaim", claim),
+        reason=Reason.REPAIRING,
+        message="",
+        action=Delete(resource=NODE_CLAIMS, name=claim.name, uid=claim.uid),
+        commits=Commitment(reason="unhealthy", condition="KWOKUnhealthy", bound=bound),
+    )
+    metrics.acted(verdict, Outcome("failed"), claim)
+    metrics.acted(verdict, OK, claim)
+    labels = {"condition": "kwok_unhealthy", "image_id": "image-1", "termination_mode": mode}
+    assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1
+    assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total") == 1

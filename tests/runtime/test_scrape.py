@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.kube.informer import Informer
 from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.resource import NODES
 from tenure.model.snapshot import Snapshot
 from tenure.runtime import metricsnames as names
 from tenure.runtime.judge import Judge
@@ -104,6 +105,30 @@ def test_pools_tell_their_limits_and_what_they_use() -> None:
         cpu = value(samples, "karpenter_nodepools_usage", resource_type="cpu", **pool)
         assert cpu == node.capacity["cpu"] / 1e9 > 0
         assert value(samples, "karpenter_nodepools_usage", resource_type="nodes", **pool) == 1
+
+
+def test_pools_tell_what_their_budgets_allow_and_who_uses_them() -> None:
+    budgets = [{"nodes": "2"}, {"nodes": "0", "reasons": ["Drifted", "Empty"]}]
+    pool = a_pool(disruption={"budgets": budgets})
+    web = a_deployment(replicas=1, annotations={DO_NOT_DISRUPT: "true"})
+    with Tapped(a_node_class(), pool, web) as story:
+        story.run(3 * MINUTE)
+        story.kubelets.silence(story.the(NODES)["metadata"]["name"])
+        story.run(2 * MINUTE)
+        not_ready = by_reason(scraped(story), "karpenter_nodepools_nodes_consuming_budgets")
+        assert not_ready.pop("unhealthy") == 0
+        assert set(not_ready.values()) == {1}
+        story.delete_claim()
+        story.run(MINUTE)
+        samples = scraped(story)
+        leaving = by_reason(samples, "karpenter_nodepools_nodes_consuming_budgets")
+        assert set(leaving.values()) == {1}
+        allowed = by_reason(samples, "karpenter_nodepools_allowed_disruptions")
+        assert allowed == {reason: 0 if reason in ("drifted", "empty") else 2 for reason in leaving}
+
+
+def by_reason(samples: Samples, name: str) -> dict[str, float]:
+    return {labels["reason"]: count for labels, count in samples[name]}
 
 
 def test_protected_pods_are_counted_by_pool_and_by_how() -> None:

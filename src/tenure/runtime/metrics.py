@@ -6,14 +6,16 @@ something took is measured with a stopwatch that is given: in virtual time nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from tenure.core.decision import Concern, Create, Delete, Evict, Verdict
+from tenure.core.deadline import grace_period, stamp_of
+from tenure.core.decision import Commitment, Concern, Create, Delete, Evict, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.meta import find_condition
 from tenure.model.names import FINALIZER, NODEPOOL, ZONE
@@ -31,6 +33,11 @@ _DISRUPTED: Final = {
     Reason.INSUFFICIENT_CAPACITY: "insufficient_capacity",
     Reason.NODE_CLASS_NOT_READY: "nodeclass_not_ready",
     Reason.INSTANCE_VANISHED: "garbage_collected",
+    Reason.LAUNCH_TIMEOUT: "launch_timeout",
+    Reason.REGISTRATION_TIMEOUT: "registration_timeout",
+    Reason.READINESS_TIMEOUT: "readiness_timeout",
+    Reason.INITIALIZATION_TIMEOUT: "initialization_timeout",
+    Reason.NODE_LOST: "node_lost",
 }
 
 #: Outcomes of actions that never left.
@@ -44,6 +51,7 @@ class Metrics:
         self.claims_created = self._counter(names.CLAIMS_CREATED)
         self.claims_terminated = self._counter(names.CLAIMS_TERMINATED)
         self.claims_disrupted = self._counter(names.CLAIMS_DISRUPTED)
+        self.claims_unhealthy = self._counter(names.CLAIMS_UNHEALTHY)
         self.claim_termination = self._histogram(names.CLAIM_TERMINATION)
         self.instance_termination = self._histogram(names.INSTANCE_TERMINATION)
         self.nodes_created = self._counter(names.NODES_CREATED)
@@ -88,9 +96,18 @@ class Metrics:
         if isinstance(action, Create) and action.resource == NODE_CLAIMS:
             pool = action.body["metadata"]["labels"].get(NODEPOOL, "")
             self.claims_created.labels("provisioned", pool, "false").inc()
+        elif verdict.commits is not None:
+            self._disrupted(verdict.commits, claim)
         elif isinstance(action, Delete) and (reason := _DISRUPTED.get(verdict.reason)):
-            pool, terms = (claim.pool_name, claim.capacity_type) if claim else ("", "")
-            self.claims_disrupted.labels(reason, pool, terms).inc()
+            self._disrupted(Commitment(reason=reason, bound=_stamped(claim)), claim)
+
+    def _disrupted(self, what: Commitment, claim: NodeClaim | None) -> None:
+        pool, terms, image = _whose(claim)
+        mode = _mode(what.bound, claim)
+        self.claims_disrupted.labels(what.reason, pool, terms, "", mode).inc()
+        if what.condition:
+            condition = _snake_case(what.condition)
+            self.claims_unhealthy.labels(condition, pool, terms, image, mode).inc()
 
     def changed(self, change: Change, now: datetime) -> None:
         if change.resource == PODS:
@@ -161,6 +178,31 @@ class Metrics:
         return Histogram(
             named.name, named.meaning, named.labels, buckets=named.buckets, registry=self.registry
         )
+
+
+def _whose(claim: NodeClaim | None) -> tuple[str, str, str]:
+    if claim is None:
+        return "", "", ""
+    return claim.pool_name, claim.capacity_type, claim.status.image_id
+
+
+def _stamped(claim: NodeClaim | None) -> timedelta | None:
+    """A claim that is deleted with a deadline on it already has none to lose."""
+    return timedelta(0) if claim is not None and stamp_of(claim) is not None else None
+
+
+def _mode(bound: timedelta | None, claim: NodeClaim | None) -> str:
+    if bound is None and claim is not None:
+        bound = grace_period(claim)
+    if bound is None:
+        return "graceful"
+    return "eventual" if bound > timedelta(0) else "forceful"
+
+
+def _snake_case(name: str) -> str:
+    """``KWOKUnhealthy`` is ``kwok_unhealthy``, as the peer spells conditions here."""
+    apart = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", apart).lower()
 
 
 def _seconds(since: datetime, now: datetime) -> float:

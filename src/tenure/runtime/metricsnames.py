@@ -67,8 +67,15 @@ CLAIMS_TERMINATED: Final = Named(
 CLAIMS_DISRUPTED: Final = Named(
     "karpenter_nodeclaims_disrupted_total",
     _C,
-    ("reason", "nodepool", "capacity_type"),
-    "Claims that we deleted, by why.",
+    ("reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
+    "Claims that we set out to end, or to reboot, by why: time-outs of new nodes, unhealthy, …; "
+    "each once. The mode is forceful (at once), eventual (by a deadline) or graceful (no deadline).",
+)
+CLAIMS_UNHEALTHY: Final = Named(
+    "karpenter_nodeclaims_unhealthy_disrupted_total",
+    _C,
+    ("condition", "nodepool", "capacity_type", "image_id", "termination_mode"),
+    "Of those, repairs of sick nodes, by the condition that drove them.",
 )
 CLAIM_TERMINATION: Final = Named(
     "karpenter_nodeclaims_termination_duration_seconds",
@@ -200,6 +207,20 @@ POOL_USAGE: Final = Named(
     _G,
     ("nodepool", "resource_type"),
     "What a pool's claims and nodes provide, as the limits count it.",
+)
+ALLOWED_DISRUPTIONS: Final = Named(
+    "karpenter_nodepools_allowed_disruptions",
+    _G,
+    ("nodepool", "reason"),
+    "How many of a pool's nodes its budgets let leave at once for a reason, those that are leaving "
+    "included; 2147483647 is no limit.",
+)
+CONSUMING_BUDGETS: Final = Named(
+    "karpenter_nodepools_nodes_consuming_budgets",
+    _G,
+    ("nodepool", "reason"),
+    "How many of a pool's nodes use its budgets for a reason: leaving, rebooting, and for every "
+    "reason but unhealthy not Ready.",
 )
 NODE_COUNT: Final = Named(
     "karpenter_cluster_state_node_count", _G, (), "Nodes and claims without one, all that we know."

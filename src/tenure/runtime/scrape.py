@@ -17,9 +17,11 @@ from typing import Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tenure.core.budgets import consuming, fleet_of, limit
 from tenure.core.decision import Concern
 from tenure.core.demand import is_provisionable
-from tenure.core.pools import usage_of
+from tenure.core.obstacles import Disruption
+from tenure.core.pools import is_ours, usage_of
 from tenure.core.reasons import Reason
 from tenure.kube.informer import Informer
 from tenure.model.names import NODEPOOL
@@ -99,6 +101,7 @@ class ClusterCollector(Collector):
             **dict(_judging(standing)),
             **dict(_waiting(snapshot)),
             **dict(_pools(snapshot)),
+            **dict(_budgets(snapshot, standing.now())),
         }
         self._objects = Objects.of(snapshot, standing.now())
 
@@ -195,6 +198,21 @@ def _pools(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
         usage += amounts((name,), {NODES: 0, **usage_of(name, snapshot)})
     yield names.POOL_LIMIT, limits
     yield names.POOL_USAGE, usage
+
+
+def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Row]]]:
+    allowed: list[Row] = []
+    used: list[Row] = []
+    for name, pool in sorted(snapshot.pools.items()):
+        if not is_ours(pool, snapshot):
+            continue
+        fleet = fleet_of(name, snapshot)
+        for reason in Disruption:
+            labels = (name, reason.lower())
+            allowed.append((labels, limit(pool, reason, fleet, now)))
+            used.append((labels, consuming(reason, fleet)))
+    yield names.ALLOWED_DISRUPTIONS, allowed
+    yield names.CONSUMING_BUDGETS, used
 
 
 def amounts(labels: tuple[str, ...], resources: Mapping[str, int]) -> Iterator[Row]:
