@@ -73,11 +73,10 @@ class OutlookDecider:
             for node in change.versions():
                 assert isinstance(node, Node)
                 yield from snapshot.claims_with_provider(node.spec.provider_id)
-        elif change.resource == PODS and _said(change.old) != _said(change.new):
-            for pod in change.versions():
-                assert isinstance(pod, Pod)
-                if (found := snapshot.nodes.get(pod.spec.node_name)) is not None:
-                    yield from snapshot.claims_with_provider(found.spec.provider_id)
+        elif change.resource == PODS:
+            minding = [key for pod in change.versions() for key in _minding(pod, snapshot)]
+            if minding and _said(change.old) != _said(change.new):
+                yield from minding
         elif change.resource == POD_DISRUPTION_BUDGETS:
             if _holds(change.old) != _holds(change.new):
                 yield from snapshot.claims
@@ -179,6 +178,17 @@ def _owner(pod: Pod) -> str:
 
 def _asked(pod: Pod) -> str | None:
     return pod.annotations.get(names.DO_NOT_DISRUPT)
+
+
+def _minding(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
+    """Claims to whose drain the pod may matter: without a bound or a budget none does."""
+    assert isinstance(pod, Pod)
+    if (node := snapshot.nodes.get(pod.spec.node_name)) is None:
+        return
+    held = snapshot.budgets_in(pod.namespace)
+    for key, claim in snapshot.claims_with_provider(node.spec.provider_id).items():
+        if held or claim.spec.termination_grace_period is not None:
+            yield key
 
 
 def _said(pod: ApiObject | None) -> object:
