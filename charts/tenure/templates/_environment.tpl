@@ -22,6 +22,7 @@
   "evictionRetryMax" "TENURE_EVICTION_RETRY_MAX"
   "nodeRepair" "TENURE_NODE_REPAIR"
   "legacyNodeRepair" "LEGACY_NODE_REPAIR"
+  "repairDomainBreaker" "TENURE_REPAIR_DOMAIN_BREAKER"
   "evictionProbe" "TENURE_EVICTION_PROBE"
   "protectionClock" "TENURE_PROTECTION_CLOCK"
   "provider" "TENURE_PROVIDER"

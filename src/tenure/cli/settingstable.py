@@ -269,6 +269,14 @@ TABLE: Final = (
         "force, as Karpenter did before 1.15; otherwise such pools are repaired with care.",
         peer=True,
     ),
+    Setting(
+        section=LEAVING,
+        field="repair_domain_breaker",
+        flag="repair-domain-breaker",
+        form=form.switch(),
+        reason="Whether repairs stop, but for one node at a time, where more than half of all nodes "
+        "of a zone, image or instance type are sick. The breaker of each pool is beside it.",
+    ),
     _span(
         LEAVING,
         "eviction_probe",

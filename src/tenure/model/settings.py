@@ -28,6 +28,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node_repair: bool = True
     #: Whether pools without a ``repair`` block repair by force, as the peer did before 1.15.
     legacy_node_repair: bool = False
+    #: Whether many sick nodes of one zone, image or type are left alone but for one at a time.
+    repair_domain_breaker: bool = True
     #: A pod's protection counts from its ``creation``, or as the peer's from its ``start``.
     protection_clock: str = "creation"
     #: A budget that seems to allow nothing is asked all the same, this often: it may be stale.
