@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 
-class Resource(msgspec.Struct, frozen=True):
+class Resource(msgspec.Struct, frozen=True, cache_hash=True):
     group: str
     version: str
     kind: str

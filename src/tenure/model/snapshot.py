@@ -60,6 +60,15 @@ class Index(Generic[T]):
         if group := self._group_of(item):
             self.groups.setdefault(group, {})[key] = item
 
+    def replace(self, key: str, old: T, new: T) -> None:
+        """Most changes leave an object in its group."""
+        group = self._group_of(new)
+        if group != self._group_of(old):
+            self.discard(key, old)
+            self.add(key, new)
+        elif group:
+            self.groups[group][key] = new
+
     def discard(self, key: str, item: T) -> None:
         group = self._group_of(item)
         if group and (members := self.groups.get(group)) is not None:
@@ -142,9 +151,10 @@ class Tables:
         table = self.table(resource)
         old = table.get(key)
         for index in self._indexes_of.get(resource, ()):
-            if old is not None:
-                index.discard(key, old)
-            index.add(key, item)
+            if old is None:
+                index.add(key, item)
+            else:
+                index.replace(key, old, item)
         table[key] = item
         return Change(resource, key, old, item)
 
