@@ -2,7 +2,8 @@
 
 The largest waiting class leads. Its requirement alternatives are tried in the order written,
 each in the pools by weight, then by name downwards; the first pool that can take it opens
-the claim. Which machine the claim is for is decided by what it would hold:
+the claim. Where zones are to be avoided, all of that is tried without them first, and such a
+claim keeps out of them. Which machine the claim is for is decided by what it would hold:
 
 1. from the pool's offers for the class, those that another offer beats (no dearer and no
    smaller) are dropped, and a short list is kept: the cheapest per pod, both as if there
@@ -27,12 +28,13 @@ does. In the end, small claims are put together where one machine serves both fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
-from tenure.model.requirements import Requirements
+from tenure.model.names import ZONE
+from tenure.model.requirements import Requirement, Requirements
 from tenure.model.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.claims import Draft, listing_of, offers_holding
@@ -64,9 +66,16 @@ class Filling(msgspec.Struct):
 class Shop:
     """The pools, while claims are opened."""
 
-    def __init__(self, catalogues: Sequence[Catalogue], queue: Sequence[Waiting]) -> None:
+    def __init__(
+        self,
+        catalogues: Sequence[Catalogue],
+        queue: Sequence[Waiting],
+        avoid: Collection[str] = (),
+    ) -> None:
+        """``avoid``: zones that get a claim only where nothing else serves."""
         self._catalogues = catalogues
         self._queue = queue
+        self._elsewhere = Requirement.of(ZONE, "NotIn", sorted(avoid)) if avoid else None
         self._least = least_wanted([waiting.one for waiting in queue])
         self.budgets: Final = {c.template.pool: Budget(c) for c in catalogues}
         self.drafts: Final[list[Draft]] = []
@@ -82,9 +91,15 @@ class Shop:
     def _open_any(self, lead: Waiting) -> bool:
         return any(
             self._open(catalogue, lead, wanted)
-            for wanted in lead.one.demand.alternatives
+            for wanted in self._alternatives(lead.one)
             for catalogue in self._catalogues
         )
+
+    def _alternatives(self, one: PodClass) -> Iterator[Requirements]:
+        if self._elsewhere is not None:
+            narrowed = (wanted.add(self._elsewhere) for wanted in one.demand.alternatives)
+            yield from (wanted for wanted in narrowed if not wanted[ZONE].impossible)
+        yield from one.demand.alternatives
 
     def _open(self, catalogue: Catalogue, lead: Waiting, wanted: Requirements) -> bool:
         budget = self.budgets[catalogue.template.pool]

@@ -76,11 +76,14 @@ class _Packer(msgspec.Struct, frozen=True):
             self.problem.nodes, pods=self.pods, daemons=self.daemons, topology=self.topology
         )
         modelled = [one for one in self.pods.classes if not one.rules.not_modelled]
-        dealt = deal(modelled, nodes=nodes.zones, catalogues=self.catalogues, caps=caps)
+        avoid = self.problem.avoid
+        dealt = deal(
+            modelled, nodes=nodes.zones, catalogues=self.catalogues, caps=caps, avoid=avoid
+        )
         placed: dict[str, str] = {}
         for waiting in dealt.queue:
             placed |= nodes.place(waiting)
-        shop = Shop(self.catalogues, dealt.queue)
+        shop = Shop(self.catalogues, dealt.queue, avoid)
         drafts = _fill_shop(shop, dealt.queue)
         unplaced = self._unplaced(dealt, shop)
         claims = finished(drafts)

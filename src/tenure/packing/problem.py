@@ -108,3 +108,5 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     daemons: tuple[Daemon, ...] = ()
     #: Offerings that were sold out lately: not counted on.
     dry: frozenset[OfferingKey] = frozenset()
+    #: Zones that get new nodes only for pods that nothing else can take.
+    avoid: frozenset[str] = frozenset()

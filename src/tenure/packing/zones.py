@@ -2,7 +2,8 @@
 
 A class that must be spread is split into one class per zone, each with that zone as a
 requirement, so that the rest of packing need not know. Pods are dealt one by one to the zone
-that has fewest (then by name) for as long as that keeps within ``maxSkew``:
+that has fewest (then by name) for as long as that keeps within ``maxSkew``, to one that is to be
+avoided only where no other may take it:
 
 - a zone is a domain if a node there, or a pool that could launch one there, accepts the pod;
 - pods bound in a zone count, on nodes that take no pods, too; so do those dealt to it
@@ -85,6 +86,7 @@ def deal(
     nodes: Sequence[ZonePart],
     catalogues: Sequence[Catalogue],
     caps: Caps,
+    avoid: Container[str] = (),
 ) -> Dealt:
     """Split each class that must be spread over zones; leave the others alone."""
     queue: list[Waiting] = []
@@ -99,7 +101,7 @@ def deal(
         counts = history.counts(one, for_sale)
         most = {zone: caps.get((number, zone), len(one.pods)) for zone in counts.of}
         whole = caps.get((number, WHOLE), len(one.pods))
-        hands, rest = _deal_pods(one, counts, most, whole)
+        hands, rest = _deal_pods(one, counts, most, whole, avoid)
         for zone, pods in sorted(hands.items()):
             parts[len(queue)] = number, WHOLE if zone in for_sale else zone
             queue.append(Waiting(_in_zone(one, zone, pods)))
@@ -175,7 +177,11 @@ def _zones_of(catalogue: Catalogue, narrowing: Narrowing, one: PodClass) -> set[
 
 
 def _deal_pods(
-    one: PodClass, counts: Counts, most: Mapping[str, int], whole: int
+    one: PodClass,
+    counts: Counts,
+    most: Mapping[str, int],
+    whole: int,
+    avoid: Container[str],
 ) -> tuple[dict[str, list[Pod]], tuple[Pod, ...]]:
     """Pods by zone, and those that no zone may take; ``counts`` goes with it."""
     own = int(one.rules.zones[0].group in one.rules.member_of)
@@ -187,7 +193,7 @@ def _deal_pods(
         home = counts.homes.get(pod.uid)
         if home is not None:
             counts.of[home] -= own
-        zone = _emptiest_open(one, counts.of, room, own) if dealt < whole else None
+        zone = _emptiest_open(one, counts.of, room, own, avoid) if dealt < whole else None
         if zone is None:
             rest.append(pod)
             zone = home  # It stays where it is, if it is anywhere.
@@ -203,17 +209,21 @@ def _deal_pods(
 
 
 def _emptiest_open(
-    one: PodClass, counts: Mapping[str, int], room: Container[str], own: int
+    one: PodClass,
+    counts: Mapping[str, int],
+    room: Container[str],
+    own: int,
+    avoid: Container[str],
 ) -> str | None:
     """The zone that gets the next pod; none when each would be too far ahead of the emptiest."""
     spread = one.rules.zones[0]
     emptiest = 0 if len(counts) < spread.domains_min else min(counts.values(), default=0)
     open_zones = (
-        (count, zone)
+        (zone in avoid, count, zone)
         for zone, count in counts.items()
         if count + own - emptiest <= spread.skew and zone in room
     )
-    return min(open_zones, default=(0, None))[1]
+    return min(open_zones, default=(False, 0, None))[2]
 
 
 def _in_zone(one: PodClass, zone: str, pods: Iterable[Pod]) -> PodClass:
