@@ -56,13 +56,17 @@ def is_missing(claim: NodeClaim, listed_at: datetime | None, settings: Settings)
 
 
 def claim_status(
-    claim: NodeClaim, *wanted: Wanted, status: dict[str, Any] | None = None
+    claim: NodeClaim,
+    *wanted: Wanted,
+    status: dict[str, Any] | None = None,
+    drop: tuple[str, ...] = (),
 ) -> Patch | None:
-    """The patch that makes the claim say this; None when it already does."""
+    """The patch that makes the claim say this, and no longer that; None when it already does."""
     generation = claim.metadata.generation
     current = claim.status.conditions
-    missing = tuple(awaiting(stage) for stage in STAGES if find_condition(current, stage) is None)
-    conditions = merge(merge(current, missing, generation), wanted, generation)
+    kept = tuple(condition for condition in current if condition.type not in drop)
+    missing = tuple(awaiting(stage) for stage in STAGES if find_condition(kept, stage) is None)
+    conditions = merge(merge(kept, missing, generation), wanted, generation)
     conditions = merge(conditions, (root(conditions, STAGES),), generation)
     if conditions == current and not status:
         return None

@@ -80,17 +80,27 @@ def stamp_of(claim: NodeClaim) -> datetime | None:
         return None
 
 
-def brought_forward(claim: NodeClaim, bound: timedelta | None, now: datetime) -> str | None:
-    """The stamp with which it has to be gone so long from now; None when it has to be anyway."""
+def hurry(claim: NodeClaim, bound: timedelta | None, now: datetime) -> timedelta | None:
+    """How far ahead of now the claim is to be stamped, so that it has to be gone within the bound;
+    None when there is none, or it has to be gone by then anyway."""
     if bound is None:
         return None
     period = grace_period(claim)
-    at = _plus(now, bound if period is None else min(bound, period))
-    known = [deadline_of(claim)] if claim.deleting else []
-    written = [stamp_of(claim), *(one.at for one in known if one is not None)]
-    if any(other is not None and other <= at for other in written):
-        return None
-    return format_time(at)
+    span = bound if period is None else min(bound, period)
+    known = _known(claim)
+    return span if known is None or known > _plus(now, span) else None
+
+
+def hurried_until(claim: NodeClaim, span: timedelta) -> datetime | None:
+    """From when on its present deadline is near enough."""
+    known = _known(claim)
+    return Deadline(known, "").before(span) if known is not None else None
+
+
+def _known(claim: NodeClaim) -> datetime | None:
+    """The deadline that it has, or would have if it were deleted by whoever stamped it."""
+    deadline = deadline_of(claim)
+    return deadline.at if deadline is not None else stamp_of(claim)
 
 
 def grace_of(pod: Pod) -> timedelta:

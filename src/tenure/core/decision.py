@@ -102,6 +102,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     subresource: str = ""
     #: An annotation of the body that the instant of the write is appended to.
     dated: str = ""
+    #: … so much later than it is.
+    ahead: timedelta = timedelta()
     witness: Witness | None = None
 
 

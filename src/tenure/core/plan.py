@@ -10,6 +10,7 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern
+from tenure.core.disruption import DisruptionDecider
 from tenure.core.drain import DrainDecider
 from tenure.core.drift import DriftDecider
 from tenure.core.expiring import DeadlineDecider
@@ -20,7 +21,9 @@ from tenure.core.outlook import OutlookDecider
 from tenure.core.poolstatus import PoolDecider, only_counts
 from tenure.core.protecting import ProtectionDecider
 from tenure.core.provision import ProvisionDecider, may_wait
+from tenure.core.rebooting import RebootDecider
 from tenure.core.repair import RepairDecider
+from tenure.core.replacing import ReplacementDecider
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
 from tenure.model.settings import Settings
@@ -28,17 +31,24 @@ from tenure.model.settings import Settings
 USUAL: Final = Settings()
 
 #: Changes that a concern may leave for a moment, so that a burst of them is judged once.
-PATIENCE: Final = {Concern.PROVISIONING: may_wait, Concern.POOL: only_counts}
+PATIENCE: Final = {
+    Concern.DISRUPTION: may_wait,
+    Concern.PROVISIONING: may_wait,
+    Concern.POOL: only_counts,
+}
 
 #: Concerns that create what they then see: asked again only once all of it has arrived. A claim
 #: that is still on its way would be planned a second time.
-AWAIT_CREATIONS: Final = frozenset({Concern.PROVISIONING})
+AWAIT_CREATIONS: Final = frozenset({Concern.DISRUPTION, Concern.PROVISIONING})
 
 
 def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
     return (
         TerminationDecider(),
         DrainDecider(),
+        RebootDecider(),
+        ReplacementDecider(),
+        DisruptionDecider(settings.protection_clock),
         RepairDecider(),
         DeadlineDecider(),
         ProtectionDecider(),

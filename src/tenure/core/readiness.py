@@ -15,14 +15,17 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.reboots import rebooted_at
 from tenure.errors import SpecError
 from tenure.model.duration import NEVER, parse_duration
-from tenure.model.meta import find_condition
+from tenure.model.meta import BEGINNING, find_condition
 from tenure.model.names import INITIALIZED
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 
 READY_ONCE: Final = "ReadyOnce"
+#: Its reason on a node that has been initialized once, and is not while it is rebooted.
+SPENT: Final = "Initialized"
 #: Written on claims that a person made without the field.
 DEFAULT_TTL: Final = timedelta(minutes=15)
 
@@ -46,7 +49,12 @@ class Boot(msgspec.Struct, frozen=True):
 
 
 def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
-    """None once the node has been Ready, and initialized where that has a limit."""
+    """None once the node has been Ready, and initialized where that has a limit.
+
+    While a node is rebooted its clocks stand still: they begin anew when it is back.
+    """
+    if claim.rebooting:
+        return None
     if not was_ready(claim, node):
         stage, since = _start(claim, node)
         ttl = claim.spec.readiness_ttl or "15m"
@@ -57,6 +65,10 @@ def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
 def readiness_ttl(claim: NodeClaim) -> timedelta:
     span = _span(claim.spec.readiness_ttl)
     return DEFAULT_TTL if span is None else span
+
+
+def initialization_ttl(claim: NodeClaim) -> timedelta | None:
+    return _span(claim.spec.initialization_ttl)
 
 
 def was_ready(claim: NodeClaim, node: Node | None) -> bool:
@@ -70,7 +82,7 @@ def was_ready(claim: NodeClaim, node: Node | None) -> bool:
 
 def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
     if claim.registered and node is not None:
-        return Stage.READINESS, node.created_at
+        return Stage.READINESS, max(node.created_at, rebooted_at(claim) or BEGINNING)
     launched = find_condition(claim.status.conditions, "Launched")
     if launched is not None and launched.status == "True" and launched.last_transition_time:
         return Stage.REGISTRATION, launched.last_transition_time
@@ -79,13 +91,13 @@ def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
 
 def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
     """Ready, but not initialized: bounded only where somebody asked for it."""
-    span = _span(claim.spec.initialization_ttl)
+    span = initialization_ttl(claim)
     ready = claim.condition(READY_ONCE)
-    if span is None or claim.initialized or claim.rebooting or node is None:
+    if span is None or claim.initialized or node is None:
         return None
-    if ready is None or ready.last_transition_time is None:
+    if ready is None or ready.last_transition_time is None or ready.reason == SPENT:
         return None
-    since = ready.last_transition_time
+    since = max(ready.last_transition_time, rebooted_at(claim) or BEGINNING)
     ttl = claim.spec.initialization_ttl or ""
     return Boot(Stage.INITIALIZATION, since, ttl, since + span)
 

@@ -62,10 +62,18 @@ class Reason(StrEnum):
     # Disruption with care: who may go, and who comes instead.
     DISRUPTION_BLOCKED = "DisruptionBlocked"
     DISRUPTION_WAITS = "DisruptionWaits"
+    DISRUPTION_WATCHED = "DisruptionWatched"
     NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
     REPLACING = "Replacing"
     REPLACED = "Replaced"
     REBOOT_DUE = "RebootDue"
+    REBOOTING = "Rebooting"
+    REBOOT_REQUESTED = "RebootRequested"
+    REBOOT_ISSUED = "RebootIssued"
+    REBOOT_OBSERVED = "RebootObserved"
+    REBOOT_SUCCEEDED = "RebootSucceeded"
+    REBOOT_FAILED = "RebootFailed"
+    REBOOT_ENDED = "RebootEnded"
     REPLACEMENT_FAILED = "ReplacementFailed"
     DISRUPTION_CANCELLED = "DisruptionCancelled"
     DISRUPTION_FORGOTTEN = "DisruptionForgotten"
@@ -298,6 +306,10 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The node is to be disrupted with care, and its turn comes: one is planned at a time, and "
         "after a replacement that failed the pool pauses.",
     ),
+    Reason.DISRUPTION_WATCHED: ReasonInfo(
+        "Nodes of the pool are sick, or do not come up; they are looked at again when one may be "
+        "due for a repair with care."
+    ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
         "A node is to be replaced, and its pods need this one: a claim is created.", event=_NORMAL
     ),
@@ -310,6 +322,28 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Everything that the node's pods need is there: it leaves.", event=_NORMAL
     ),
     Reason.REBOOT_DUE: ReasonInfo("The node is going to be rebooted in place.", event=_NORMAL),
+    Reason.REBOOTING: ReasonInfo(
+        "The node is being rebooted in place; until it is back, nothing else is decided about it."
+    ),
+    Reason.REBOOT_REQUESTED: ReasonInfo(
+        "The node is closed and drained before its reboot, at the longest until the bound that is "
+        "named; whoever is left then stays. Then the cloud is asked.",
+        "Blockers name the pods and budgets that hold its drain.",
+    ),
+    Reason.REBOOT_ISSUED: ReasonInfo("The cloud reboots the node; it is waited for."),
+    Reason.REBOOT_OBSERVED: ReasonInfo(
+        "The node has another boot id: it has rebooted. It takes pods again.", event=_NORMAL
+    ),
+    Reason.REBOOT_SUCCEEDED: ReasonInfo("The rebooted node is Ready; this is being written down."),
+    Reason.REBOOT_FAILED: ReasonInfo(
+        "The node was not rebooted, or did not come back in time; it is replaced. Where the "
+        "request itself cannot be understood it stays.",
+        "Look at what the cloud said, and at the instance's boot log.",
+        _WARNING,
+    ),
+    Reason.REBOOT_ENDED: ReasonInfo(
+        "The claim is not being rebooted; what a reboot left on it or on its Node is taken off."
+    ),
     Reason.REPLACEMENT_FAILED: ReasonInfo(
         "A replacement of the node did not come up. The node stays and takes pods again; the pool "
         "pauses before it tries again.",

@@ -52,23 +52,34 @@ class RepairDecider:
     def view(self, snapshot: Snapshot, key: str) -> HealthView | None:
         if key.startswith(_ALONE):
             return _view_of_one(snapshot, key.removeprefix(_ALONE))
-        pool, statements = snapshot.pools.get(key), snapshot.observations.repair_statements
-        rules = Rules(repair=pool.spec.repair if pool is not None else None, statements=statements)
-        members = tuple(_members(key, rules, snapshot))
-        if not members:
-            return None
-        watched = {statement.condition_type for statement in statements}
-        broken = in_words(problems_of_pool(pool, watched).repair) if pool is not None else ""
-        return HealthView(
-            pool=pool,
-            rules=rules,
-            broken=broken,
-            total=len(snapshot.nodes_of_pool(key)),
-            members=members,
-        )
+        return health_of(key, snapshot)
 
     def decide(self, view: HealthView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         return list(Round(view, settings, now).verdicts())
+
+
+def rules_of(pool: str, snapshot: Snapshot) -> Rules:
+    """What means sick in that pool, and what is done about it."""
+    found = snapshot.pools.get(pool)
+    repair = found.spec.repair if found is not None else None
+    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
+
+
+def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
+    """The claims of a pool of which there may be something to say; None if there are none."""
+    pool, rules = snapshot.pools.get(name), rules_of(name, snapshot)
+    members = tuple(_members(name, rules, snapshot))
+    if not members:
+        return None
+    watched = {statement.condition_type for statement in rules.statements}
+    broken = in_words(problems_of_pool(pool, watched).repair) if pool is not None else ""
+    return HealthView(
+        pool=pool,
+        rules=rules,
+        broken=broken,
+        total=len(snapshot.nodes_of_pool(name)),
+        members=members,
+    )
 
 
 def _key(claim: NodeClaim) -> str:

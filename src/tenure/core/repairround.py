@@ -30,16 +30,17 @@ from tenure.core.breaker import Breaker
 from tenure.core.cause import Cause, merged, symptom, urgency_of
 from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
-from tenure.core.deadline import brought_forward, deadline_of, stamp_of
-from tenure.core.decision import Action, Commitment, Concern, Delete, Patch, Verdict, Witness
+from tenure.core.deadline import deadline_of, hurried_until, hurry, stamp_of
+from tenure.core.decision import Action, Commitment, Concern, Delete, Verdict, Witness
 from tenure.core.protection import Protection, protection_on
 from tenure.core.readiness import Boot, Stage, boot_of, readiness_ttl
 from tenure.core.reasons import Reason
 from tenure.core.reboots import MOST, changes_at, rebooted_at, recent
 from tenure.core.sickness import FORCEFUL, Illness, Rules, illnesses
-from tenure.core.writes import delete_claim, patch, subject_of
+from tenure.core.writes import delete_claim, patch, stamp_claim, subject_of
+from tenure.model.duration import Duration
 from tenure.model.meta import format_time
-from tenure.model.names import DO_NOT_REPAIR, TERMINATION_TIMESTAMP
+from tenure.model.names import DO_NOT_REPAIR, REPLACED_BY, TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -280,6 +281,8 @@ class Round:
             return held
         if claim.deleting:
             return self._hurried(claim, cause)
+        if claim.termination_stamp is not None and REPLACED_BY not in claim.annotations:
+            return self._stale(claim)
         assert node is not None, "whoever is ill has a Node"
         self._candidates.append(Candidate(finding.member, node, cause))
         what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced with care"
@@ -288,16 +291,13 @@ class Round:
 
     def _hurried(self, claim: NodeClaim, cause: Cause) -> Verdict:
         """It is leaving anyway: by the bound, if there is one, at the latest."""
-        stamp = brought_forward(claim, cause.bound, self._now)
         message = f"{cause.message}; it is leaving already"
-        if stamp is None:
+        span = hurry(claim, cause.bound, self._now)
+        if span is None:
             return _say(claim, Reason.REPAIR_DUE, message)
-        return _say(
-            claim,
-            Reason.REPAIR_DUE,
-            f"{message}, and has to be gone within {cause.bound}",
-            action=patch(claim, {"annotations": {TERMINATION_TIMESTAMP: stamp}}),
-        )
+        message = f"{message}, and has to be gone within {Duration.of(span)}"
+        verdict = _say(claim, Reason.REPAIR_DUE, message, action=stamp_claim(claim, span))
+        return _no_later(verdict, hurried_until(claim, span))
 
     def _due(self, finding: _Finding, reason: Reason, message: str, *, counted: bool) -> Verdict:
         """Whatever may hold a forceful end back, and else that end."""
@@ -357,8 +357,7 @@ def _force(member: Member, now: datetime) -> Action | None:
         return None
     if not claim.deleting and stamp is not None and stamp <= now:
         return msgspec.structs.replace(delete_claim(claim), witness=witness)
-    action: Patch = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: ""}})
-    return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, witness=witness)
+    return msgspec.structs.replace(stamp_claim(claim), witness=witness)
 
 
 def _committed(verdict: Verdict, condition: str) -> Verdict:

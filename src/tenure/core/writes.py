@@ -8,7 +8,10 @@ written whole, which is safe for that very reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
+
+import msgspec
 
 from tenure.core.decision import Delete, Patch, Subject
 from tenure.model import names
@@ -66,6 +69,12 @@ def delete_claim(claim: NodeClaim) -> Delete:
         uid=claim.uid,
         resource_version=claim.metadata.resource_version,
     )
+
+
+def stamp_claim(claim: NodeClaim, ahead: timedelta = timedelta()) -> Patch:
+    """With the deadline: the instant of the write, or so much later."""
+    action = patch(claim, {"annotations": {names.TERMINATION_TIMESTAMP: ""}})
+    return msgspec.structs.replace(action, dated=names.TERMINATION_TIMESTAMP, ahead=ahead)
 
 
 def delete_node(node: Node) -> Delete:

@@ -56,6 +56,8 @@ MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 REPLACES: Final = "karpenter.sh/replaces"
 #: On a claim that is being replaced: the names of its replacements, all of which exist.
 REPLACED_BY: Final = "karpenter.sh/replaced-by"
+#: … and why it goes.
+DISRUPTION_REASON: Final = "karpenter.sh/disruption-reason"
 #: On a claim whose replacement failed: how often in a row, and when last.
 REPLACEMENT_FAILED: Final = "karpenter.sh/replacement-failed"
 # The reboot of a node, on its claim: how long its drain may take (none: as long as it takes) …

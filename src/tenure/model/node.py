@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
@@ -35,6 +36,18 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
+#: What the conditions that every node has say of one that is well.
+_WELL: Final = frozenset(
+    {
+        ("Ready", "True"),
+        ("MemoryPressure", "False"),
+        ("DiskPressure", "False"),
+        ("PIDPressure", "False"),
+        ("NetworkUnavailable", "False"),
+    }
+)
+
+
 class Node(ApiObject, frozen=True, kw_only=True, dict=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
@@ -42,6 +55,11 @@ class Node(ApiObject, frozen=True, kw_only=True, dict=True):
     @property
     def ready(self) -> bool:
         return condition_status(self.status.conditions, "Ready") == "True"
+
+    @property
+    def plainly_well(self) -> bool:
+        """Whether nothing but the usual is said of it, and that is good."""
+        return all((c.type, c.status) in _WELL for c in self.status.conditions)
 
     @cached_property
     def capacity(self) -> Mapping[str, int]:

@@ -16,7 +16,7 @@ import msgspec
 from tenure.model import resource as r
 from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject
-from tenure.model.names import NODEPOOL
+from tenure.model.names import INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -97,8 +97,32 @@ def _pool_label(item: ApiObject) -> str:
     return item.labels.get(NODEPOOL, "")
 
 
+def _node_zone(node: Node) -> str:
+    return node.labels.get(ZONE, "")
+
+
+def _node_type(node: Node) -> str:
+    return node.labels.get(INSTANCE_TYPE, "")
+
+
 def _claim_provider(claim: NodeClaim) -> str:
     return claim.provider_id
+
+
+def _claim_image(claim: NodeClaim) -> str:
+    return claim.status.image_id
+
+
+def _claim_rebooting(claim: NodeClaim) -> str:
+    return "rebooting" if claim.rebooting else ""
+
+
+def _uid(item: ApiObject) -> str:
+    return item.uid
+
+
+def _node_unwell(node: Node) -> str:
+    return "" if node.plainly_well else "unwell"
 
 
 def _namespace(item: ApiObject) -> str:
@@ -115,8 +139,14 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODES, "provider"): _node_provider,
     (r.NODES, "pool"): _pool_label,
     (r.NODES, "leaving"): _node_leaving,
+    (r.NODES, "unwell"): _node_unwell,
+    (r.NODES, "zone"): _node_zone,
+    (r.NODES, "type"): _node_type,
     (r.NODE_CLAIMS, "provider"): _claim_provider,
+    (r.NODE_CLAIMS, "image"): _claim_image,
     (r.NODE_CLAIMS, "pool"): _pool_label,
+    (r.NODE_CLAIMS, "uid"): _uid,
+    (r.NODE_CLAIMS, "rebooting"): _claim_rebooting,
     (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
     (r.VOLUME_ATTACHMENTS, "node"): _attached_to,
 }
@@ -128,6 +158,8 @@ class Tables:
     def __init__(self) -> None:
         self.objects: dict[r.Resource, dict[str, Any]] = {}
         self.unreadable: dict[tuple[r.Resource, str], Unreadable] = {}
+        #: Grows with every change: as long as it is the same, so is everything in here.
+        self.version = 0
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
@@ -143,6 +175,7 @@ class Tables:
 
     def put(self, resource: r.Resource, item: ApiObject) -> Change:
         key = item.key
+        self.version += 1
         if isinstance(item, Unreadable):
             change = self.remove(resource, key)
             self.unreadable[resource, key] = item
@@ -159,6 +192,7 @@ class Tables:
         return Change(resource, key, old, item)
 
     def remove(self, resource: r.Resource, key: str) -> Change:
+        self.version += 1
         self.unreadable.pop((resource, key), None)
         old = self.table(resource).pop(key, None)
         if old is not None:
@@ -213,6 +247,11 @@ class Snapshot:
         for item in items:
             tables.put(resource_of[type(item)], item)
         return cls(tables, observations, ours=ours)
+
+    @property
+    def version(self) -> tuple[object, int]:
+        """As long as it is the same, so is every object: for what is worked out once and kept."""
+        return self._tables, self._tables.version
 
     def objects(self, resource: r.Resource) -> Mapping[str, Any]:
         """Every readable object of a kind, by key."""
@@ -272,12 +311,32 @@ class Snapshot:
     def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "provider", provider_id)
 
+    def claims_with_uid(self, uid: str) -> Mapping[str, NodeClaim]:
+        """At most one."""
+        return self._group(r.NODE_CLAIMS, "uid", uid)
+
+    def rebooting_claims(self) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "rebooting", "rebooting")
+
+    def unwell_nodes(self) -> Mapping[str, Node]:
+        """Nodes with a condition that may mean sick; whether it does is their pool's to say."""
+        return self._group(r.NODES, "unwell", "unwell")
+
     def leaving_nodes(self) -> Mapping[str, Node]:
         """Nodes that are being deleted."""
         return self._group(r.NODES, "leaving", "leaving")
 
     def nodes_of_pool(self, pool: str) -> Mapping[str, Node]:
         return self._group(r.NODES, "pool", pool)
+
+    def nodes_in_zone(self, zone: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "zone", zone)
+
+    def nodes_of_type(self, instance_type: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "type", instance_type)
+
+    def claims_of_image(self, image: str) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "image", image)
 
     def claims_of_pool(self, pool: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "pool", pool)

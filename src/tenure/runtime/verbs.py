@@ -108,10 +108,11 @@ class Verbs:
     # -- the API -----------------------------------------------------------------------
 
     async def _patch(self, action: Patch) -> Outcome:
+        now = self._clock.now()
         answer = await self._client.patch(
             action.resource,
             action.name,
-            dated(stamped(action.body, self._clock.now()), action.dated, self._clock.now()),
+            dated(stamped(action.body, now), action.dated, now + action.ahead),
             namespace=action.namespace,
             subresource=action.subresource,
         )
