@@ -155,15 +155,19 @@ def problems(*, with_limits: bool = True) -> st.SearchStrategy[Problem]:
     )
     offerings = [(t.name, o.zone, o.capacity_type) for t in TYPES for o in t.offerings]
     return st.builds(
-        lambda **parts: Problem(
-            **{key: tuple(v) for key, v in parts.items() if key != "dry"}, dry=parts["dry"]
-        ),
+        _problem,
         pods=workloads(),
         nodes=st.lists(nodes, max_size=4, unique_by=lambda node: node.name),
         templates=st.lists(pools(with_limits), max_size=3, unique_by=lambda pool: pool.pool),
         daemons=daemons,
         dry=st.frozensets(st.sampled_from(offerings), max_size=6),
+        avoid=st.sampled_from([frozenset(), frozenset(), frozenset({"a"}), frozenset(ZONES)]),
     )
+
+
+def _problem(**parts: Any) -> Problem:
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in parts.items()}
+    return Problem(**given)
 
 
 thorough = settings(
@@ -337,3 +341,29 @@ def cheapest(problem: Problem, claim: PlannedClaim, instance_type: InstanceType)
         and claim.requirements.allowed(CAPACITY_TYPE).has(offering.capacity_type)
         and (instance_type.name, offering.zone, offering.capacity_type) not in problem.dry
     )
+
+
+@given(problems(with_limits=False))
+@thorough
+def test_avoiding_a_zone_costs_nobody_a_place_and_a_claim_is_there_only_for_who_needs_it(
+    problem: Problem,
+) -> None:
+    """A pod that is spread, or that shares a node, may be there for another's sake."""
+    alone = [
+        p for p in problem.pods if not p.spec.topology_spread_constraints and not p.spec.affinity
+    ]
+    problem = msgspec.structs.replace(problem, pods=tuple(alone), nodes=())
+    free = msgspec.structs.replace(problem, avoid=frozenset())
+    packing = pack(problem)
+    assert packing.unplaced.keys() == pack(free).unplaced.keys()
+    for claim in packing.claims:
+        if claim.zone in problem.avoid:
+            closed = frozenset(
+                (kind.name, offering.zone, offering.capacity_type)
+                for template in problem.templates
+                for kind in template.instance_types
+                for offering in kind.offerings
+                if offering.zone in problem.avoid
+            )
+            there = msgspec.structs.replace(free, dry=problem.dry | closed)
+            assert set(claim.pods) & pack(there).unplaced.keys()
