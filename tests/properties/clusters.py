@@ -29,6 +29,7 @@ from tenure.model.nodeclaim import (
 from tenure.model.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
 from tenure.model.nodepool import NodePool
 from tenure.model.observations import (
+    Arrival,
     EvictionAnswer,
     LaunchFailure,
     LaunchProblem,
@@ -365,6 +366,7 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         orphans={"cloud://90": orphan} if orphan else {},
         vanished={"uid-claim-0": NOW} if draw(st.booleans()) else {},
         dry_offerings={("small", "zone-a", "spot"): dry} if dry else {},
+        arrivals={"uid-general": tuple(draw(st.lists(ARRIVALS, max_size=4)))},
         instance_types={"KWOKNodeClass/default": TYPES},
     )
 
@@ -375,6 +377,12 @@ FAILURES = st.builds(
     message=st.just("no answer"),
     at=past,
     retry_at=instants | instants | st.none(),
+)
+ARRIVALS = st.builds(
+    Arrival,
+    claim=st.just("claim-9"),
+    failure=st.sampled_from(["", "readiness_timeout"]),
+    generations=st.sampled_from([(1, None), (1, 1), (0, 1)]),
 )
 ANSWERS = st.builds(TerminationAnswer, asked_at=instants, gone=st.booleans())
 REFUSALS = st.builds(EvictionAnswer, at=past, retry_at=instants, message=st.just("budget says no"))

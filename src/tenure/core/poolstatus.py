@@ -14,11 +14,17 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
+from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.hash import HASH_VERSION, template_hash
 from tenure.core.pools import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.reasons import Reason
+from tenure.core.registrations import (
+    Registrations,
+    generations_of,
+    registration_health,
+    registrations_of,
+)
 from tenure.core.writes import patch, subject_of
 from tenure.errors import SpecError
 from tenure.model import names
@@ -51,8 +57,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     ours: bool
     node_class: ApiObject | None
     usage: Mapping[str, int]
-    #: At least one of the pool's claims has registered.
-    registered_any: bool
+    registrations: Registrations
 
 
 class PoolDecider:
@@ -77,19 +82,24 @@ class PoolDecider:
             yield from snapshot.pools
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return ()
+        if subject.kind == NODE_POOLS.kind:
+            yield subject.name
 
     def view(self, snapshot: Snapshot, key: str) -> PoolView | None:
         pool = snapshot.pools.get(key)
         if pool is None:
             return None
-        claims = snapshot.claims_of_pool(key).values()
+        node_class = node_class_of(pool, snapshot)
         return PoolView(
             pool=pool,
             ours=is_ours(pool, snapshot),
-            node_class=node_class_of(pool, snapshot),
+            node_class=node_class,
             usage=usage_of(key, snapshot),
-            registered_any=any(claim.registered for claim in claims),
+            registrations=registrations_of(
+                snapshot.claims_of_pool(key).values(),
+                snapshot.observations.arrivals.get(pool.uid, ()),
+                generations_of(pool, node_class),
+            ),
         )
 
     def decide(self, view: PoolView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -154,23 +164,17 @@ def _wanted(view: PoolView) -> tuple[Wanted, ...]:
     pool = view.pool
     problem = node_class_problem(pool.node_class_ref, view.node_class)
     found = problems_of_pool(pool)
+    generations = generations_of(pool, view.node_class)
+    health = registration_health(pool, view.registrations, generations)
     return (
         _judged("ValidationSucceeded", "NodePoolValidationFailed", found.template),
         Wanted("NodeClassReady", "False", *problem)
         if problem
         else Wanted("NodeClassReady", "True", "NodeClassReady"),
-        *_registration_health(view),
+        *((health,) if health is not None else ()),
         _judged("DisruptionValid", "DisruptionInvalid", found.disruption),
         _judged("RepairValid", "RepairInvalid", found.repair),
     )
-
-
-def _registration_health(view: PoolView) -> Iterable[Wanted]:
-    """True from the first node that registered; nothing takes it back here."""
-    if view.registered_any:
-        yield Wanted("NodeRegistrationHealthy", "True", "NodeRegistrationHealthy")
-    elif view.pool.condition("NodeRegistrationHealthy") is None:
-        yield awaiting("NodeRegistrationHealthy")
 
 
 def _judged(type_: str, reason: str, problems: Problems) -> Wanted:

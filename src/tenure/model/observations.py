@@ -58,6 +58,16 @@ class RebootAnswer(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str = ""
 
 
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+    """How a new node of a pool fared, and what it was made from."""
+
+    claim: str
+    #: Why it was given up, by a metric's word; empty: its Node has registered.
+    failure: str = ""
+    #: Of the pool, and of its node class as the pool last saw it.
+    generations: tuple[int, int | None] = (0, None)
+
+
 class EvictionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The API's last refusal to evict a pod."""
 
@@ -95,5 +105,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     vanished: Mapping[str, datetime] = {}
     #: By node class key ``Kind/name``.
     instance_types: Mapping[str, tuple[InstanceType, ...]] = {}
+    #: By pool UID: its last few, the newest at the end.
+    arrivals: Mapping[str, tuple[Arrival, ...]] = {}
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}

@@ -14,8 +14,11 @@ import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
+from tenure.core.registrations import REMEMBERED, generations_of
 from tenure.model.instance import Instance
+from tenure.model.nodepool import NodePool
 from tenure.model.observations import (
+    Arrival,
     ClassRefusal,
     EvictionAnswer,
     LaunchFailure,
@@ -27,7 +30,7 @@ from tenure.model.observations import (
 from tenure.model.offering import InstanceType, OfferingKey
 from tenure.model.pod import Pod
 from tenure.model.repairs import RepairStatement
-from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, PODS
 from tenure.model.snapshot import Change
 
 #: How long a node class that the cloud cannot use is left alone if it does not change.
@@ -64,6 +67,7 @@ class Knowledge:
         self.orphans: dict[str, OrphanSighting] = {}
         self.vanished: dict[str, datetime] = {}
         self.instance_types: dict[str, tuple[InstanceType, ...]] = {}
+        self.arrivals: dict[str, tuple[Arrival, ...]] = {}
         self._observed: dict[Subject, None] = {}
         self._vanished_claims: dict[str, Subject] = {}
         self._unusable: dict[str, _Unusable] = {}
@@ -82,6 +86,7 @@ class Knowledge:
             orphans=self.orphans,
             vanished=self.vanished,
             instance_types=self.instance_types,
+            arrivals=self.arrivals,
             refused_classes={key: known.refusal for key, known in self._unusable.items()},
         )
 
@@ -116,6 +121,13 @@ class Knowledge:
     def rebooted(self, claim: Subject, answer: RebootAnswer) -> None:
         self.reboots[claim.uid] = answer
         self._note(claim)
+
+    def arrived(self, pool: NodePool, claim: str, failure: str = "") -> None:
+        """A node of the pool has come up, or was given up."""
+        known = self.arrivals.get(pool.uid, ())
+        newest = Arrival(claim=claim, failure=failure, generations=generations_of(pool))
+        self.arrivals[pool.uid] = (*known, newest)[-REMEMBERED:]
+        self._note(Subject.of(NODE_POOLS.kind, pool))
 
     def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
         self.evictions[pod.uid] = answer
@@ -208,6 +220,8 @@ class Knowledge:
                     known.pop(uid, None)
             elif change.resource == PODS:
                 self.evictions.pop(uid, None)
+            elif change.resource == NODE_POOLS:
+                self.arrivals.pop(uid, None)
 
     def _note(self, subject: Subject) -> None:
         self._observed[subject] = None

@@ -22,7 +22,7 @@ from tenure.kube.client import Client
 from tenure.kube.pace import Pace
 from tenure.model import resource as r
 from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
@@ -31,6 +31,7 @@ from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.journal import Journal
 from tenure.ports.transport import Transport
+from tenure.runtime.arrivals import claim_registered, given_up
 from tenure.runtime.backoff import BackOff
 from tenure.runtime.census import Census
 from tenure.runtime.events import EventRecorder
@@ -181,6 +182,8 @@ class Controller:
 
     def _learn(self, change: Change, now: datetime) -> None:
         self.metrics.changed(change, now)
+        if (registered := claim_registered(change)) is not None:
+            self._arrived(registered)
         if _concerns_types(change, self._ours):
             self.census.node_classes_changed()
         if change.new is None and change.old is not None:
@@ -194,10 +197,17 @@ class Controller:
     def _finished(self, verdict: Verdict, outcome: Outcome) -> None:
         claim = self.cache.tables.table(r.NODE_CLAIMS).get(verdict.subject.name)
         self.metrics.acted(verdict, outcome, claim)
+        if outcome == OK and claim is not None and (failure := given_up(verdict)):
+            self._arrived(claim, failure)
         self._journal.acted(self._clock.now(), verdict, str(outcome))
         if outcome == OK:
             self.events.acted(verdict, claim)
         self._waker.wake()
+
+    def _arrived(self, claim: NodeClaim, failure: str = "") -> None:
+        pool = self.cache.tables.table(r.NODE_POOLS).get(claim.pool_name)
+        if pool is not None:
+            self.knowledge.arrived(pool, claim.name, failure)
 
     def _tidy(self, now: datetime) -> None:
         if self._tidy_at is None or now >= self._tidy_at:

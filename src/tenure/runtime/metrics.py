@@ -25,6 +25,7 @@ from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot import Change
 from tenure.runtime import metricsnames as names
+from tenure.runtime.arrivals import TIMEOUTS
 from tenure.runtime.metricsnames import Named
 from tenure.runtime.outcome import Outcome
 
@@ -33,10 +34,7 @@ _DISRUPTED: Final = {
     Reason.INSUFFICIENT_CAPACITY: "insufficient_capacity",
     Reason.NODE_CLASS_NOT_READY: "nodeclass_not_ready",
     Reason.INSTANCE_VANISHED: "garbage_collected",
-    Reason.LAUNCH_TIMEOUT: "launch_timeout",
-    Reason.REGISTRATION_TIMEOUT: "registration_timeout",
-    Reason.READINESS_TIMEOUT: "readiness_timeout",
-    Reason.INITIALIZATION_TIMEOUT: "initialization_timeout",
+    **TIMEOUTS,
     Reason.NODE_LOST: "node_lost",
 }
 
