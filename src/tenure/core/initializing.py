@@ -53,6 +53,8 @@ def initialize(view: ClaimView) -> Verdict:
 
 def _once(view: ClaimView) -> tuple[Wanted, ...]:
     """That the node has been Ready, which is never taken back: its readinessTTL is spent."""
+    if view.claim.ready_once:
+        return ()  # Its reason may say more, and stays.
     ready = len(view.nodes) == 1 and view.nodes[0].ready
     return (Wanted(READY_ONCE, "True", "NodeReady"),) if ready else ()
 

@@ -9,9 +9,10 @@ One verdict per claim, the first of these that applies:
                   (``launching``);
 4. register       find the one Node with the provider id; give it the claim's labels,
                   taints, owner and finalizer; then write ``Registered`` (``registering``);
-5. initialize     Ready, no startup or ephemeral taints, requested resources there; label
+5. reboot         nothing is found out about a node that is being rebooted;
+6. initialize     Ready, no startup or ephemeral taints, requested resources there; label
                   the Node, then write ``Initialized`` (``initializing``);
-6. in service     nothing to do.
+7. in service     nothing to do.
 
 Every step is one write, and each is repeated until the cluster shows it, so a crash
 between any two of them heals in the next turn. Time-outs are not decided here: there
@@ -29,6 +30,7 @@ from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.initializing import initialize
 from tenure.core.launching import launch
 from tenure.core.reasons import Reason
+from tenure.core.reboots import requested_at
 from tenure.core.registering import register
 from tenure.core.writes import hold, patch
 from tenure.model import names
@@ -88,6 +90,8 @@ def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
         return launch(view, settings, now)
     if not claim.registered:
         return register(view)
+    if claim.rebooting:
+        return say(claim, Reason.REBOOTING, _rebooting(claim))
     if not claim.initialized:
         return initialize(view)
     return _in_service(view)
@@ -102,6 +106,10 @@ def _adopt(claim: NodeClaim) -> Patch | None:
     if not label.keys() <= claim.labels.keys():
         metadata["labels"] = label
     return patch(claim, metadata) if metadata else None
+
+
+def _rebooting(claim: NodeClaim) -> str:
+    return f"Node {claim.node_name} is being rebooted since {format_time(requested_at(claim))}"
 
 
 def _in_service(view: ClaimView) -> Verdict:

@@ -4,9 +4,10 @@ One verdict per Node, never an action; the first of these that applies:
 
 1. not ours       no claim of ours has its provider id: it is never written to;
 2. several        more than one claim or Node has the provider id, so nobody can be sure;
-3. booting        its claim is not initialized: what is still missing;
-4. not Ready      it was at work, and its kubelet says otherwise or nothing: since when;
-5. in service     at work, since when; cordoned or not.
+3. rebooting      its claim says so: since when;
+4. booting        its claim is not initialized: what is still missing;
+5. not Ready      it was at work, and its kubelet says otherwise or nothing: since when;
+6. in service     at work, since when; cordoned or not.
 
 A Node that is leaving is judged by ``termination``.
 """
@@ -24,6 +25,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drain import is_held
 from tenure.core.initializing import why_not_initialized
 from tenure.core.reasons import Reason
+from tenure.core.reboots import requested_at
 from tenure.core.writes import subject_of
 from tenure.model.meta import format_time
 from tenure.model.node import Node
@@ -89,6 +91,8 @@ def _state(view: NodeView) -> tuple[Reason, str]:
         message = f"its provider id is on more than one Node or claim ({named})"
         return Reason.MULTIPLE_NODES_FOUND, message
     (claim,) = claims
+    if claim.rebooting:
+        return Reason.REBOOTING, f"rebooted in place since {format_time(requested_at(claim))}"
     if not claim.initialized:
         missing = why_not_initialized(claim, node)
         return missing or (Reason.INITIALIZING, f"it is complete; claim {claim.name} notes that")

@@ -21,12 +21,21 @@ from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action
 from tenure.core.writes import patch
-from tenure.model.duration import Duration
+from tenure.errors import SpecError
+from tenure.model.duration import Duration, parse_duration
+from tenure.model.meta import Condition
 from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
 from tenure.model.nodeclaim import NodeClaim
 
 REBOOTING: Final = "Rebooting"
+#: Ours alone: how far it is. Unknown: drained; True: the cloud has accepted; False: failed.
+ISSUED: Final = "RebootIssued"
 DISRUPTION_REASON: Final = "DisruptionReason"
+SUCCEEDED: Final = "RebootSucceeded"
+FAILED: Final = "RebootFailed"
+#: How it failed.
+PROVIDER_ERROR: Final = "ProviderError"
+RECOVERY_TIMEOUT: Final = "RecoveryTimeout"
 
 #: So many reboots within a day; then a node is replaced instead.
 MOST: Final = 2
@@ -54,12 +63,50 @@ def rebooted_at(claim: NodeClaim) -> datetime | None:
     return condition.last_transition_time
 
 
+def requested_at(claim: NodeClaim) -> datetime:
+    """When the reboot that is under way was asked for."""
+    condition = claim.condition(REBOOTING)
+    at = condition.last_transition_time if condition is not None else None
+    return at if at is not None else claim.created_at
+
+
+def mark_of(claim: NodeClaim) -> Condition | None:
+    """``RebootIssued``, if it is about the last reboot and not about one before."""
+    mark = claim.condition(ISSUED)
+    if mark is None or not claim.rebooting or mark.last_transition_time is None:
+        return mark
+    return mark if mark.last_transition_time >= requested_at(claim) else None
+
+
+def has_failed(claim: NodeClaim) -> bool:
+    """Whether its last reboot has failed so that it has to be replaced."""
+    condition, mark = claim.condition(REBOOTING), claim.condition(ISSUED)
+    if condition is None or mark is None:
+        return False
+    failed = (condition.status, condition.reason) == ("False", FAILED)
+    return failed and mark.status == "False"
+
+
+def bound_of(claim: NodeClaim) -> timedelta | None:
+    """How long the drain before the reboot may take; None: as long as its pods make it wait."""
+    written = claim.annotations.get(REBOOT_GRACE_PERIOD)
+    if written is None:
+        return None
+    try:
+        bound = parse_duration(written, REBOOT_GRACE_PERIOD).timedelta
+    except OverflowError:
+        bound = -timedelta(1)
+    if bound < timedelta() or bound > _LONGEST:
+        raise SpecError(REBOOT_GRACE_PERIOD, written, "a Go duration that is not negative")
+    return bound
+
+
 def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -> Action | None:
-    """The next of the two writes; None for a claim that is rebooting or leaving.
+    """The next of the two writes; None for a claim that is rebooting, leaving or given up.
 
     ``bound``: how long the drain may take; None: as long as its pods make it wait.
     """
-    if claim.rebooting or claim.deleting:
+    if claim.rebooting or claim.deleting or has_failed(claim):
         return None
     known = recent(claim, now)
     begun = bool(known) and known[-1] > _last_transition(claim)
@@ -102,6 +149,8 @@ def _readable(history: str) -> Iterator[datetime]:
             continue
 
 
+#: More than that is as good as for ever, and calendars end somewhere.
+_LONGEST: Final = timedelta(days=36_500)
 #: Instants that a day can be added to, or taken from.
 _YEARS: Final = range(1970, 9999)
 

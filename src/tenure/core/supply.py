@@ -2,7 +2,8 @@
 
 Nodes: everything there is and everything on its way, claims without a Node included. A
 node that is not initialized yet is taken as it will be: without the taints it will lose,
-with the labels, taints and resources that its claim promises. Cordoned and leaving nodes
+with the labels, taints and resources that its claim promises; so is one that is being rebooted,
+which will be back in a moment. Cordoned and leaving nodes
 take no pods, but the scheduler counts those that run there. Pools: those that may launch,
 with what their limits leave; of the others, why they may not.
 """
@@ -40,6 +41,9 @@ from tenure.packing.problem import NODES, Daemon, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.template import template_problems
 
+#: The unreachable one with each of its effects: a reboot may well take longer than a lease.
+_WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
+
 
 def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
     """``rooms`` remembers what was worked out before, where the same is asked again and again."""
@@ -75,7 +79,7 @@ def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
     since: dict[str, datetime] = {}
     for name, node in sorted(snapshot.nodes.items()):
         claim = snapshot.claim_of(node)
-        if not node.ready or _is_closed(node, claim):
+        if not node.ready or _is_closed(node, claim) or (claim is not None and claim.rebooting):
             continue
         if claim is None or claim.initialized:
             told = [find_condition(node.status.conditions, "Ready")]
@@ -94,13 +98,15 @@ def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> ExistingNode:
-    initialized = claim is None or claim.initialized
+    initialized = claim is None or (claim.initialized and not claim.rebooting)
     allocatable: Mapping[str, int] = node.allocatable
     taints, labels = node.spec.taints, node.labels
     if claim is not None and not initialized:
         allocatable = to_come(allocatable, readable_amounts(claim.status.allocatable))
         taints = taints if claim.registered else registered_taints(claim, node)
         taints = tuple(t for t in taints if not is_startup(t, claim) and not is_ephemeral(t))
+        if claim.rebooting:
+            taints = tuple(t for t in taints if t.key not in _WHILE_REBOOTING)
         labels = {**labels, **claim.labels}
     return ExistingNode.holding(
         _unfinished(pods),

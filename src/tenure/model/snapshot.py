@@ -31,6 +31,7 @@ from tenure.model.workload import (
 )
 
 T = TypeVar("T", bound=ApiObject)
+V = TypeVar("V")
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -109,6 +110,10 @@ def _claim_provider(claim: NodeClaim) -> str:
     return claim.provider_id
 
 
+def _claim_new(claim: NodeClaim) -> str:
+    return "" if claim.initialized else "new"
+
+
 def _claim_image(claim: NodeClaim) -> str:
     return claim.status.image_id
 
@@ -144,6 +149,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODES, "type"): _node_type,
     (r.NODE_CLAIMS, "provider"): _claim_provider,
     (r.NODE_CLAIMS, "image"): _claim_image,
+    (r.NODE_CLAIMS, "new"): _claim_new,
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.NODE_CLAIMS, "uid"): _uid,
     (r.NODE_CLAIMS, "rebooting"): _claim_rebooting,
@@ -158,8 +164,8 @@ class Tables:
     def __init__(self) -> None:
         self.objects: dict[r.Resource, dict[str, Any]] = {}
         self.unreadable: dict[tuple[r.Resource, str], Unreadable] = {}
-        #: Grows with every change: as long as it is the same, so is everything in here.
-        self.version = 0
+        #: What was worked out from all of this, until something changes: see ``Snapshot.once``.
+        self.kept: dict[Any, Any] = {}
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
@@ -175,7 +181,7 @@ class Tables:
 
     def put(self, resource: r.Resource, item: ApiObject) -> Change:
         key = item.key
-        self.version += 1
+        self.kept.clear()
         if isinstance(item, Unreadable):
             change = self.remove(resource, key)
             self.unreadable[resource, key] = item
@@ -192,7 +198,7 @@ class Tables:
         return Change(resource, key, old, item)
 
     def remove(self, resource: r.Resource, key: str) -> Change:
-        self.version += 1
+        self.kept.clear()
         self.unreadable.pop((resource, key), None)
         old = self.table(resource).pop(key, None)
         if old is not None:
@@ -248,10 +254,16 @@ class Snapshot:
             tables.put(resource_of[type(item)], item)
         return cls(tables, observations, ours=ours)
 
-    @property
-    def version(self) -> tuple[object, int]:
-        """As long as it is the same, so is every object: for what is worked out once and kept."""
-        return self._tables, self._tables.version
+    def once(self, work_out: Callable[[Snapshot], V]) -> V:
+        """What follows from the objects and the provider's statements: worked out once for all.
+
+        This spares work and nothing else, so it must not depend on our other observations.
+        """
+        kept = self._tables.kept
+        key = work_out, self.observations.repair_statements, self.ours
+        if key not in kept:
+            kept[key] = work_out(self)
+        return cast("V", kept[key])
 
     def objects(self, resource: r.Resource) -> Mapping[str, Any]:
         """Every readable object of a kind, by key."""
@@ -334,6 +346,10 @@ class Snapshot:
 
     def nodes_of_type(self, instance_type: str) -> Mapping[str, Node]:
         return self._group(r.NODES, "type", instance_type)
+
+    def new_claims(self) -> Mapping[str, NodeClaim]:
+        """Claims that are not initialized."""
+        return self._group(r.NODE_CLAIMS, "new", "new")
 
     def claims_of_image(self, image: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "image", image)

@@ -1,0 +1,441 @@
+"""A reboot, step by step: what is next in each state that a crash may leave, and how it fails."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Concern, Delete, Evict, Patch, Reboot, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.rebooting import ISSUE_MAX, RECOVERY_MAX, RebootDecider
+from tenure.model.meta import Condition
+from tenure.model.names import (
+    DISRUPTED_TAINT,
+    INITIALIZED,
+    REBOOT_GRACE_PERIOD,
+    REBOOT_PRE_BOOT_ID,
+    REBOOTING_TAINT,
+    TERMINATION_TIMESTAMP,
+)
+from tenure.model.node import Node, NodeSystemInfo, Taint
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.observations import RebootAnswer
+from tests.core.build import (
+    FOREIGN,
+    NOW,
+    STAGES,
+    a_budget,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    judged,
+    said,
+)
+
+DECIDER = RebootDecider()
+CLOSED = Taint(key=REBOOTING_TAINT, effect="NoSchedule")
+OTHER = Taint(key="team", value="blue", effect="NoExecute")
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+WHY = "KWOKRebootRequired=True"
+HALF_A_MINUTE_AGO, LATELY = ago(30), ago(10)
+
+
+def requested(at: datetime = HALF_A_MINUTE_AGO, reason: str = "RebootRequested") -> Condition:
+    return condition("Rebooting", "True", reason, WHY, at=at)
+
+
+def drained(at: datetime = LATELY) -> Condition:
+    return condition("RebootIssued", "Unknown", "Drained", at=at)
+
+
+def accepted(at: datetime = LATELY) -> Condition:
+    return condition("RebootIssued", "True", "RebootIssued", at=at)
+
+
+def failed(at: datetime = LATELY, result: str = "ProviderError") -> tuple[Condition, ...]:
+    return (
+        condition("Rebooting", "False", "RebootFailed", "no such rack", at=at),
+        condition("RebootIssued", "False", result, "no such rack", at=at),
+    )
+
+
+def rebooting(
+    *conditions: Condition, bound: str | None = "1m0s", boot: str | None = None, **more: Any
+) -> NodeClaim:
+    notes = {REBOOT_GRACE_PERIOD: bound, REBOOT_PRE_BOOT_ID: boot}
+    written = {key: value for key, value in notes.items() if value is not None}
+    told = conditions if conditions else (requested(),)
+    return a_claim(conditions=told, annotations=written, **more)
+
+
+def the_node(*taints: Taint, boot: str = "boot-1", **more: Any) -> Node:
+    ready = more.pop("ready", True)
+    told = {
+        "node_info": NodeSystemInfo(boot_id=boot),
+        "conditions": (condition("Ready", "True" if ready else "Unknown"),),
+    }
+    return a_node(taints=taints, status=told, **{"labels": {INITIALIZED: "true"}} | more)
+
+
+def on_claim(*objects: Any, **more: Any) -> Verdict:
+    return about(judged(DECIDER, *objects, **more), "NodeClaim/a")
+
+
+def taints_of(verdict: Verdict) -> list[str]:
+    return [taint["key"] for taint in body_of(verdict)["spec"]["taints"]]
+
+
+# -- who is concerned --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param((a_claim(), the_node()), id="nothing is the matter"),
+        pytest.param((rebooting(ref=FOREIGN), the_node()), id="another provider's"),
+        pytest.param((a_leaving_claim(conditions=(requested(),)), the_node()), id="claim deleted"),
+        pytest.param((rebooting(), a_leaving_node()), id="Node deleted"),
+    ],
+)
+def test_nothing_is_decided_about_claims_that_do_not_reboot_or_leave(objects: Any) -> None:
+    assert judged(DECIDER, *objects) == []
+
+
+# -- the request -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", ["soon", "-1m", "", "1d", "9999999999999h"])
+def test_a_bound_that_means_nothing_fails_the_reboot_and_keeps_the_claim(bound: str) -> None:
+    verdict = on_claim(rebooting(bound=bound), the_node())
+    assert verdict.reason is Reason.REBOOT_FAILED
+    assert said(verdict)["Rebooting"] == ("False", "RebootFailed")
+    assert "RebootIssued" not in said(verdict)
+    assert REBOOT_GRACE_PERIOD in verdict.message
+    assert verdict.message.endswith("it is not rebooted, and stays")
+
+
+def test_a_claim_that_never_registered_has_nothing_to_reboot() -> None:
+    verdict = on_claim(rebooting(stage=STAGES.index("Registered")))
+    assert (verdict.reason, said(verdict)["Rebooting"][1]) == (Reason.REBOOT_FAILED, "RebootFailed")
+
+
+def test_the_node_is_closed_first_and_keeps_its_other_taints() -> None:
+    verdicts = judged(DECIDER, rebooting(), the_node(OTHER), a_pod())
+    (verdict,) = verdicts  # Nobody is asked to leave before the door is closed.
+    assert verdict.reason is Reason.REBOOT_REQUESTED
+    assert taints_of(verdict) == ["team", REBOOTING_TAINT]
+    assert verdict.concern is Concern.REBOOT
+
+
+# -- the drain ---------------------------------------------------------------------------
+
+
+def test_pods_are_asked_to_leave_until_the_bound_is_over() -> None:
+    verdicts = judged(DECIDER, rebooting(), the_node(CLOSED), a_pod())
+    pod = about(verdicts, "Pod/default/web")
+    assert isinstance(pod.action, Evict)
+    assert (pod.reason, pod.concern) == (Reason.EVICTING, Concern.REBOOT)
+    assert pod.message == "asked to leave node node-a, which is going to be rebooted"
+    claim = about(verdicts, "NodeClaim/a")
+    assert claim.message == (
+        "Node node-a is drained before it is rebooted, until 2026-03-02T12:00:30Z at the longest; "
+        "waiting for default/web"
+    )
+    assert (claim.action, claim.recheck_at) == (None, ahead(30))
+    assert [str(blocker.subject) for blocker in claim.blockers] == ["Pod/default/web"]
+
+
+def test_whoever_is_left_when_the_bound_is_over_stays() -> None:
+    verdicts = judged(DECIDER, rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
+    (verdict,) = verdicts
+    assert verdict.message == "the drain of Node node-a is over; left, and taken along: default/web"
+    assert body_of(verdict)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: "boot-1"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        pytest.param({"protected": "true"}, Reason.PROTECTED, id="do-not-disrupt"),
+        pytest.param({"protected": "nonsense"}, Reason.PROTECTION_UNREADABLE, id="unreadable"),
+        pytest.param({"labels": {"app": "db"}}, Reason.EVICTION_REFUSED, id="budget"),
+        pytest.param({"phase": "Succeeded"}, Reason.LEFT_ALONE, id="finished"),
+        pytest.param({"deletion_timestamp": ahead(9)}, Reason.POD_TERMINATING, id="terminating"),
+    ],
+)
+def test_protection_and_budgets_are_respected_and_nobody_is_forced(pod: Any, reason: Any) -> None:
+    budget = a_budget("db", app="db", disruptions_allowed=0, observed_generation=1)
+    for seconds in (0, 29):
+        found = judged(
+            DECIDER, rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds)
+        )
+        verdict = about(found, "Pod/default/web")
+        assert verdict.reason is reason
+        assert verdict.action is None or isinstance(verdict.action, Evict)
+
+
+def test_pods_leave_in_tiers() -> None:
+    critical = a_pod("dns", spec={"priority_class_name": "system-node-critical"})
+    found = judged(DECIDER, rebooting(), the_node(CLOSED), a_pod(), critical)
+    assert about(found, "Pod/default/dns").reason is Reason.TIER_WAITS
+
+
+def test_without_a_bound_the_drain_waits_for_its_pods() -> None:
+    claim = rebooting(requested(ago(86_400)), bound=None)
+    verdict = on_claim(claim, the_node(CLOSED), a_pod(protected="true"))
+    assert verdict.reason is Reason.REBOOT_REQUESTED
+    assert (verdict.action, verdict.recheck_at) == (None, None)
+    empty = on_claim(claim, the_node(CLOSED))
+    assert REBOOT_PRE_BOOT_ID in body_of(empty)["metadata"]["annotations"]
+
+
+def test_a_bound_of_nothing_asks_nobody_and_waits_for_nothing() -> None:
+    claim = rebooting(requested(NOW), bound="0s")
+    (verdict,) = judged(DECIDER, claim, the_node(CLOSED), a_pod())
+    assert REBOOT_PRE_BOOT_ID in body_of(verdict)["metadata"]["annotations"]
+
+
+def test_an_empty_node_waits_a_few_seconds_for_everybody_to_see_the_taint() -> None:
+    verdict = on_claim(rebooting(requested(NOW), bound="1s"), the_node(CLOSED))
+    assert verdict.message == "Node node-a is empty; it is rebooted at 2026-03-02T12:00:05Z"
+    assert (verdict.action, verdict.recheck_at) == (None, ahead(5))
+
+
+def test_a_boot_id_of_an_earlier_reboot_is_written_over() -> None:
+    verdict = on_claim(rebooting(boot="boot-0"), the_node(CLOSED))
+    assert body_of(verdict)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: "boot-1"}
+
+
+def test_that_the_drain_is_over_is_written_once_the_boot_id_is() -> None:
+    verdict = on_claim(rebooting(boot="boot-1"), the_node(CLOSED))
+    assert said(verdict)["RebootIssued"] == ("Unknown", "Drained")
+    assert said(verdict)["Rebooting"] == ("True", "RebootRequested")
+
+
+def test_a_mark_of_an_earlier_reboot_says_nothing_about_this_one() -> None:
+    claim = rebooting(requested(ago(30)), accepted(ago(9000)), boot="boot-1")
+    assert said(on_claim(claim, the_node(CLOSED)))["RebootIssued"] == ("Unknown", "Drained")
+
+
+def test_a_node_that_is_gone_before_its_drain_fails_five_minutes_after_the_request() -> None:
+    waiting = on_claim(rebooting())
+    assert (waiting.reason, waiting.action) == (Reason.REBOOT_REQUESTED, None)
+    assert waiting.recheck_at == ago(30) + ISSUE_MAX
+    verdict = on_claim(rebooting(), now=ago(30) + ISSUE_MAX)
+    assert verdict.reason is Reason.REBOOT_FAILED
+    assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
+
+
+# -- the call ----------------------------------------------------------------------------
+
+ISSUING = rebooting(requested(), drained(), boot="boot-1")
+OPERATION = "uid-a-1772452770-boot-1"
+
+
+def test_the_cloud_is_asked_with_one_operation_for_every_try() -> None:
+    verdict = on_claim(ISSUING, the_node(CLOSED), a_pod())
+    action = verdict.action
+    assert isinstance(action, Reboot)
+    assert (action.provider_id, action.claim_uid) == ("cloud://a", "uid-a")
+    assert action.operation_id == OPERATION
+    assert action.witness is not None
+    assert action.witness.resource_version == "7"
+    assert verdict.recheck_at == ago(10) + ISSUE_MAX
+    later = on_claim(ISSUING, the_node(CLOSED), now=ahead(200))
+    assert later.action == action
+
+
+def test_a_boot_id_without_end_does_not_make_operations_without_end() -> None:
+    action = on_claim(
+        rebooting(requested(), drained(), boot="x" * 5000), the_node(CLOSED, boot="x" * 5000)
+    ).action
+    assert isinstance(action, Reboot)
+    assert len(action.operation_id) < 80
+
+
+ACCEPTED = RebootAnswer(operation_id=OPERATION, at=NOW)
+
+
+def test_once_the_cloud_has_accepted_the_claim_is_not_initialized_any_more() -> None:
+    verdict = on_claim(ISSUING, the_node(CLOSED), reboots={"uid-a": ACCEPTED})
+    assert verdict.reason is Reason.REBOOT_ISSUED
+    told = said(verdict)
+    assert told["Rebooting"] == ("True", "RebootIssued")
+    assert told["RebootIssued"] == ("True", "RebootIssued")
+    assert told["Initialized"] == ("Unknown", "Rebooting")
+    assert told["ReadyOnce"] == ("True", "Initialized"), "its readinessTTL stays spent"
+    assert told["Ready"][0] == "Unknown"
+
+
+def test_a_node_that_has_another_boot_already_is_not_rebooted_again() -> None:
+    """A crash after the call: the answer is lost, the reboot is not."""
+    verdict = on_claim(ISSUING, the_node(CLOSED, boot="boot-2"))
+    assert verdict.reason is Reason.REBOOT_ISSUED
+    assert said(verdict)["RebootIssued"] == ("True", "RebootIssued")
+
+
+def test_the_answer_to_another_operation_counts_for_nothing() -> None:
+    old = RebootAnswer(operation_id="uid-a-1-boot-0", at=NOW, refusal="no such rack")
+    assert isinstance(on_claim(ISSUING, the_node(CLOSED), reboots={"uid-a": old}).action, Reboot)
+
+
+def test_a_refusal_of_the_cloud_fails_the_reboot() -> None:
+    no = RebootAnswer(operation_id=OPERATION, at=NOW, refusal="no such rack")
+    verdict = on_claim(ISSUING, the_node(CLOSED), reboots={"uid-a": no})
+    assert verdict.reason is Reason.REBOOT_FAILED
+    assert verdict.message == "the cloud will not: no such rack; it is replaced"
+    assert said(verdict)["Rebooting"] == ("False", "RebootFailed")
+    assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
+
+
+def test_a_cloud_that_does_not_answer_is_asked_for_five_minutes_from_the_end_of_the_drain() -> None:
+    long_ago = rebooting(requested(ago(86_400)), drained(ago(299)), bound=None, boot="boot-1")
+    assert isinstance(on_claim(long_ago, the_node(CLOSED)).action, Reboot)
+    verdict = on_claim(long_ago, the_node(CLOSED), now=ahead(1))
+    assert (verdict.reason, said(verdict)["RebootIssued"]) == (
+        Reason.REBOOT_FAILED,
+        ("False", "ProviderError"),
+    )
+
+
+def test_nobody_is_asked_to_leave_once_the_drain_is_over() -> None:
+    assert len(judged(DECIDER, ISSUING, the_node(CLOSED), a_pod())) == 1
+
+
+# -- the way back ------------------------------------------------------------------------
+
+
+def issued(at: datetime = LATELY, **more: Any) -> NodeClaim:
+    fields: dict[str, Any] = {"boot": "boot-1"} | more
+    waiting = condition("Initialized", "Unknown", "Rebooting")
+    return rebooting(requested(reason="RebootIssued"), accepted(at), waiting, **fields)
+
+
+def test_the_label_goes_while_the_node_is_away() -> None:
+    verdict = on_claim(issued(), the_node(CLOSED, ready=False))
+    assert verdict.reason is Reason.REBOOT_ISSUED
+    assert body_of(verdict)["metadata"]["labels"] == {INITIALIZED: None}
+    waiting = on_claim(issued(), the_node(CLOSED, ready=False, labels={}))
+    assert (waiting.action, waiting.recheck_at) == (None, ago(10) + RECOVERY_MAX)
+
+
+def test_another_boot_opens_the_node_again() -> None:
+    verdict = on_claim(issued(), the_node(CLOSED, OTHER, boot="boot-2", ready=False))
+    assert verdict.reason is Reason.REBOOT_OBSERVED
+    assert verdict.message == "Node node-a has rebooted: boot boot-2"
+    assert taints_of(verdict) == ["team"]
+    assert body_of(verdict)["metadata"]["labels"] == {INITIALIZED: None}
+
+
+def test_a_node_that_is_open_and_not_ready_is_waited_for() -> None:
+    verdict = on_claim(issued(), the_node(boot="boot-2", ready=False, labels={}))
+    assert (verdict.reason, verdict.action) == (Reason.REBOOT_OBSERVED, None)
+    assert verdict.recheck_at == ago(10) + RECOVERY_MAX
+
+
+def test_ready_with_another_boot_is_a_success() -> None:
+    more = condition("DisruptionReason", "True", "Unhealthy")
+    claim = rebooting(requested(), accepted(), more, boot="boot-1")
+    verdict = on_claim(claim, the_node(boot="boot-2", labels={}))
+    assert verdict.reason is Reason.REBOOT_SUCCEEDED
+    assert said(verdict)["Rebooting"] == ("False", "RebootSucceeded")
+    assert not {"RebootIssued", "DisruptionReason"} & said(verdict).keys()
+
+
+def test_the_same_boot_is_no_reboot_however_ready_it_is() -> None:
+    verdict = on_claim(issued(), the_node(CLOSED, labels={}))
+    assert (verdict.reason, verdict.action) == (Reason.REBOOT_ISSUED, None)
+
+
+@pytest.mark.parametrize("boot", ["boot-1", "boot-2"])
+def test_a_node_that_is_not_back_in_twenty_minutes_has_failed(boot: str) -> None:
+    node = the_node(boot=boot, ready=False, labels={})
+    assert on_claim(issued(), node, now=ago(11) + RECOVERY_MAX).reason is not Reason.REBOOT_FAILED
+    verdict = on_claim(issued(), node, now=ago(10) + RECOVERY_MAX)
+    assert verdict.reason is Reason.REBOOT_FAILED
+    assert said(verdict)["RebootIssued"] == ("False", "RecoveryTimeout")
+
+
+def test_a_node_that_was_never_initialized_has_its_twenty_minutes_too() -> None:
+    """The peer counts from when it was last initialized, which may be long ago."""
+    old = condition("Initialized", "Unknown", "NodeNotReady", at=ago(7200))
+    claim = rebooting(requested(), accepted(), old, boot="boot-1")
+    verdict = on_claim(claim, the_node(CLOSED, ready=False, labels={}))
+    assert verdict.reason is Reason.REBOOT_ISSUED
+
+
+# -- how it ends badly -------------------------------------------------------------------
+
+
+def test_after_a_failure_the_node_is_opened_and_then_the_claim_deleted() -> None:
+    claim = rebooting(*failed(), boot="boot-1")
+    first = on_claim(claim, the_node(CLOSED, OTHER))
+    assert (first.reason, taints_of(first)) == (Reason.REBOOT_FAILED, ["team"])
+    then = on_claim(claim, the_node(OTHER))
+    assert isinstance(then.action, Delete)
+    assert (then.action.uid, then.action.resource_version) == ("uid-a", "7")
+    assert (then.reason, then.message) == (Reason.REBOOT_FAILED, "no such rack; it is replaced")
+
+
+def test_a_claim_whose_node_is_gone_as_well_is_deleted() -> None:
+    assert isinstance(on_claim(rebooting(*failed())).action, Delete)
+
+
+@pytest.mark.parametrize(
+    ("bound", "grace", "stamp", "written"),
+    [
+        pytest.param("1m", None, None, "2026-03-02T12:00:50Z", id="bounded"),
+        pytest.param("0s", None, None, "2026-03-02T11:59:50Z", id="at once"),
+        pytest.param("1m", "2h", None, "2026-03-02T12:00:50Z", id="shorter than its own"),
+        pytest.param("1m", "10s", None, None, id="its own is shorter"),
+        pytest.param("1m", None, "2026-03-02T12:00:00Z", None, id="stamped earlier"),
+        pytest.param("1m", None, "2026-03-02T13:00:00Z", "2026-03-02T12:00:50Z", id="later"),
+        pytest.param(None, None, None, None, id="not bounded"),
+        pytest.param("soon", None, None, None, id="unreadable"),
+    ],
+)
+def test_the_bound_is_one_for_the_end_too_counted_from_the_failure(
+    bound: str | None, grace: str | None, stamp: str | None, written: str | None
+) -> None:
+    notes = {REBOOT_GRACE_PERIOD: bound, TERMINATION_TIMESTAMP: stamp}
+    claim = a_leaving_claim(
+        conditions=failed(),
+        annotations={key: value for key, value in notes.items() if value is not None},
+        spec={"termination_grace_period": grace},
+    )
+    verdicts = judged(DECIDER, claim, the_node())
+    if written is None:
+        assert verdicts == []
+        return
+    (verdict,) = verdicts
+    assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: written}
+    assert verdict.reason is Reason.REBOOT_FAILED
+
+
+# -- what is left ------------------------------------------------------------------------
+
+SUCCEEDED = condition("Rebooting", "False", "RebootSucceeded")
+
+
+@pytest.mark.parametrize("conditions", [(SUCCEEDED,), ()], ids=["ended", "never"])
+def test_what_a_reboot_left_behind_is_taken_off(conditions: tuple[Condition, ...]) -> None:
+    claim = a_claim(conditions=conditions, annotations={REBOOT_PRE_BOOT_ID: "boot-1"})
+    first = on_claim(claim, the_node(CLOSED, OTHER))
+    assert (first.reason, taints_of(first)) == (Reason.REBOOT_ENDED, ["team"])
+    then = on_claim(claim, the_node(OTHER))
+    assert isinstance(then.action, Patch)
+    assert body_of(then)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: None}
+    assert judged(DECIDER, a_claim(conditions=conditions), the_node(OTHER)) == []
+
+
+def test_the_taint_of_another_concern_is_not_ours_to_take_off() -> None:
+    disrupted = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
+    assert judged(DECIDER, a_claim(conditions=(SUCCEEDED,)), the_node(disrupted)) == []
