@@ -1,0 +1,387 @@
+"""A node is rebooted in place, told in virtual time; it begins where a repair commits to it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenure.errors import InstanceGone, ProviderError, RebootNotSupported
+from tenure.model.meta import format_time
+from tenure.model.names import (
+    DO_NOT_DISRUPT,
+    INITIALIZED,
+    REBOOT_GRACE_PERIOD,
+    REBOOT_HISTORY,
+    REBOOT_PRE_BOOT_ID,
+    REBOOTING_TAINT,
+)
+from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS
+from tenure.sim.tree import Obj
+from tests.builders import (
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_budget,
+    a_deployment,
+    a_node_class,
+    a_pool,
+    a_requirement,
+)
+from tests.runtime.stage import Tapped
+
+#: Room for everybody on one node, with some to spare.
+BIG = a_requirement("node.kubernetes.io/instance-type", "m7i.2xlarge")
+
+
+class Rebooted(Tapped):
+    """Three pods that may go and one that may not, all on one node."""
+
+    def __init__(self, *more: Manifest, **pool: Any) -> None:
+        held = a_deployment("held", annotations={DO_NOT_DISRUPT: "true"})
+        super().__init__(
+            a_node_class(),
+            a_pool(requirements=[BIG], **pool),
+            a_deployment(replicas=3),
+            held,
+            *more,
+        )
+
+    def settle(self) -> None:
+        self.run(3 * MINUTE)
+        assert self.running() == 4
+        assert len(self.all(NODES)) == 1
+        self.first_claim, self.first_node = self.the(NODE_CLAIMS), self.the(NODES)
+
+    def commit(self, bound: str | None = "1m0s") -> None:
+        """As a repair does it: history and bound, then the condition."""
+        name, at = self.the(NODE_CLAIMS)["metadata"]["name"], format_time(self.now)
+        notes = {REBOOT_HISTORY: at, REBOOT_GRACE_PERIOD: bound}
+        self.store.patch(NODE_CLAIMS, "", name, {"metadata": {"annotations": notes}})
+        told = [
+            ("Rebooting", "RebootRequested", "KWOKRebootRequired=True"),
+            ("DisruptionReason", "Unhealthy", ""),
+        ]
+        conditions = [
+            *self.the(NODE_CLAIMS)["status"]["conditions"],
+            *(
+                {
+                    "type": type_,
+                    "status": "True",
+                    "reason": reason,
+                    "message": message,
+                    "lastTransitionTime": at,
+                }
+                for type_, reason, message in told
+            ),
+        ]
+        body = {"status": {"conditions": conditions}}
+        self.store.patch(NODE_CLAIMS, "", name, body, subresource="status")
+
+    @property
+    def claim(self) -> Obj:
+        return self.the(NODE_CLAIMS)
+
+    @property
+    def node(self) -> Obj:
+        return self.the(NODES)
+
+    def says(self, type_: str) -> tuple[str, str]:
+        found = {c["type"]: c for c in self.claim["status"]["conditions"]}
+        one = found.get(type_, {"status": "", "reason": ""})
+        return one["status"], one["reason"]
+
+    def uids(self, app: str) -> set[str]:
+        return {pod["metadata"]["uid"] for pod in self.all(PODS, app=app)}
+
+    def events(self) -> set[str]:
+        return {event["reason"] for event in self.all(EVENTS)}
+
+    @property
+    def boot(self) -> str:
+        boot: str = self.node["status"]["nodeInfo"]["bootID"]
+        return boot
+
+    def until(self, type_: str, status: str, at_most: timedelta = 30 * MINUTE) -> None:
+        self.run_while(lambda: self.says(type_)[0] != status, at_most=at_most, step=SECOND)
+        assert self.says(type_)[0] == status
+
+
+def ends_well(story: Rebooted) -> None:
+    """The same claim, the same Node, another boot, and nobody else was needed."""
+    assert len(story.all(NODE_CLAIMS)) == len(story.all(NODES)) == 1
+    assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
+    assert story.node["metadata"]["uid"] == story.first_node["metadata"]["uid"]
+    assert story.boot.endswith("-boot-2"), "once, and no more"
+    assert story.cloud.launch_count == 1
+    assert story.says("Rebooting") == ("False", "RebootSucceeded")
+    assert story.says("Initialized")[0] == "True"
+    assert story.says("RebootIssued") == story.says("DisruptionReason") == ("", "")
+    assert story.node["metadata"]["labels"][INITIALIZED] == "true"
+    assert not story.node["spec"].get("taints")
+    assert REBOOT_PRE_BOOT_ID not in story.claim["metadata"]["annotations"]
+    assert story.running() == 4
+    story.checkers.assert_kept()
+
+
+def test_pods_that_may_go_go_and_the_others_are_taken_along() -> None:
+    with Rebooted() as story:
+        story.settle()
+        web, held = story.uids("web"), story.uids("held")
+        story.commit()
+        story.until("RebootIssued", "True")
+        assert not web & story.uids("web"), "evicted"
+        assert story.uids("held") == held, "protected until the bound, and left then"
+        assert story.says("Initialized") == ("Unknown", "Rebooting")
+        story.run(MINUTE / 2)
+        assert INITIALIZED not in story.node["metadata"]["labels"]
+        assert story.running("web") == 0, "there is no room for them but here"
+        story.until("Rebooting", "False")
+        story.run(MINUTE)
+        ends_well(story)
+        assert story.uids("held") == held
+        assert "RebootObserved" in story.events()
+        assert "RebootFailed" not in story.events()
+        claim = story.claim["metadata"]["name"]
+        told = story.reasons(f"NodeClaim/{claim}")
+        order = ["RebootRequested", "RebootIssued", "RebootObserved", "RebootSucceeded"]
+        assert [reason for reason in dict.fromkeys(told) if reason in order] == order
+
+
+def test_the_drain_lasts_no_longer_than_its_bound_and_the_reboot_comes_then() -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit("2m")
+        at = story.seconds
+        story.until("RebootIssued", "True")
+        (asked_at,) = story.cloud_tap.times("reboot")
+        assert 120 <= asked_at - at <= 122
+
+
+def test_a_bound_of_nothing_takes_everybody_along() -> None:
+    with Rebooted() as story:
+        story.settle()
+        web = story.uids("web")
+        story.commit("0s")
+        story.until("Rebooting", "False")
+        story.run(MINUTE)
+        assert story.uids("web") == web
+        ends_well(story)
+
+
+def test_without_a_bound_it_waits_for_a_protected_pod_and_says_who() -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit(None)
+        story.run(60 * MINUTE)
+        assert story.boot.endswith("-boot-1")
+        claim = story.claim["metadata"]["name"]
+        verdict = story.controller.judge.about("NodeClaim", claim)[0]
+        assert verdict.reason == "RebootRequested"
+        assert any("held" in blocker.subject.name for blocker in verdict.blockers)
+
+
+def test_budgets_are_respected_until_the_bound() -> None:
+    with Rebooted(a_budget("web", minAvailable=3)) as story:
+        story.settle()
+        web = story.uids("web")
+        story.commit()
+        story.until("Rebooting", "False")
+        story.run(MINUTE)
+        assert story.uids("web") == web
+        ends_well(story)
+
+
+def test_nobody_new_comes_while_it_reboots_and_no_new_node_does() -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit()
+        story.run(10 * SECOND)
+        assert REBOOTING_TAINT in {taint["key"] for taint in story.node["spec"]["taints"]}
+        story.apply(a_deployment("late", replicas=1))
+        story.until("Rebooting", "False")
+        assert story.running("late") == 0 or story.boot.endswith("-boot-2")
+        story.run(2 * MINUTE)
+        assert story.running("late") == 1
+        assert story.cloud.launch_count == 1
+
+
+# -- how it fails ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [RebootNotSupported, InstanceGone])
+def test_a_cloud_that_will_not_reboot_it_has_it_replaced_at_once(error: type[Exception]) -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.cloud_tap.spoil = lambda verb, _: error("not here") if verb == "reboot" else None
+        story.commit()
+        story.until("Rebooting", "False")
+        assert story.says("Rebooting") == ("False", "RebootFailed")
+        assert story.says("RebootIssued") == ("False", "ProviderError")
+        failed_at = story.seconds
+        story.run(10 * MINUTE)
+        replaced(story)
+        assert len(story.cloud_tap.of("reboot")) == 1, "it is final"
+        ended_at = story.cloud_tap.times("terminate")[0]
+        assert ended_at - failed_at < 65, "its drain had the reboot's bound, too"
+
+
+def test_a_cloud_that_does_not_answer_is_asked_again_and_given_up_after_five_minutes() -> None:
+    with Rebooted() as story:
+        story.settle()
+        failing = ProviderError("throttled")
+        story.cloud_tap.spoil = lambda verb, _: failing if verb == "reboot" else None
+        story.commit("0s")
+        story.until("RebootIssued", "Unknown")
+        began = story.now
+        story.until("Rebooting", "False")
+        assert abs(story.now - began - 5 * MINUTE) <= 2 * SECOND
+        assert len(story.cloud_tap.of("reboot")) > 3
+        story.run(10 * MINUTE)
+        replaced(story)
+
+
+def test_a_node_that_does_not_come_back_is_replaced_after_twenty_minutes() -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit("0s")
+        story.until("RebootIssued", "True")
+        issued = story.now
+        name = story.node["metadata"]["name"]
+        story.at(story.elapsed + 30 * SECOND, lambda: story.kubelets.halt(name))
+        story.until("Rebooting", "False")
+        assert abs(story.now - issued - 20 * MINUTE) <= 2 * SECOND
+        assert story.says("RebootIssued") == ("False", "RecoveryTimeout")
+        story.run(10 * MINUTE)
+        replaced(story)
+
+
+def replaced(story: Rebooted) -> None:
+    assert "RebootFailed" in story.events()
+    assert len(story.all(NODE_CLAIMS)) == 1
+    assert story.claim["metadata"]["uid"] != story.first_claim["metadata"]["uid"]
+    assert story.running() == 4
+    assert story.cloud.launch_count == 2
+    story.checkers.assert_kept()
+
+
+def test_a_bound_that_means_nothing_keeps_node_and_claim_as_they_are() -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit("-5m")
+        story.run(MINUTE)
+        assert story.says("Rebooting") == ("False", "RebootFailed")
+        assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
+        assert "RebootFailed" in story.events()
+        assert story.cloud_tap.of("reboot") == []
+        assert story.running() == 4
+
+
+def test_a_claim_that_is_deleted_meanwhile_goes_the_ordinary_way() -> None:
+    with Rebooted(template={"terminationGracePeriod": "5m"}) as story:
+        story.settle()
+        story.commit("30m")
+        story.run(20 * SECOND)
+        story.delete_claim()
+        story.run(15 * MINUTE)
+        assert story.cloud_tap.of("reboot") == []
+        assert story.claim["metadata"]["uid"] != story.first_claim["metadata"]["uid"]
+        assert story.running() == 4
+
+
+# -- clocks of new nodes -----------------------------------------------------------------
+
+
+def test_a_reboot_does_not_start_the_clocks_of_a_new_node_again() -> None:
+    """It has been initialized once: neither TTL counts any more, however long it takes."""
+    ttls = {"readinessTTL": "5m", "initializationTTL": "5m"}
+    with Rebooted(template=ttls) as story:
+        story.settle()
+        story.run(10 * MINUTE)
+        story.commit("0s")
+        story.until("RebootIssued", "True")
+        assert story.says("ReadyOnce") == ("True", "Initialized")
+        name = story.node["metadata"]["name"]
+        story.kubelets.silence(name)
+        story.run(15 * MINUTE)
+        story.kubelets.resume(name)
+        story.run(2 * MINUTE)
+        ends_well(story)
+
+
+# -- crashes -----------------------------------------------------------------------------
+
+#: How many calls the story is expected to have from the commitment on.
+CALLS = 24
+
+
+class Crashing(Rebooted):
+    """Tenure dies after that call, or its answer is lost; from the commitment on."""
+
+    def __init__(self, fatal: int, *, dies: bool) -> None:
+        super().__init__()
+        self.settle()
+        self.count_of_calls = 0
+        self._fatal, self._dies, self._happened = fatal, dies, False
+        for tap in (self.api_tap, self.cloud_tap):
+            tap.spoil = self._counted
+            tap.lose = self._lost
+
+    def _counted(self, verb: str, what: str) -> None:
+        self.count_of_calls += self._counts(verb, what)
+
+    def _lost(self, verb: str, what: str) -> bool:
+        if not self._counts(verb, what) or self.count_of_calls != self._fatal or self._happened:
+            return False
+        self._happened = True
+        if self._dies:
+            self.api_tap.freeze()
+            self.cloud_tap.freeze()
+        return not self._dies
+
+    def _counts(self, verb: str, what: str) -> bool:
+        return verb not in ("GET", "WATCH", "types", "list") and "/events" not in what
+
+    def play(self, for_: timedelta) -> None:
+        end = self.now + for_
+        while self.now < end:
+            self.run(SECOND)
+            if self.api_tap.frozen:
+                self.crash()
+                self.api_tap.thaw()
+                self.cloud_tap.thaw()
+
+
+def test_the_story_has_as_many_calls_as_are_tried() -> None:
+    with closing(Crashing(0, dies=True)) as story:
+        story.commit()
+        story.play(8 * MINUTE)
+        ends_well(story)
+        assert 12 < story.count_of_calls <= CALLS
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["dies", "loses the answer"])
+@pytest.mark.parametrize("fatal", range(1, CALLS + 1))
+def test_a_crash_after_any_call_heals(fatal: int, dies: bool) -> None:
+    with closing(Crashing(fatal, dies=dies)) as story:
+        story.commit()
+        story.play(8 * MINUTE)
+        ends_well(story)
+
+
+@pytest.mark.parametrize("fatal", range(1, 31, 2))
+def test_a_crash_after_any_call_of_a_reboot_that_fails_heals(fatal: int) -> None:
+    with closing(Crashing(fatal, dies=True)) as story:
+        refused = RebootNotSupported("not here")
+        counted = story.cloud_tap.spoil
+
+        def spoil(verb: str, what: str) -> Exception | None:
+            counted(verb, what)
+            return refused if verb == "reboot" else None
+
+        story.cloud_tap.spoil = spoil
+        story.commit()
+        story.play(12 * MINUTE)
+        replaced(story)
