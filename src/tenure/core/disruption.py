@@ -318,7 +318,7 @@ class _Pass:
         claim = candidate.member.claim
         moving = [item.pod for item in patient.drain.pods if is_reschedulable(item.pod)]
         exchange = Exchange(claim, candidate.node, tuple(moving))
-        plan = self._view.market.plan(exchange, self._now)
+        plan = self._view.market.plan(exchange, self._settings, self._now)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
             message = f"{candidate.cause.message}; {plan.why}"

@@ -218,15 +218,19 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True):
     permits: tuple[Permit, ...] = ()
     wards: Mapping[str, Ward] = {}
 
-    def about(self, claims: Collection[str]) -> Domains:
-        """As much of it as matters to these claims."""
+    def about(self, domains: Iterable[Domain]) -> Domains:
+        """All of it for who is in one of these, and nothing for others.
+
+        Who is tried next in one domain follows from all that have patients in common with it.
+        """
         if not self.outbreaks:
             return NOTHING
-        kept = [o for o in self.outbreaks if any(p.claim in claims for p in o.patients)]
-        if not kept:
-            return NOTHING
-        # Who is probed follows from all domains that have patients in common.
-        return self
+        concerned = set(domains)
+        return self if any(o.domain in concerned for o in self.outbreaks) else NOTHING
+
+    def zones(self) -> Domains:
+        """As much of it as new claims depend on, which avoid zones that are held."""
+        return Domains(outbreaks=tuple(o for o in self.outbreaks if o.domain.kind == ZONE))
 
     def at(self, settings: Settings, now: datetime) -> Look:
         return Look(self if settings.repair_domain_breaker else NOTHING, settings, now)
@@ -243,13 +247,13 @@ class Look:
         self.holds: Final = tuple(
             hold for o in domains.outbreaks if (hold := o.held_at(now)) is not None
         )
-        #: By claim: the domains that hold it.
+        self._of: Final = {hold.domain: hold for hold in self.holds}
+        #: By the patient's claim: what holds it.
         self._held: dict[str, list[Hold]] = {}
-        of = {hold.domain: hold for hold in self.holds}
         for outbreak in domains.outbreaks:
-            if (hold := of.get(outbreak.domain)) is not None:
+            if (held := self._of.get(outbreak.domain)) is not None:
                 for patient in outbreak.patients:
-                    self._held.setdefault(patient.claim, []).append(hold)
+                    self._held.setdefault(patient.claim, []).append(held)
         self._open = [permit for permit in domains.permits if permit.open_at(now)]
         self._permitted = {permit.claim: permit for permit in self._open if permit.claim}
         self._chosen = self._choose()
@@ -259,24 +263,23 @@ class Look:
         """Before then nothing here changes by itself."""
         return min((at for at in self._instants() if at > self._now), default=None)
 
-    def holding(self, claim: str) -> str:
-        """Why the claim is not repaired; empty where no domain holds it, or it is a probe."""
-        holds = self._held.get(claim, ())
-        if not holds or claim in self._permitted:
+    def holding(self, domains: Iterable[Domain]) -> str:
+        """Why nothing is repaired that is in these; empty where none of them is held."""
+        held = next((self._of[domain] for domain in domains if domain in self._of), None)
+        if held is None:
             return ""
-        hold = holds[0]
-        return f"{hold}; {next_probe}" if (next_probe := self._next(hold)) else str(hold)
+        return f"{held}; {next_probe}" if (next_probe := self._next(held)) else str(held)
 
-    def probe(self, claim: str) -> Permit | None:
-        """Its permit, where a domain would hold it and it may be repaired all the same."""
-        return self._permitted.get(claim) if self._held.get(claim) else None
+    def permit(self, claim: str) -> Permit | None:
+        """What lets the claim be repaired although a domain holds it."""
+        return self._permitted.get(claim)
 
     def to_permit(self, pool: str) -> Permit | None:
         """The node of the pool that is to be probed next: it is written on the pool first."""
         return self._chosen.get(pool)
 
-    def zones(self) -> dict[str, Hold]:
-        """Those that are held, by name."""
+    def held_zones(self) -> dict[str, Hold]:
+        """By name."""
         return {hold.domain.value: hold for hold in self.holds if hold.domain.kind == ZONE}
 
     def _next(self, hold: Hold) -> str:

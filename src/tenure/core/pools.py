@@ -1,10 +1,11 @@
-"""What several deciders need to know about a pool: whether it may launch, and its size."""
+"""What several deciders need to know about a pool: whether it may launch, its size, its rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+from tenure.core.sickness import Rules
 from tenure.model.meta import ApiObject, Condition, find_condition
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
@@ -17,6 +18,13 @@ from tenure.packing.problem import NODES
 def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:
     ref = pool.node_class_ref
     return (ref.group, ref.kind) in snapshot.ours
+
+
+def rules_of(pool: str, snapshot: Snapshot) -> Rules:
+    """What means sick in that pool, and what is done about it."""
+    found = snapshot.pools.get(pool)
+    repair = found.spec.repair if found is not None else None
+    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
 
 
 def node_class_key(ref: NodeClassRef) -> str:

@@ -12,9 +12,12 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
    second, ten at most, so that pods that come together share nodes;
 7. it needs a new node: the claim is created, the pod nominated to it.
 
+New claims keep out of a zone that is held because most of its nodes are sick (``domains``), unless
+only that zone can take their pods.
+
 Packing is one pure function of the snapshot; the only clocks in here are the batch, the
-scheduler's half minute, the ends of protections, and offerings and node classes that are
-left out for a while.
+scheduler's half minute, the ends of protections, offerings and node classes that are left out
+for a while, and zones that are avoided.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ import msgspec
 
 from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
+from tenure.core.domains import NOTHING, Domains, Look
 from tenure.core.newclaim import claim_manifest, claim_name
+from tenure.core.outbreaks import domains_in
 from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
@@ -40,6 +45,7 @@ from tenure.core.supply import (
     unlisted_pools,
 )
 from tenure.model.meta import format_time
+from tenure.model.names import ZONE
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
 from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
@@ -74,6 +80,8 @@ class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
     dry: Mapping[OfferingKey, datetime]
     pools: Mapping[str, NodePool]
     claim_names: frozenset[str]
+    #: Zones in which many nodes are sick.
+    zones: Domains = NOTHING
 
 
 class ProvisionDecider:
@@ -112,11 +120,13 @@ class ProvisionDecider:
             dry=dict(snapshot.observations.dry_offerings),
             pools=dict(snapshot.pools),
             claim_names=frozenset(snapshot.claims),
+            zones=domains_in(snapshot).zones(),
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         demands = [demand for demand in view.demands if demand.needs_place(now)]
         dry = {key for key, until in view.dry.items() if until > now}
+        zones = view.zones.at(settings, now)
         packing = pack(
             Problem(
                 pods=tuple(demand.pod for demand in demands),
@@ -124,9 +134,10 @@ class ProvisionDecider:
                 templates=view.templates,
                 daemons=view.daemons,
                 dry=frozenset(dry),
+                avoid=frozenset(zones.held_zones()),
             )
         )
-        return _Answer(view, packing, settings, now).verdicts()
+        return _Answer(view, packing, zones, settings, now).verdicts()
 
 
 def may_wait(change: Change) -> bool:
@@ -140,9 +151,10 @@ class _Answer:
     """One packing, told."""
 
     def __init__(
-        self, view: ProvisionView, packing: Packing, settings: Settings, now: datetime
+        self, view: ProvisionView, packing: Packing, zones: Look, settings: Settings, now: datetime
     ) -> None:
         self._view, self._packing, self._now = view, packing, now
+        self._held_zones = zones.held_zones()
         opens_at = _batch_opens_at(view, packing, settings)
         #: When the batch that is still being gathered is acted upon.
         self._gathers_until = opens_at if opens_at is not None and now < opens_at else None
@@ -152,6 +164,7 @@ class _Answer:
             *view.dry.values(),
             *(demand.since for demand in view.demands if demand.leaves),
             *((opens_at,) if opens_at is not None else ()),
+            *((zones.changes_at,) if zones.changes_at is not None else ()),
             *filter(None, map(self._patience_ends, view.demands)),
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
@@ -179,10 +192,21 @@ class _Answer:
             concern=Concern.PROVISIONING,
             subject=Subject(NODE_CLAIMS.kind, name),
             reason=Reason.NEEDED_FOR_PODS,
-            message=f"{who}; cheapest fit: {_described(planned)}",
+            message=f"{who}; cheapest fit: {_described(planned)}{self._avoided(planned, template)}",
             action=Create(resource=NODE_CLAIMS, name=name, body=body),
             recheck_at=self._changes_at,
         )
+
+    def _avoided(self, planned: PlannedClaim, template: PoolTemplate) -> str:
+        """Which zones it keeps out of, or cannot keep out of, and why."""
+        allowed, offered = planned.requirements.allowed(ZONE), template.requirements.allowed(ZONE)
+        said = ""
+        for zone, hold in sorted(self._held_zones.items()):
+            if allowed.has(zone):
+                said += f"; nothing but {zone} will do, although {hold}"
+            elif offered.has(zone):
+                said += f"; it keeps out of {zone}: {hold}"
+        return said
 
     def _about(self, demand: Demand) -> Verdict:
         reason, message = self._place_of(demand)

@@ -56,6 +56,7 @@ class Reason(StrEnum):
     REPAIRING = "NodeRepair"
     REPAIR_DUE = "NodeRepairDue"
     REPAIR_BLOCKED = "NodeRepairBlocked"
+    REPAIR_PROBE = "NodeRepairProbe"
     REPAIR_VETOED = "DoNotRepair"
     REPAIR_OFF = "NodeRepairOff"
 
@@ -280,10 +281,16 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         event=_WARNING,
     ),
     Reason.REPAIR_BLOCKED: ReasonInfo(
-        "The node is due for repair, but too many of the pool's nodes are sick: that is rarely "
-        "many sick nodes.",
-        "Look for what they share: network, image, zone. Raise repair.maxUnhealthy to go on.",
+        "The node is due for repair, but too many of the pool's nodes are sick, or most nodes of "
+        "its zone, image or instance type: that is rarely many sick nodes.",
+        "Look for what they share: network, image, zone. Where the pool is named, raise "
+        "repair.maxUnhealthy to go on; --repair-domain-breaker=false lets domains go on.",
         _WARNING,
+    ),
+    Reason.REPAIR_PROBE: ReasonInfo(
+        "Most nodes of a zone, image or instance type are sick, and one of them is repaired to see "
+        "whether new ones fare better.",
+        event=_NORMAL,
     ),
     Reason.REPAIR_VETOED: ReasonInfo(
         "The node is due for repair, but karpenter.sh/do-not-repair vetoes it.",

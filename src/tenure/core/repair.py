@@ -2,6 +2,9 @@
 
 What becomes of each is in ``repairround``. Claims of which there is nothing to say, initialized
 with a Node that is well, are left out of the view: they are nearly all of them.
+
+Where a domain may be held (``domains``), who is sick in other pools matters, too: then a change of
+any node's health touches every pool that has somebody to judge.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from typing import Final
 
 from tenure.core.claims import is_ours
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.domains import Domains
+from tenure.core.outbreaks import domains_in, domains_of
+from tenure.core.pools import rules_of
 from tenure.core.repairround import LOST, HealthView, Member, Round
 from tenure.core.sickness import Rules
 from tenure.model.names import NODEPOOL
@@ -45,6 +51,8 @@ class RepairDecider:
                     yield _key(claim)
         elif change.resource == NODE_POOLS:
             yield change.key
+        if _matters_to_others(change):
+            yield from snapshot.once(_keys_to_judge)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
@@ -56,13 +64,6 @@ class RepairDecider:
 
     def decide(self, view: HealthView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         return list(Round(view, settings, now).verdicts())
-
-
-def rules_of(pool: str, snapshot: Snapshot) -> Rules:
-    """What means sick in that pool, and what is done about it."""
-    found = snapshot.pools.get(pool)
-    repair = found.spec.repair if found is not None else None
-    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
 
 
 def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
@@ -79,7 +80,39 @@ def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
         broken=broken,
         total=len(snapshot.nodes_of_pool(name)),
         members=members,
+        domains=_domains_of(members, snapshot),
     )
+
+
+def _domains_of(members: Iterable[Member], snapshot: Snapshot) -> Domains:
+    shared = (domain for m in members if m.node for domain in domains_of(m.claim, m.node))
+    return domains_in(snapshot).about(shared)
+
+
+def _matters_to_others(change: Change) -> bool:
+    """Whether it may change who counts as sick in a domain, or who is tried there."""
+    if change.resource != NODES:
+        return change.resource in (NODE_CLAIMS, NODE_POOLS)
+    old, new = change.old, change.new
+    if not isinstance(old, Node) or not isinstance(new, Node):
+        return True
+    return (
+        old.status.conditions != new.status.conditions
+        or old.deleting != new.deleting
+        or old.spec.provider_id != new.spec.provider_id
+        or old.labels != new.labels
+        or old.annotations != new.annotations
+    )
+
+
+def _keys_to_judge(snapshot: Snapshot) -> frozenset[str]:
+    """Where somebody may be held by a domain."""
+    unwell = (
+        claim
+        for node in snapshot.unwell_nodes().values()
+        for claim in snapshot.claims_with_provider(node.spec.provider_id).values()
+    )
+    return frozenset(map(_key, (*unwell, *snapshot.new_claims().values())))
 
 
 def _key(claim: NodeClaim) -> str:
@@ -114,4 +147,6 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
     if claim is None or claim.pool_name or not is_ours(claim, snapshot):
         return None
     rules = Rules(statements=snapshot.observations.repair_statements)
-    return HealthView(pool=None, rules=rules, members=(_member(claim, snapshot),))
+    members = (_member(claim, snapshot),)
+    domains = _domains_of(members, snapshot)
+    return HealthView(pool=None, rules=rules, members=members, domains=domains)

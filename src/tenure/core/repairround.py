@@ -8,8 +8,9 @@ Keyed on the claim, arbitrated over its pool. Of each claim, the first of these 
 4. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word.
 
 What is due is held back by, in this order: a repair that is switched off or cannot be understood,
-a veto (``karpenter.sh/do-not-repair``), the pool's breaker. A claim that never registered has no
-node to count, and no breaker.
+a veto (``karpenter.sh/do-not-repair``), the breaker of a zone, image or type (``domains``), the
+pool's breaker. A claim that never registered has no node to count, and no breaker. Who is tried
+where a domain is held is written on the pool first.
 
 Forceful: the claim is stamped with the deadline *now*, then deleted on the version that carries
 the stamp. A stamp on a claim that stays and is not due is taken off.
@@ -32,24 +33,24 @@ from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.decision import Action, Commitment, Concern, Delete, Verdict, Witness
+from tenure.core.domains import NOTHING, Domains, Permit
+from tenure.core.outbreaks import DEFAULT_LIMIT, domains_of
 from tenure.core.protection import Protection, protection_on
 from tenure.core.readiness import Boot, Stage, boot_of, readiness_ttl
 from tenure.core.reasons import Reason
 from tenure.core.reboots import MOST, changes_at, rebooted_at, recent
 from tenure.core.sickness import FORCEFUL, Illness, Rules, illnesses
 from tenure.core.writes import delete_claim, patch, stamp_claim, subject_of
+from tenure.model import names
 from tenure.model.duration import Duration
 from tenure.model.meta import format_time
-from tenure.model.names import DO_NOT_REPAIR, REPLACED_BY, TERMINATION_TIMESTAMP
+from tenure.model.names import DO_NOT_REPAIR, REPLACED_BY, REPLACES, TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.repairs import RepairAction
 from tenure.model.resource import NODES
 from tenure.model.settings import Settings
-
-#: How many of a pool's nodes may be sick where the pool does not say.
-DEFAULT_LIMIT: Final = "20%"
 
 #: The condition of a claim whose Node is gone.
 LOST: Final = "NodeLost"
@@ -83,6 +84,8 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     #: Those of which there may be something to say.
     members: tuple[Member, ...] = ()
+    #: Where nodes of several pools are sick at once.
+    domains: Domains = NOTHING
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -126,10 +129,13 @@ class Round:
         repair = view.pool.spec.repair if view.pool is not None else None
         limit = repair.max_unhealthy if repair is not None else DEFAULT_LIMIT
         self._breaker = Breaker(sum(one.sick for one in self._found), view.total, limit)
-        #: When another node stops booting, and counts.
-        self._counts_at = min(
-            (f.boot.due_at for f in self._found if f.booting and f.boot), default=None
-        )
+        self._domains = view.domains.at(settings, now)
+        #: What holds the claims that a domain holds.
+        self._outage = ""
+        #: When another node stops booting and counts, or a domain looks different.
+        counts = [f.boot.due_at for f in self._found if f.booting and f.boot]
+        changes = self._domains.changes_at
+        self._counts_at = min([*counts, *([changes] if changes else [])], default=None)
 
     def _find(self, member: Member) -> _Finding:
         claim, node = member.claim, member.node
@@ -155,16 +161,37 @@ class Round:
             for verdict in self._of(finding):
                 blocked = blocked or verdict.reason is Reason.REPAIR_BLOCKED
                 yield verdict
-        if blocked and self._view.pool is not None:
-            yield _say(self._view.pool, Reason.REPAIR_BLOCKED, str(self._breaker))
+        if self._view.pool is None:
+            return
+        permit = self._domains.to_permit(self._view.pool.name)
+        if permit is not None:
+            yield self._permitted(self._view.pool, permit)
+        elif blocked:
+            message = self._outage or str(self._breaker)
+            yield _say(self._view.pool, Reason.REPAIR_BLOCKED, message, recheck_at=self._counts_at)
+
+    def _permitted(self, pool: NodePool, permit: Permit) -> Verdict:
+        """Before anything is done to it, so that after a crash the same one is tried."""
+        where = ", ".join(permit.domains)
+        message = f"many nodes with {where} are sick; {permit.claim} is repaired to try it"
+        noted = {names.REPAIR_PROBE: f"{','.join(permit.domains)} {permit.claim}"}
+        action = patch(pool, {"annotations": noted})
+        action = msgspec.structs.replace(action, dated=names.REPAIR_PROBE)
+        verdict = _say(pool, Reason.REPAIR_PROBE, message, action=action)
+        return _no_later(verdict, self._counts_at)
 
     # -- one claim ---------------------------------------------------------------------
 
     def _of(self, finding: _Finding) -> Iterator[Verdict]:
         claim = finding.member.claim
         verdict = self._lost(finding) or self._timed_out(finding) or self._ill(finding)
-        if verdict is None and not claim.deleting and claim.termination_stamp is not None:
-            verdict = self._stale(claim)
+        if not claim.deleting and claim.termination_stamp is not None:
+            stale = self._stale(claim)
+            if verdict is None:
+                verdict = stale
+            elif verdict.reason in _HELD and REPLACED_BY not in claim.annotations:
+                # It was stamped before something held it, and stays.
+                verdict = msgspec.structs.replace(verdict, action=stale.action)
         if verdict is None:
             return
         yield verdict
@@ -211,7 +238,9 @@ class Round:
         if boot.stage is Stage.INITIALIZATION and not self._by_force():
             # Pods may run there, so it goes the pool's own way.
             return self._with_care(finding, Cause(message=message, urgency=urgency_of(boot.due_at)))
-        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION)
+        # Nobody runs on a replacement that never came up, and who waits for it should know.
+        stands_in = boot.stage is Stage.READINESS and REPLACES in claim.annotations
+        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not stands_in
         return self._due(finding, _TIMEOUTS[boot.stage], message, counted=counted)
 
     def _by_force(self) -> bool:
@@ -305,7 +334,11 @@ class Round:
         if held is not None:
             return held
         claim = finding.member.claim
-        verdict = _say(claim, reason, message, action=_force(finding.member, self._now))
+        permit = self._probe(finding) if counted else None
+        if permit is not None:
+            message = f"{message}; many with {', '.join(permit.domains)} are, and it is tried first"
+        action = _force(finding.member, self._now, permit)
+        verdict = _say(claim, reason, message, action=action)
         stamp = stamp_of(claim)
         ahead = stamp if stamp is not None and stamp > self._now else None
         return _no_later(verdict, self._counts_at if counted else None, ahead)
@@ -322,9 +355,24 @@ class Round:
                     f"{message}; {_vetoed(veto)}",
                     recheck_at=veto.ends_at,
                 )
-        if counted and self._breaker.tripped:
-            return _say(claim, Reason.REPAIR_BLOCKED, f"{message}; {self._breaker}")
-        return None
+        if not counted:
+            return None
+        outage = self._holding(finding) if self._probe(finding) is None else ""
+        if outage:
+            self._outage = self._outage or outage
+        elif not self._breaker.tripped:
+            return None
+        why = outage or str(self._breaker)
+        return _say(claim, Reason.REPAIR_BLOCKED, f"{message}; {why}", recheck_at=self._counts_at)
+
+    def _holding(self, finding: _Finding) -> str:
+        claim, node = finding.member.claim, finding.member.node
+        return self._domains.holding(domains_of(claim, node)) if node is not None else ""
+
+    def _probe(self, finding: _Finding) -> Permit | None:
+        """What lets it be repaired although a domain holds it."""
+        permit = self._domains.permit(finding.member.claim.name)
+        return permit if permit is not None and self._holding(finding) else None
 
     def _stale(self, claim: NodeClaim) -> Verdict:
         written = claim.termination_stamp
@@ -332,6 +380,8 @@ class Round:
         action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: None}})
         return _say(claim, Reason.STALE_DEADLINE, message, action=action)
 
+
+_HELD: Final = frozenset({Reason.REPAIR_BLOCKED, Reason.REPAIR_VETOED})
 
 _SAID_OF_NODES: Final = frozenset(
     {
@@ -346,7 +396,7 @@ _SAID_OF_NODES: Final = frozenset(
 )
 
 
-def _force(member: Member, now: datetime) -> Action | None:
+def _force(member: Member, now: datetime, probe: Permit | None = None) -> Action | None:
     """The next of two writes: the deadline, then the deletion on the version that carries it.
 
     Each on the word of the Node as it is right before the call: it may have recovered.
@@ -357,7 +407,14 @@ def _force(member: Member, now: datetime) -> Action | None:
         return None
     if not claim.deleting and stamp is not None and stamp <= now:
         return msgspec.structs.replace(delete_claim(claim), witness=witness)
-    return msgspec.structs.replace(stamp_claim(claim), witness=witness)
+    stamped = stamp_claim(claim, beside=_mark(probe) if probe is not None else None)
+    return msgspec.structs.replace(stamped, witness=witness)
+
+
+def _mark(probe: Permit) -> dict[str, str]:
+    """For people who look at the claim; who is tried stands on the pool."""
+    assert probe.at is not None, "it was read from there"
+    return {names.REPAIR_PROBE: f"{','.join(probe.domains)} {format_time(probe.at)}"}
 
 
 def _committed(verdict: Verdict, condition: str) -> Verdict:

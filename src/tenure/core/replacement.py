@@ -18,7 +18,9 @@ import msgspec
 
 from tenure.core.decision import Create
 from tenure.core.demand import Demand, is_reschedulable, pods_to_place
+from tenure.core.domains import NOTHING, Domains, Look
 from tenure.core.newclaim import claim_manifest, claim_name
+from tenure.core.outbreaks import domains_in
 from tenure.core.pools import capacity_of
 from tenure.core.replacing import is_replaced
 from tenure.core.rooms import Rooms
@@ -30,6 +32,7 @@ from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
 from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.packing.pack import pack
 from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
@@ -74,13 +77,16 @@ class Market(msgspec.Struct, frozen=True, kw_only=True):
     dry: Mapping[OfferingKey, datetime]
     pools: Mapping[str, NodePool]
     claim_names: frozenset[str]
+    #: Zones in which many nodes are sick: new claims keep out of them.
+    zones: Domains = NOTHING
 
-    def plan(self, exchange: Exchange, now: datetime) -> Plan:
-        changes_at = self._changes_at(now)
+    def plan(self, exchange: Exchange, settings: Settings, now: datetime) -> Plan:
+        zones = self.zones.at(settings, now)
+        changes_at = self._changes_at(zones, now)
         if self.unlisted:
             why = f"the cloud is being asked what it offers for {', '.join(self.unlisted)}"
             return Plan(why=why, passing=True, changes_at=changes_at)
-        packing = self._packed(exchange, now)
+        packing = self._packed(exchange, zones, now)
         ours = {pod.uid for pod in exchange.pods}
         for pod in exchange.pods:
             if (unplaced := packing.unplaced.get(pod.uid)) is not None:
@@ -91,7 +97,7 @@ class Market(msgspec.Struct, frozen=True, kw_only=True):
             return Plan(why="pods that wait get their nodes first", passing=True)
         return Plan(claims=tuple(self._new(needed, exchange.claim)), changes_at=changes_at)
 
-    def _packed(self, exchange: Exchange, now: datetime) -> Packing:
+    def _packed(self, exchange: Exchange, zones: Look, now: datetime) -> Packing:
         waiting = [demand.pod for demand in self.demands if demand.needs_place(now)]
         pods = {pod.uid: pod for pod in (*waiting, *self.moving, *exchange.pods)}
         return pack(
@@ -101,6 +107,7 @@ class Market(msgspec.Struct, frozen=True, kw_only=True):
                 templates=tuple(self._credited(exchange)),
                 daemons=self.daemons,
                 dry=frozenset(key for key, until in self.dry.items() if until > now),
+                avoid=frozenset(zones.held_zones()),
             )
         )
 
@@ -135,8 +142,9 @@ class Market(msgspec.Struct, frozen=True, kw_only=True):
             found.append(NewClaim(name=name, described=described, create=create))
         return found
 
-    def _changes_at(self, now: datetime) -> datetime | None:
+    def _changes_at(self, zones: Look, now: datetime) -> datetime | None:
         instants = [*self.dry.values(), *(one.since for one in self.demands if one.leaves)]
+        instants += [zones.changes_at] if zones.changes_at is not None else []
         return min((at for at in instants if at > now), default=None)
 
 
@@ -152,6 +160,7 @@ def market_of(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Market
         dry=dict(snapshot.observations.dry_offerings),
         pools=dict(snapshot.pools),
         claim_names=frozenset(snapshot.claims),
+        zones=domains_in(snapshot).zones(),
     )
 
 

@@ -29,11 +29,11 @@ from tenure.core.conditions import Wanted
 from tenure.core.deadline import hurried_until, hurry
 from tenure.core.decision import Action, Concern, Delete, Patch, Subject, Verdict, Witness
 from tenure.core.obstacles import Disruption
+from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
 from tenure.core.readiness import READY_ONCE, Stage, boot_of, initialization_ttl
 from tenure.core.reasons import Reason
 from tenure.core.reboots import DISRUPTION_REASON, rebooted_at
-from tenure.core.repair import rules_of
 from tenure.core.sickness import Illness, Rules, illnesses
 from tenure.core.writes import delete_claim, patch, stamp_claim, subject_of
 from tenure.model import names

@@ -71,9 +71,11 @@ def delete_claim(claim: NodeClaim) -> Delete:
     )
 
 
-def stamp_claim(claim: NodeClaim, ahead: timedelta = timedelta()) -> Patch:
-    """With the deadline: the instant of the write, or so much later."""
-    action = patch(claim, {"annotations": {names.TERMINATION_TIMESTAMP: ""}})
+def stamp_claim(
+    claim: NodeClaim, ahead: timedelta = timedelta(), beside: Mapping[str, str] | None = None
+) -> Patch:
+    """With the deadline: the instant of the write, or so much later; ``beside``: annotations."""
+    action = patch(claim, {"annotations": {names.TERMINATION_TIMESTAMP: "", **(beside or {})}})
     return msgspec.structs.replace(action, dated=names.TERMINATION_TIMESTAMP, ahead=ahead)
 
 

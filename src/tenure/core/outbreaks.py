@@ -1,0 +1,271 @@
+"""Which nodes of all pools are sick at the same time, and what they share.
+
+What follows from that is in ``domains``. Sick is what the breaker of the node's own pool counts;
+a node that is still booting stands here with the instant from which it will count, and one that
+is well with the instant at which it recovered, where others of its domain are sick.
+
+Nearly always nobody is sick, and that is seen at a glance. Else only those are looked at that are
+not plainly well, and a domain only until half of its nodes turn out to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.claims import is_our_node, is_ours
+from tenure.core.domains import (
+    IMAGE,
+    NOTHING,
+    SETTLES,
+    TYPE,
+    ZONE,
+    Domain,
+    Domains,
+    Outbreak,
+    Patient,
+    Permit,
+    Ward,
+    is_held,
+)
+from tenure.core.pools import rules_of
+from tenure.core.protection import FOR_EVER, protection_on
+from tenure.core.readiness import Stage, boot_of
+from tenure.core.reboots import rebooted_at
+from tenure.core.sickness import Rules, illnesses
+from tenure.model import names
+from tenure.model.meta import BEGINNING
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.snapshot import Snapshot
+from tenure.schema.problems import problems_of_pool
+
+#: How many of a pool's nodes may be sick where the pool does not say.
+DEFAULT_LIMIT: Final = "20%"
+
+
+class _Bed(msgspec.Struct, frozen=True):
+    """A patient, and who that is."""
+
+    patient: Patient
+    claim: NodeClaim
+    node: Node
+
+
+def domains_in(snapshot: Snapshot) -> Domains:
+    """What the breakers of domains depend on; nothing where nothing is held, nor may come to be."""
+    return snapshot.once(_surveyed)
+
+
+def _surveyed(snapshot: Snapshot) -> Domains:
+    return _Survey(snapshot).domains()
+
+
+class _Survey:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._rules: dict[str, Rules] = {}
+        self._broken: dict[str, bool] = {}
+
+    def domains(self) -> Domains:
+        beds = list(self._beds())
+        shared: dict[Domain, list[_Bed]] = {}
+        for bed in beds:
+            for domain in domains_of(bed.claim, bed.node):
+                shared.setdefault(domain, []).append(bed)
+        found = (self._outbreak(domain, there) for domain, there in sorted(shared.items()))
+        outbreaks = tuple(outbreak for outbreak in found if outbreak is not None)
+        if not outbreaks:
+            return NOTHING
+        pools = sorted({p.pool for o in outbreaks for p in o.patients if p.pool})
+        return Domains(
+            outbreaks=outbreaks,
+            permits=tuple(p for pool in pools if (p := self._permit(pool)) is not None),
+            wards={pool: self._ward(pool, beds) for pool in pools},
+        )
+
+    # -- who is sick -------------------------------------------------------------------
+
+    def _beds(self) -> Iterator[_Bed]:
+        snapshot = self._snapshot
+        for _, node in sorted(snapshot.unwell_nodes().items()):
+            claim = snapshot.claim_of(node)
+            if claim is None or not claim.registered or not is_ours(claim, snapshot):
+                continue
+            if len(snapshot.nodes_with_provider(claim.provider_id)) == 1:
+                patient = self._patient(claim, node)
+                if patient is not None:
+                    yield _Bed(patient, claim, node)
+
+    def _patient(self, claim: NodeClaim, node: Node) -> Patient | None:
+        """As ``repairround`` counts for the breaker of its pool."""
+        boot = None if claim.initialized else boot_of(claim, node)
+        before_ready = boot is not None and boot.stage is not Stage.INITIALIZATION
+        ill = [
+            illness
+            for illness in illnesses(node, self._of_pool(claim), rebooted_at=rebooted_at(claim))
+            if illness.counts and not (before_ready and illness.condition.type == "Ready")
+        ]
+        if not before_ready and not ill:
+            return None
+        repaired_at = min((i.due_at for i in ill if i.due_at is not None), default=None)
+        if before_ready or claim.rebooting or self._is_broken(claim.pool_name):
+            repaired_at = None
+        given_up_at = boot.due_at if boot is not None else None
+        free_at = _free_at(claim, node)
+        since = min((illness.since for illness in ill), default=BEGINNING)
+        return Patient(
+            claim=claim.name,
+            pool=claim.pool_name,
+            since=boot.due_at if boot is not None and before_ready else since,
+            booting=before_ready,
+            repaired_at=_no_sooner(repaired_at, free_at),
+            given_up_at=_no_sooner(given_up_at, free_at),
+        )
+
+    def _of_pool(self, claim: NodeClaim) -> Rules:
+        pool = claim.pool_name
+        if pool not in self._rules:
+            self._rules[pool] = rules_of(pool, self._snapshot)
+        return self._rules[pool]
+
+    def _is_broken(self, pool: str) -> bool:
+        """Whether the pool's ``repair`` block cannot be used, so that nothing repairs by it."""
+        if pool not in self._broken:
+            found = self._snapshot.pools.get(pool)
+            statements = self._snapshot.observations.repair_statements
+            watched = {statement.condition_type for statement in statements}
+            self._broken[pool] = found is not None and bool(problems_of_pool(found, watched).repair)
+        return self._broken[pool]
+
+    # -- what they share ---------------------------------------------------------------
+
+    def _outbreak(self, domain: Domain, beds: list[_Bed]) -> Outbreak | None:
+        """None where more than half are well, and none of the well was sick of late."""
+        snapshot = self._snapshot
+        sick = {bed.node.name for bed in beds}
+        begin = min(bed.patient.since for bed in beds)
+        patients = [bed.patient for bed in beds]
+        nodes = nodes_in(domain, snapshot)
+        steady = total = 0
+        for node in nodes:
+            if not is_our_node(node, snapshot):
+                continue
+            total += 1
+            if node.name in sick:
+                continue
+            recovered = self._recovered(node, begin)
+            if recovered is not None:
+                patients.append(recovered)
+                continue
+            steady += 1
+            if 2 * steady >= len(nodes):
+                return None
+        patients.sort(key=lambda patient: patient.claim)
+        return Outbreak(domain, total, tuple(patients)) if is_held(patients, total) else None
+
+    def _recovered(self, node: Node, begin: datetime) -> Patient | None:
+        """The node, if it has recovered so late that this may matter to who is sick still."""
+        told = [c for c in node.status.conditions if c.last_transition_time is not None]
+        if not any(_is_late(c.last_transition_time, begin) for c in told):
+            return None
+        claim = self._snapshot.claim_of(node)
+        initialized = claim.condition("Initialized") if claim is not None else None
+        if claim is None or initialized is None or initialized.status != "True":
+            return None
+        up_at = initialized.last_transition_time or BEGINNING
+        watched = {"Ready", *(type_ for type_, _ in self._of_pool(claim).sick)}
+        ends = [c.last_transition_time for c in told if c.type in watched]
+        well_at = max((at for at in ends if at is not None and at > up_at), default=None)
+        if well_at is None or not _is_late(well_at, begin):
+            return None
+        return Patient(claim=claim.name, pool=claim.pool_name, since=well_at, well_at=well_at)
+
+    # -- who is tried ------------------------------------------------------------------
+
+    def _permit(self, name: str) -> Permit | None:
+        pool = self._snapshot.pools.get(name)
+        written = pool.annotations.get(names.REPAIR_PROBE) if pool is not None else None
+        if written is None:
+            return None
+        permit = read_permit(name, written)
+        return msgspec.structs.replace(permit, answered=self._is_answered(permit))
+
+    def _is_answered(self, permit: Permit) -> bool:
+        if permit.at is None or permit.claim in self._snapshot.claims:
+            return False
+        second = permit.at.replace(microsecond=0)
+        made = self._snapshot.claims_of_pool(permit.pool).values()
+        return any(claim.initialized and claim.created_at >= second for claim in made)
+
+    def _ward(self, name: str, beds: Iterable[_Bed]) -> Ward:
+        pool = self._snapshot.pools.get(name)
+        repair = pool.spec.repair if pool is not None else None
+        return Ward(
+            tuple(bed.patient for bed in beds if bed.patient.pool == name),
+            len(self._snapshot.nodes_of_pool(name)),
+            repair.max_unhealthy if repair is not None else DEFAULT_LIMIT,
+        )
+
+
+def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:
+    shared = (
+        (ZONE, node.labels.get(names.ZONE, "")),
+        (IMAGE, claim.status.image_id),
+        (TYPE, node.labels.get(names.INSTANCE_TYPE, "")),
+    )
+    return (Domain(kind, value) for kind, value in shared if value)
+
+
+def nodes_in(domain: Domain, snapshot: Snapshot) -> list[Node]:
+    if domain.kind == ZONE:
+        return list(snapshot.nodes_in_zone(domain.value).values())
+    if domain.kind == TYPE:
+        return list(snapshot.nodes_of_type(domain.value).values())
+    claims: Mapping[str, NodeClaim] = snapshot.claims_of_image(domain.value)
+    return [
+        node
+        for claim in claims.values()
+        for node in snapshot.nodes_with_provider(claim.provider_id).values()
+    ]
+
+
+def read_permit(pool: str, written: str) -> Permit:
+    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; whatever else stands there is no permit to anybody."""
+    try:
+        domains, claim, instant = written.split(" ")
+        at = datetime.fromisoformat(instant)
+    except ValueError:
+        return Permit(pool=pool)
+    if at.tzinfo is None:
+        return Permit(pool=pool)
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        return Permit(pool=pool)
+    return Permit(pool=pool, claim=claim, domains=tuple(domains.split(",")), at=at)
+
+
+def _free_at(claim: NodeClaim, node: Node) -> datetime:
+    """When no veto holds it; for ever where one does, or it is leaving already."""
+    if claim.deleting or node.deleting:
+        return FOR_EVER
+    vetoes = (protection_on(thing, names.DO_NOT_REPAIR) for thing in (node, claim))
+    return max((veto.until for veto in vetoes if veto is not None), default=BEGINNING)
+
+
+def _no_sooner(at: datetime | None, than: datetime) -> datetime | None:
+    return None if at is None or than == FOR_EVER else max(at, than)
+
+
+def _is_late(at: datetime | None, begin: datetime) -> bool:
+    """Whether it may still count when somebody who is sick since then falls due."""
+    if at is None:
+        return False
+    try:
+        return at + SETTLES > begin
+    except OverflowError:
+        return True
