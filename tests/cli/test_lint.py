@@ -86,7 +86,14 @@ def codes(findings: list[Obj]) -> list[str]:
     return [finding["code"] for finding in findings]
 
 
+def a_repairing_pool(*policies: Obj, group: str = "karpenter.kwok.sh") -> Obj:
+    ref = {"group": group, "kind": "KWOKNodeClass", "name": "default"}
+    repair = {"policies": list(policies), "terminationMode": "Graceful"}
+    return a_pool(repair=repair, template={"nodeClassRef": ref})
+
+
 HOUR = a_pool(period="1h")
+SLOWLY = {"conditionType": "Ready", "toleration": "5m", "terminationGracePeriod": "1h"}
 FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ("all is well", [a_pool(), a_deployment(), a_budget(maxUnavailable=1)], []),
     (
@@ -204,6 +211,44 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ),
     ("a limit below zero", [a_pool(limits={"cpu": "-1"})], ["LimitBelowZero"]),
     ("what does nothing yet", [a_pool(replicas=3)], ["DoesNothingYet"]),
+    ("a repair block that leaves the mode open", [a_pool(repair={})], ["RepairByForce"]),
+    ("one that is careful", [a_pool(repair={"terminationMode": "Graceful"})], []),
+    ("one that means it", [a_pool(repair={"terminationMode": "Forceful"})], []),
+    (
+        "a policy for a condition that nobody watches",
+        [a_repairing_pool({"conditionType": "GpuBroken", "toleration": "5m"})],
+        ["StatusMissing"],
+    ),
+    (
+        "the same with the status that means sick",
+        [a_repairing_pool({"conditionType": "GpuBroken", "toleration": "5m", "status": "True"})],
+        [],
+    ),
+    (
+        "one that the provider watches, and one that everybody knows",
+        [
+            a_repairing_pool(
+                {"conditionType": "KWOKUnhealthy", "toleration": "5m"},
+                {"conditionType": "DiskPressure", "toleration": "5m"},
+            )
+        ],
+        [],
+    ),
+    (
+        "the provider's condition in a pool of another cloud",
+        [
+            a_repairing_pool(
+                {"conditionType": "KWOKUnhealthy", "toleration": "5m"}, group="example.com"
+            )
+        ],
+        ["StatusMissing"],
+    ),
+    (
+        "a grace period for a node that is ended by force",
+        [a_pool(repair={"policies": [SLOWLY], "terminationMode": "Forceful"})],
+        ["Invalid"],
+    ),
+    ("the same with care", [a_repairing_pool(SLOWLY)], []),
     (
         "another kind of object",
         [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b"}}],

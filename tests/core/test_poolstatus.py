@@ -13,6 +13,7 @@ from tenure.core.poolstatus import PoolDecider
 from tenure.core.reasons import Reason
 from tenure.model import names
 from tenure.model.nodepool import NodePool, NodePoolStatus
+from tenure.model.repairs import peers_statements
 from tenure.model.resource import (
     KWOK_NODE_CLASSES,
     NODE_CLAIMS,
@@ -49,8 +50,8 @@ def stamped(**fields: Any) -> NodePool:
     return a_pool(annotations=stamps, **fields)
 
 
-def verdict_on(*objects: Any) -> Verdict:
-    (verdict,) = judged(DECIDER, *objects)
+def verdict_on(*objects: Any, **known: Any) -> Verdict:
+    (verdict,) = judged(DECIDER, *objects, **known)
     return verdict
 
 
@@ -220,3 +221,11 @@ def test_whose_change_concerns_a_pool() -> None:
     assert touched == {what: {"general"} for what in changes} | {"pod": set()}
     assert list(DECIDER.observed(Subject("NodeClaim", "a"), snapshot)) == []
     assert DECIDER.view(snapshot, "gone") is None
+
+
+def test_a_policy_may_leave_the_status_to_a_provider_that_watches_the_condition() -> None:
+    policies = [{"conditionType": "KWOKUnhealthy", "toleration": "5m"}]
+    pool = stamped(repair={"policies": policies})
+    assert said(verdict_on(a_class(), pool))["RepairValid"][0] == "False"
+    known = {"repair_statements": peers_statements()}
+    assert said(verdict_on(a_class(), pool, **known))["RepairValid"][0] == "True"

@@ -14,7 +14,8 @@ KWOK = ("karpenter.kwok.sh", "KWOKNodeClass")
 
 
 def admission(*watched: str) -> Admission:
-    return Admission({KWOK}, watched=watched)
+    """``watched``: what the provider states; nothing: nobody knows."""
+    return Admission({KWOK}, watched=watched or None)
 
 
 def a_review(new: Json | None, old: Json | None = None, **request: Any) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenure.schema.advice import IDLE_IN_POOLS, IDLE_WINDOW, IDLE_WINDOW_LIMIT
+from tenure.schema.advice import IDLE_IN_POOLS, IDLE_WINDOW, IDLE_WINDOW_LIMIT, by_force
 from tests.kube.reviews import Json, a_review, admission
 from tests.schema.objects import an_object
 
@@ -95,8 +95,10 @@ IDLE: list[tuple[str, Any, bool]] = [
     (f"{SPEC}.readinessTTL", "5m", False),
     (f"{SPEC}.initializationTTL", "1h", False),
     ("spec.repair", {"policies": []}, False),
-    ("spec.repair", {"terminationMode": "Graceful"}, True),
-    ("spec.disruption.budgets", [{"nodes": "1"}], True),
+    ("spec.repair", {"terminationMode": "Graceful"}, False),
+    ("spec.disruption.budgets", [{"nodes": "1"}], False),
+    ("spec.disruption.budgets", [{"nodes": "1", "reasons": ["Unhealthy", "Empty"]}], False),
+    ("spec.disruption.budgets", [{"nodes": "1"}, {"nodes": "0", "reasons": ["Empty"]}], True),
     ("spec.disruption.budgets", [{"nodes": "10%"}], False),
     ("spec.replicas", 3, True),
 ]
@@ -125,6 +127,41 @@ def test_that_a_grace_period_drifts_nodes_is_said_when_it_is_set_or_changed() ->
     assert told("1h")
     assert told("2h", old="1h")
     assert not told("1h", old="1h"), "another field has changed"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (None, {}, True),
+        (None, {"terminationMode": "Graceful"}, False),
+        ({"maxUnhealthy": 1}, {}, False),
+    ],
+)
+def test_a_repair_block_that_is_added_turns_repair_forceful(
+    old: Json | None, new: Json, said: bool
+) -> None:
+    before = an_object("NodePool", {} if old is None else {"spec.repair": old})
+    body = a_review(an_object("NodePool", {"spec.repair": new}), before)
+    _, judgement = admission().answer(body, MAY_DAY)
+    assert judgement.warnings == ((str(by_force()),) if said else ())
+
+
+GPU = {"spec.repair": {"policies": [{"conditionType": "GpuBroken", "toleration": "5m"}]}}
+
+
+def test_whether_the_provider_watches_a_condition_may_not_be_known() -> None:
+    """Then a policy without a status is let in, with a word; else it is refused."""
+    assert warnings("NodePool", GPU) == [
+        (
+            "spec.repair.policies[0]: which status of GpuBroken means sick is not said, and the policy "
+            "cannot be used unless the provider watches that condition"
+        )
+    ]
+    body = a_review(an_object("NodePool", GPU))
+    _, refused = admission("Ready").answer(body, MAY_DAY)
+    assert [problem.at for problem in refused.problems] == ["spec.repair.policies[0].status"]
+    _, let_in = admission("GpuBroken").answer(body, MAY_DAY)
+    assert (let_in.problems, let_in.warnings) == ((), ())
 
 
 def test_a_window_does_nothing_yet_and_is_told_so() -> None:

@@ -6,7 +6,7 @@ node's claim; one that waits for a node, against every pool that it could come t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 import msgspec
@@ -58,19 +58,20 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
         ("NodeClaim", claims),
         ("MaintenanceWindow", snapshot.windows.values()),
     )
+    watched = {one.condition_type for one in snapshot.observations.repair_statements}
     for kind, items in kinds:
         for item in sorted(items, key=lambda one: one.name):
-            for finding in _about(item, now):
+            for finding in _about(item, now, watched):
                 yield Remark(about=f"{kind}/{item.name}", finding=finding)
 
 
-def _about(item: ApiObject, now: datetime) -> Iterator[Finding]:
-    problems = problems_of(item)
+def _about(item: ApiObject, now: datetime, watched: Collection[str]) -> Iterator[Finding]:
+    problems = problems_of(item, watched)
     for problem in problems:
         said = str(problem).removeprefix(f"{problem.at}: ")
         yield Finding(Code.INVALID, problem.at, said)
     if not problems:
-        yield from advice_for(item, now)
+        yield from advice_for(item, now, watched)
 
 
 def _annotated(snapshot: Snapshot) -> Iterator[Remark]:

@@ -29,9 +29,11 @@ from tenure.core.workloads import Workload, all_findings, invalid_protection
 from tenure.errors import SpecError
 from tenure.model.kinds import TYPES
 from tenure.model.meta import ApiObject
-from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.names import DO_NOT_DISRUPT, KWOK_GROUP
+from tenure.model.nodepool import NodePool
+from tenure.model.repairs import peers_statements
 from tenure.model.workload import PodDisruptionBudget
-from tenure.schema.advice import advice_for
+from tenure.schema.advice import advice_for, by_force
 from tenure.schema.crd import CUSTOM_KINDS
 from tenure.schema.findings import Code, Finding
 from tenure.schema.validate import schema_for
@@ -62,7 +64,9 @@ def remarks_on(sources: Sequence[Source], now: datetime) -> list[Remark]:
         try:
             if (custom := _typed(source)) is not None:
                 pools.append(custom)
-                found[id(source)] += () if wrong else advice_for(custom, now)
+                if not wrong:
+                    found[id(source)] += advice_for(custom, now, _watched(custom))
+                    found[id(source)] += _unsaid(source)
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
             elif (budget := budget_in(source)) is not None:
@@ -127,6 +131,21 @@ def _annotations(source: Source) -> Iterator[Finding]:
             at = f"metadata.annotations.{DO_NOT_DISRUPT}"
             message = f"protects nobody on a {source.value['kind']}: its pods do not inherit it"
             yield Finding(Code.ANNOTATION_MISPLACED, at, message)
+
+
+def _watched(obj: ApiObject) -> frozenset[str]:
+    """What the pool's provider watches, as far as that is one of ours."""
+    if not isinstance(obj, NodePool) or obj.node_class_ref.group != KWOK_GROUP:
+        return frozenset()
+    return frozenset(one.condition_type for one in peers_statements())
+
+
+def _unsaid(source: Source) -> Iterator[Finding]:
+    """What the writer left to a default that may surprise."""
+    if source.kind == ("karpenter.sh", "NodePool"):
+        block = dig(source.value, "spec", "repair")
+        if isinstance(block, dict) and block.get("terminationMode") is None:
+            yield by_force()
 
 
 def _typed(source: Source) -> ApiObject | None:

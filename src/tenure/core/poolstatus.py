@@ -58,6 +58,8 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     node_class: ApiObject | None
     usage: Mapping[str, int]
     registrations: Registrations
+    #: Condition types that the provider states.
+    watched: frozenset[str] = frozenset()
 
 
 class PoolDecider:
@@ -99,6 +101,9 @@ class PoolDecider:
                 snapshot.claims_of_pool(key).values(),
                 snapshot.observations.arrivals.get(pool.uid, ()),
                 generations_of(pool, node_class),
+            ),
+            watched=frozenset(
+                one.condition_type for one in snapshot.observations.repair_statements
             ),
         )
 
@@ -163,7 +168,7 @@ def _hash_patch(pool: NodePool) -> Patch | None:
 def _wanted(view: PoolView) -> tuple[Wanted, ...]:
     pool = view.pool
     problem = node_class_problem(pool.node_class_ref, view.node_class)
-    found = problems_of_pool(pool)
+    found = problems_of_pool(pool, view.watched)
     generations = generations_of(pool, view.node_class)
     health = registration_health(pool, view.registrations, generations)
     return (

@@ -37,7 +37,7 @@ from tenure.model.resource import (
     NODE_CLAIMS,
     NODE_POOLS,
 )
-from tenure.schema.advice import advice_for
+from tenure.schema.advice import advice_for, by_force
 from tenure.schema.fielderror import INVALID
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import Problems, brought_by, problems_of
@@ -96,11 +96,13 @@ _REVIEW: Final = msgspec.json.Decoder(_Review)
 
 
 class Admission:
-    def __init__(self, ours: Collection[tuple[str, str]], *, watched: Collection[str] = ()) -> None:
+    def __init__(
+        self, ours: Collection[tuple[str, str]], *, watched: Collection[str] | None = None
+    ) -> None:
         """``ours``: group and kind of the node classes that our provider serves; ``watched``: the
-        conditions that it states, as the conditions of a pool are judged by."""
+        conditions that it states, where that is known: its cloud may not be reached here."""
         self._ours = frozenset(ours)
-        self._watched = tuple(watched)
+        self._watched = watched
 
     def answer(self, body: bytes, now: datetime) -> tuple[bytes, Judgement]:
         """The review to send back, and what was found."""
@@ -145,7 +147,8 @@ class Admission:
             return Judgement(problems=brought)
         if wrong:
             return Judgement(warnings=_still_wrong(wrong))
-        return Judgement(warnings=tuple(map(str, _news(new, old, now))))
+        news = _news(new, old, now, self._watched or ())
+        return Judgement(warnings=tuple(map(str, news)))
 
     def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
         """Somebody else's pool, or a slip of the pen: who has written it knows."""
@@ -179,12 +182,23 @@ def _specs_equal(new: ApiObject, old: ApiObject) -> bool:
     return getattr(new, "spec", None) == getattr(old, "spec", None)
 
 
-def _news(new: ApiObject, old: ApiObject | None, now: datetime) -> Iterator[Finding]:
-    """What is worth a word; that a field drifts nodes only where it is set or changed."""
-    known = set(advice_for(old, now)) if old is not None and not problems_of(old) else set()
-    for finding in advice_for(new, now):
+def _news(
+    new: ApiObject, old: ApiObject | None, now: datetime, watched: Collection[str]
+) -> Iterator[Finding]:
+    """What is worth a word; what a change brings about only where there is one."""
+    if isinstance(new, NodePool) and isinstance(old, NodePool) and _turns_forceful(new, old):
+        yield by_force()
+    readable = old is not None and not problems_of(old, None)
+    known = set(advice_for(old, now)) if old is not None and readable else set()
+    for finding in advice_for(new, now, watched):
         if finding.code is not Code.PERIOD_DRIFTS_NODES or finding not in known:
             yield finding
+
+
+def _turns_forceful(new: NodePool, old: NodePool) -> bool:
+    """The API server has written the mode that was left out, so only a new block tells."""
+    block = new.spec.repair
+    return old.spec.repair is None and block is not None and block.termination_mode == "Forceful"
 
 
 def _still_wrong(problems: Problems) -> tuple[str, ...]:

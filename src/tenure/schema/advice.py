@@ -7,7 +7,7 @@ problems only; what cannot be read cannot be advised about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -17,11 +17,12 @@ import msgspec
 from tenure.model.cron import Cron
 from tenure.model.meta import ApiObject
 from tenure.model.nodeclaim import NodeClaim, NodeClaimTemplateSpec
-from tenure.model.nodepool import DEFAULT_BUDGETS, NodePool
+from tenure.model.nodepool import NodePool
 from tenure.model.quantity import parse_resources
 from tenure.model.requirements import Requirements
 from tenure.model.window import MaintenanceWindow
 from tenure.schema.findings import Code, Finding
+from tenure.schema.repair import KNOWN_CONDITIONS
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -42,26 +43,17 @@ def _template(pool: NodePool) -> NodeClaimTemplateSpec:
     return pool.spec.template.spec
 
 
-def _asks_for_grace(pool: NodePool) -> bool:
-    repair = pool.spec.repair
-    if repair is None:
-        return False
-    modes = [repair.termination_mode, *(p.termination_mode for p in repair.policies)]
-    return "Graceful" in modes or any(p.action == "Reboot" for p in repair.policies)
+def _limits_no_repair(pool: NodePool) -> bool:
+    """A budget that repairs, the only thing that asks for one, never meet."""
+    return any(b.reasons and "Unhealthy" not in b.reasons for b in pool.spec.disruption.budgets)
 
 
 IDLE_IN_POOLS: Final = (
     Idle(
-        "spec.repair",
-        "where it asks for Graceful or Reboot: such nodes are reported and left as they are",
-        "Repair is forceful or not at all",
-        _asks_for_grace,
-    ),
-    Idle(
         "spec.disruption.budgets",
-        "no node is taken away by choice",
+        "where it names reasons without Unhealthy: no well node is taken away by choice",
         "No voluntary disruption",
-        lambda pool: pool.spec.disruption.budgets != DEFAULT_BUDGETS,
+        _limits_no_repair,
     ),
     Idle(
         "spec.replicas",
@@ -76,10 +68,11 @@ IDLE_WINDOW: Final = Finding(
 IDLE_WINDOW_LIMIT: Final = "Maintenance windows"
 
 
-def advice_for(obj: ApiObject, now: datetime) -> tuple[Finding, ...]:
+def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> tuple[Finding, ...]:
+    """``watched``: the condition types that the pool's provider states, as far as known."""
     match obj:
         case NodePool():
-            return tuple(_for_pool(obj))
+            return (*_for_pool(obj), *_for_policies(obj, watched))
         case NodeClaim():
             return tuple(_for_labels(obj.spec, "spec"))
         case MaintenanceWindow():
@@ -102,6 +95,28 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
             f"nodes made from now on have {period}, those that are there keep their own; each "
             f"change makes all of the pool's nodes count as drifted",
         )
+
+
+def _for_policies(pool: NodePool, watched: Collection[str]) -> Iterator[Finding]:
+    known = {*KNOWN_CONDITIONS, *watched}
+    for index, policy in enumerate(pool.spec.repair.policies if pool.spec.repair else ()):
+        if policy.status is None and policy.condition_type not in known:
+            message = (
+                f"which status of {policy.condition_type} means sick is not said, and the policy "
+                f"cannot be used unless the provider watches that condition"
+            )
+            yield Finding(Code.STATUS_MISSING, f"spec.repair.policies[{index}]", message)
+
+
+def by_force() -> Finding:
+    """For a pool whose block does not say how nodes are repaired, or has just been added."""
+    return Finding(
+        Code.REPAIR_BY_FORCE,
+        "spec.repair",
+        "sick nodes are ended by force, and neither budgets, PodDisruptionBudgets, "
+        "karpenter.sh/do-not-disrupt nor terminationGracePeriod hold that back; without the block "
+        "they would be replaced with care, the new node first",
+    )
 
 
 def _for_labels(spec: NodeClaimTemplateSpec, at: str) -> Iterator[Finding]:

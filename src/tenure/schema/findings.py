@@ -37,9 +37,11 @@ class Code(StrEnum):
     LIMIT_BELOW_ZERO = "LimitBelowZero"
     NEVER_BEGINS = "NeverBegins"
     DATES_PAST = "DatesPast"
+    STATUS_MISSING = "StatusMissing"
 
     PROTECTION_BOUNDED = "ProtectionBounded"
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
+    REPAIR_BY_FORCE = "RepairByForce"
     DOES_NOTHING_YET = "DoesNothingYet"
 
 
@@ -110,6 +112,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         _WARNING, "A schedule of a day that does not exist.", "Choose a day that comes."
     ),
     Code.DATES_PAST: CodeInfo(_WARNING, "Dates that are over.", "Remove them, or write new ones."),
+    Code.STATUS_MISSING: CodeInfo(
+        _WARNING,
+        "A repair policy for a condition that Kubernetes does not define says no `status`: nobody "
+        "knows what sick means, unless the provider watches that condition.",
+        'Write the status that means sick, for example status: "True".',
+    ),
     Code.PROTECTION_BOUNDED: CodeInfo(
         _INFO,
         'A pod is protected by "true", and the pool\'s terminationGracePeriod ends that on a '
@@ -121,6 +129,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "`terminationGracePeriod` is part of the template: living nodes keep the value that they "
         "were made with, and setting or changing it makes every node of the pool count as drifted.",
         "Change it when the whole fleet may be replaced.",
+    ),
+    Code.REPAIR_BY_FORCE: CodeInfo(
+        _INFO,
+        "A pool with a `repair` block ends sick nodes by force; one without replaces them with "
+        "care, the new node first. To add the block is to change from the one to the other.",
+        "Write terminationMode: Graceful to keep the careful way, or Forceful if that is meant.",
     ),
     Code.DOES_NOTHING_YET: CodeInfo(
         _INFO,

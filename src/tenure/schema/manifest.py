@@ -17,7 +17,6 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.kinds import TYPES
-from tenure.model.nodepool import NodePool
 from tenure.model.resource import Resource
 from tenure.schema import fielderror, shape
 from tenure.schema.fielderror import FieldError
@@ -94,10 +93,7 @@ def _is_unreadable(errors: list[FieldError]) -> bool:
 
 def _precise_problems(obj: Json, resource: Resource) -> Problems:
     typed = msgspec.convert(obj, TYPES[resource])
-    # Which conditions the provider watches is not known here, so none is held against it.
-    repair = typed.spec.repair if isinstance(typed, NodePool) else None
-    named = [policy.condition_type for policy in repair.policies] if repair else []
-    return problems_of(typed, watched=named)
+    return problems_of(typed, watched=None)  # A file does not say who its provider is.
 
 
 def _covers(field: str, precise: str) -> bool:

@@ -48,8 +48,9 @@ class PoolProblems(msgspec.Struct, frozen=True):
     repair: Problems
 
 
-def problems_of_pool(pool: NodePool, watched: Collection[str] = ()) -> PoolProblems:
-    """``watched``: the condition types that the pool's provider states."""
+def problems_of_pool(pool: NodePool, watched: Collection[str] | None = ()) -> PoolProblems:
+    """``watched``: the condition types that the pool's provider states; None: nobody knows, so
+    that what depends on it is no problem."""
     return PoolProblems(
         template=tuple(template_problems(pool)),
         disruption=tuple(disruption_problems(pool)),
@@ -57,7 +58,7 @@ def problems_of_pool(pool: NodePool, watched: Collection[str] = ()) -> PoolProbl
     )
 
 
-def problems_of(obj: ApiObject, watched: Collection[str] = ()) -> Problems:
+def problems_of(obj: ApiObject, watched: Collection[str] | None = ()) -> Problems:
     """Everything wrong with an object of one of our kinds; nothing with any other."""
     match obj:
         case NodePool():

@@ -27,11 +27,13 @@ KNOWN_CONDITIONS: Final = (
 REASON_LENGTH: Final = 256
 
 
-def repair_problems(pool: NodePool, watched: Collection[str]) -> Iterator[SpecError]:
-    """``watched``: the condition types that the pool's provider states."""
+def repair_problems(pool: NodePool, watched: Collection[str] | None) -> Iterator[SpecError]:
+    """``watched``: the condition types that the pool's provider states; None: nobody knows."""
     block, at = pool.spec.repair, "spec.repair"
     if block is None:
         return
+    if watched is None:
+        watched = [policy.condition_type for policy in block.policies]
     yield from share_problems(block.max_unhealthy, f"{at}.maxUnhealthy")
     yield from choice_problems(block.termination_mode, TERMINATION_MODES, f"{at}.terminationMode")
     tolerated = block.default_toleration_duration
