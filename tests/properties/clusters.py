@@ -17,7 +17,7 @@ from tenure.core.protecting import SINCE
 from tenure.model import names
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.meta import ApiObject, Condition, ObjectMeta, OwnerReference
-from tenure.model.node import Node, NodeSpec, NodeStatus, Taint
+from tenure.model.node import Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint
 from tenure.model.nodeclaim import (
     NodeClaim,
     NodeClaimSpec,
@@ -35,6 +35,7 @@ from tenure.model.observations import (
     LaunchProblem,
     Observations,
     OrphanSighting,
+    RebootAnswer,
     TerminationAnswer,
 )
 from tenure.model.offering import InstanceType, Offering
@@ -139,6 +140,8 @@ STORIES = (
     "registering",
     "booting",
     "in service",
+    "rebooting",
+    "rebooting",
     "leaving",
     "leaving",
     "leaving",
@@ -146,7 +149,15 @@ STORIES = (
     "lost",
 )
 #: How many stages each story has behind it.
-STAGES = {"launched": 1, "registering": 1, "booting": 2, "in service": 3, "leaving": 3, "ending": 3}
+STAGES = {
+    "launched": 1,
+    "registering": 1,
+    "booting": 2,
+    "in service": 3,
+    "rebooting": 3,
+    "leaving": 3,
+    "ending": 3,
+}
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -163,7 +174,7 @@ class Slot(msgspec.Struct, frozen=True):
 def slots(draw: st.DrawFn, index: int) -> Slot:
     story = draw(st.sampled_from(STORIES))
     claim = draw(claims(index, story)) if story != "lost" else None
-    with_node = story in ("registering", "booting", "in service", "leaving", "lost")
+    with_node = story in ("registering", "booting", "in service", "rebooting", "leaving", "lost")
     return Slot(
         claim,
         draw(nodes(index, story)) if with_node else None,
@@ -196,6 +207,32 @@ NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
 STAMPS = ("2026-03-02T11:59:00Z", "2026-03-02T12:00:30Z", "2026-03-02T12:10:00Z", "soon")
 
 
+#: Of a reboot, on the claim: as it is committed, as it is noted later, and what means nothing.
+REBOOTS: tuple[dict[str, str], ...] = (
+    {names.REBOOT_GRACE_PERIOD: "10m"},
+    {names.REBOOT_GRACE_PERIOD: "600s", names.REBOOT_PRE_BOOT_ID: "boot-1"},
+    {names.REBOOT_GRACE_PERIOD: "3s", names.REBOOT_PRE_BOOT_ID: "boot-1"},
+    {names.REBOOT_GRACE_PERIOD: "0s", names.REBOOT_PRE_BOOT_ID: "boot-0"},
+    {names.REBOOT_PRE_BOOT_ID: "boot-0"},
+    {names.REBOOT_GRACE_PERIOD: "-1m"},
+    {},
+)
+
+
+@st.composite
+def reboot_conditions(draw: st.DrawFn) -> list[Condition]:
+    """True and where it has got to; or ended, one way or the other."""
+    status = draw(st.sampled_from(["True"] * 5 + ["False"]))
+    reason = "RebootRequested" if status == "True" else draw(st.sampled_from(ENDS))
+    marked = draw(st.sampled_from(["", "", "Unknown", "True", "False"]))
+    told = [condition("Rebooting", status, draw(instants | past), reason)]
+    mark_at = draw(instants | past | st.just(NOW - timedelta(seconds=295)))
+    return [*told, condition("RebootIssued", marked, mark_at)] if marked else told
+
+
+ENDS = ("RebootSucceeded", "RebootFailed")
+
+
 @st.composite
 def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     stage = STAGES.get(story, 0)
@@ -210,6 +247,8 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     if drained == "True":
         detached = draw(st.sampled_from(["", "Unknown", "True", "True", "False"]))
         conditions += [condition("VolumesDetached", detached, draw(instants))] if detached else []
+    if story == "rebooting" or draw(st.sampled_from([False] * 9 + [True])):
+        conditions += draw(reboot_conditions())
     stamp = draw(st.sampled_from(["", "", "", *STAMPS]))
     return NodeClaim(
         metadata=draw(
@@ -218,6 +257,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
                 annotations={
                     **({names.TERMINATION_TIMESTAMP: stamp} if stamp else {}),
                     **draw(st.sampled_from([{}, {}, *NODE_PROTECTIONS])),
+                    **(draw(st.sampled_from(REBOOTS)) if story == "rebooting" else {}),
                 },
                 labels={names.NODEPOOL: "general"} | ({} if story == "new" else CLASS_LABEL),
                 finalizers=() if story == "new" else (names.FINALIZER,),
@@ -252,6 +292,8 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
     leaving = story in ("leaving", "lost")
     closed = leaving and draw(st.sampled_from([True, True, True, False]))
     taints = [Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")] if closed else []
+    if story == "rebooting" and draw(st.sampled_from([True, True, False])):
+        taints.append(Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"))
     if story == "registering":
         taints.append(Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute"))
     if story in ("registering", "booting"):
@@ -260,6 +302,8 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
     labels |= {names.EXCLUDE_BALANCERS: "karpenter"} if closed else {}
     if story != "registering" or draw(st.booleans()):
         labels |= {names.REGISTERED: "true"}
+    if story == "rebooting" and draw(st.booleans()):
+        labels |= {names.INITIALIZED: "true"}
     return Node(
         metadata=draw(
             metas(
@@ -275,6 +319,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
         status=NodeStatus(
             allocatable=SIZE,
             capacity=SIZE,
+            node_info=NodeSystemInfo(boot_id=draw(st.sampled_from(["boot-1", "boot-1", ""]))),
             conditions=(condition("Ready", draw(st.sampled_from(["True", "False"])), draw(past)),),
         ),
     )
@@ -361,6 +406,7 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         instances=known("instance"),
         launch_failures=known("failure"),
         terminations=known("answer"),
+        reboots={f"uid-claim-{index}": draw(REBOOT_ANSWERS) for index in range(len(filled))},
         evictions={f"uid-pod-{index}": draw(REFUSALS) for index in refused},
         waiting_seen={f"uid-pod-{index}": draw(past) for index in seen},
         orphans={"cloud://90": orphan} if orphan else {},
@@ -385,6 +431,13 @@ ARRIVALS = st.builds(
     generations=st.sampled_from([(1, None), (1, 1), (0, 1)]),
 )
 ANSWERS = st.builds(TerminationAnswer, asked_at=instants, gone=st.booleans())
+#: To the first claim's operation, if it was requested now, or to nobody's.
+REBOOT_ANSWERS = st.builds(
+    RebootAnswer,
+    operation_id=st.sampled_from([f"uid-claim-0-{int(NOW.timestamp())}-boot-1", "another"]),
+    at=past,
+    refusal=st.sampled_from(["", "no such rack"]),
+)
 REFUSALS = st.builds(EvictionAnswer, at=past, retry_at=instants, message=st.just("budget says no"))
 ORPHANS = st.builds(OrphanSighting, instance=instances(90), first_at=past, last_at=st.just(NOW))
 

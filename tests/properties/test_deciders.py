@@ -175,4 +175,6 @@ def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> 
         Reason.FAILED_SCHEDULING,
         Reason.STAYS_FOR_NOW,
         Reason.ORPHAN_SUSPECTED,
+        Reason.REBOOT_REQUESTED,
+        Reason.REBOOT_ISSUED,
     }
