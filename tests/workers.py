@@ -15,12 +15,28 @@ STORIES: Final = "tests/real/"
 #: Those marked ``process_story``.
 PROCESSES: Final = tuple(
     f"{STORIES}test_{about}.py::"
-    for about in ("crashes", "deletions", "outages", "provider_stories", "replicas")
+    for about in (
+        "crashes",
+        "deletions",
+        "outages",
+        "provider_stories",
+        "reboot_crashes",
+        "repair_crashes",
+        "replicas",
+    )
 )
 #: Those that wait for a deadline to come.
 DEADLINES: Final = tuple(
     f"{STORIES}test_{about}.py::"
-    for about in ("deadlines", "repair", "same_name", "slow_stops", "volumes")
+    for about in (
+        "careful_repair",
+        "deadlines",
+        "reboot",
+        "repair",
+        "same_name",
+        "slow_stops",
+        "volumes",
+    )
 )
 CONTRACT: Final = "through the real door"
 

@@ -14,9 +14,10 @@ from tenure.errors import Conflict
 from tenure.model.names import INSTANCE_TYPE
 from tenure.model.resource import NODES
 from testbed.controlplane import KWOK_LABEL
-from tests.builders import Manifest, a_pool, a_requirement
+from tests.builders import Manifest, a_node_class, a_pool, a_requirement
+from tests.real.chronicle import Chronicle
 from tests.real.people import Json, People
-from tests.real.scene import EIGHT_CORES
+from tests.real.scene import EIGHT_CORES, Scene
 
 #: What makes kwok play the kubelet of a node.
 PLAYED: Final = KWOK_LABEL.partition("=")[0]
@@ -27,6 +28,23 @@ def a_healed_pool(name: str, *, type_: str = EIGHT_CORES, **spec: Any) -> Manife
     repair = {"policies": [{"conditionType": "Ready", "toleration": "3s"}]}
     repair |= spec.pop("repair", {})
     return a_pool(name, requirements=[a_requirement(INSTANCE_TYPE, type_)], repair=repair, **spec)
+
+
+def a_careful_pool(*policies: dict[str, Any], **spec: Any) -> Manifest:
+    """One whose nodes are repaired with care: by these policies, or else as the provider says."""
+    if policies:
+        spec["repair"] = {"terminationMode": "Graceful", "policies": list(policies)}
+    return a_pool(requirements=[a_requirement(INSTANCE_TYPE, EIGHT_CORES)], **spec)
+
+
+async def settle(scene: Scene, policy: dict[str, Any], *manifests: Manifest, pods: int) -> Json:
+    """On one node of such a pool, of which the next would come five seconds late; its claim."""
+    slow = a_node_class("slow", nodeRegistrationDelay="5s")
+    await scene.people.apply(slow, a_careful_pool(policy, node_class="slow"), *manifests)
+    await scene.all_run(pods)
+    (claim,) = await scene.ready_claims()
+    scene.seen.count_from_now()
+    return claim
 
 
 async def node_of(people: People, claim: Json) -> Json:
@@ -69,3 +87,18 @@ async def silence(people: People, claim: Json) -> datetime:
     patch = {"metadata": {"labels": {PLAYED: None}}}
     await people.client.patch(NODES, claim["status"]["nodeName"], patch)
     return await say(people, claim, "Ready", "Unknown", "NodeStatusUnknown")
+
+
+def is_rebooted(node: Json) -> bool:
+    """Whether kwok's machine says that it has been."""
+    return str(node["status"].get("nodeInfo", {}).get("bootID", "")).startswith("kwok-")
+
+
+def boots_of(chronicle: Chronicle, node: Json) -> list[str]:
+    """The boots that it has had, one after the other."""
+    found: list[str] = []
+    for version in chronicle.of(node):
+        boot = version["status"].get("nodeInfo", {}).get("bootID", "")
+        if boot not in found[-1:]:
+            found.append(boot)
+    return found

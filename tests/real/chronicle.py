@@ -1,0 +1,99 @@
+"""Every version of the claims, Nodes and pods of a story, in the order in which they were written.
+
+Versions order what happens to all objects, whenever we hear of it: so a story can say what came first,
+however slow the machine is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tests.real.people import LOOK_EVERY, PATIENCE, People
+
+Json = dict[str, Any]
+Holds = Callable[[Json], bool]
+FOLLOWED: Final = (NODE_CLAIMS, NODES, PODS)
+
+
+class Chronicle:
+    def __init__(self, people: People) -> None:
+        self._people = people
+        #: By UID.
+        self.versions: dict[str, list[Json]] = {}
+
+    @asynccontextmanager
+    async def written(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(self._follow(resource)) for resource in FOLLOWED]
+        try:
+            yield
+            assert not any(task.done() for task in tasks), "nobody took notes any more"
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def of(self, thing: Json) -> list[Json]:
+        return self.versions.get(thing["metadata"]["uid"], [])
+
+    def seen(self, thing: Json, holds: Holds) -> list[Json]:
+        """Its versions of which that is true."""
+        return [version for version in self.of(thing) if holds(version)]
+
+    async def first(self, thing: Json, holds: Holds, what: str) -> int:
+        """Since which version of the cluster that was true of it; waits until it is."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (found := self.seen(thing, holds)):
+                    await asyncio.sleep(LOOK_EVERY)
+        except TimeoutError:
+            name = thing["metadata"]["name"]
+            last = self.of(thing)[-1:]
+            raise AssertionError(f"{name}: never {what}: {last}") from None
+        return version_of(found[0])
+
+    async def _follow(self, resource: Resource) -> None:
+        client = self._people.client
+        items, version = await client.list_all(resource)
+        for item in items:
+            self._note(msgspec.json.decode(item))
+        while True:
+            async for line in await client.watch(resource, version):
+                event = msgspec.json.decode(line)
+                assert event["type"] != "ERROR", event
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self._note(event["object"])
+
+    def _note(self, thing: Json) -> None:
+        self.versions.setdefault(thing["metadata"]["uid"], []).append(thing)
+
+
+def version_of(thing: Json) -> int:
+    return int(thing["metadata"]["resourceVersion"])
+
+
+def is_leaving(thing: Json) -> bool:
+    return "deletionTimestamp" in thing["metadata"]
+
+
+def has_taint(key: str) -> Holds:
+    return lambda node: any(taint["key"] == key for taint in node["spec"].get("taints", []))
+
+
+def says(condition: str, status: str, reason: str = "") -> Holds:
+    """Whether it has that condition; with that reason, where one is given."""
+
+    def holds(thing: Json) -> bool:
+        return any(
+            (each["type"], each["status"]) == (condition, status)
+            and reason in ("", each.get("reason"))
+            for each in thing.get("status", {}).get("conditions", [])
+        )
+
+    return holds

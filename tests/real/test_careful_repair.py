@@ -1,0 +1,158 @@
+"""A sick node that still works is repaired with care: who comes instead first, and nobody before his time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from tenure.model.names import (
+    DISRUPTED_TAINT,
+    DO_NOT_DISRUPT,
+    NODEPOOL,
+    REPLACES,
+)
+from tenure.model.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_deployment, a_node_class
+from tests.real import patients
+from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
+from tests.real.departures import at, stamp_of
+from tests.real.leaving import Leaving, tell
+from tests.real.patients import a_careful_pool
+from tests.real.people import Json, names, running
+
+SECOND: Final = timedelta(seconds=1)
+#: What the kwok provider says of KWOKUnhealthy: so long it is tolerated …
+TOLERATED: Final = 30 * SECOND
+#: … and so long the drain may take.
+BOUND: Final = 45 * SECOND
+PROTECTED: Final = {DO_NOT_DISRUPT: "true"}
+#: Long enough to look at what goes on until a new node is there.
+SLOWLY: Final = {"nodeRegistrationDelay": "5s"}
+
+
+def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_bound_allows(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving, chronicle: Chronicle) -> None:
+        nobody = {"budgets": [{"nodes": "0", "reasons": ["Unhealthy"]}]}
+        held = a_deployment("held", annotations=PROTECTED, terminationGracePeriodSeconds=20)
+        pool = a_careful_pool(node_class="slow", disruption=nobody)
+        web = a_deployment("web", replicas=3)
+        await leaving.settle(a_node_class("slow", **SLOWLY), pool, web, held, pods=4)
+        claim, pods = await leaving.claim_in("general"), await leaving.people.all(PODS)
+        node = await patients.node_of(leaving.people, claim)
+        await leaving.patch(NODES, node, annotations=PROTECTED)
+        since = await patients.say(leaving.people, claim, "KWOKUnhealthy", "True")
+
+        blocked = "budget 0 (Unhealthy) allows 0 of 1 node, and none is leaving"
+        for about in (names([node])[0], names([claim])[0]):
+            await leaving.event("DisruptionBlocked", about, "KWOKUnhealthy=True", blocked)
+        assert len(leaving.scene.seen.claims) == 1
+        assert not chronicle.seen(node, has_taint(DISRUPTED_TAINT))
+        one = {"spec": {"disruption": {"budgets": [{"nodes": "1"}]}}}
+        await leaving.people.client.patch(NODE_POOLS, "general", one)
+
+        await replaced_first(leaving, chronicle, claim, node, pods)
+        last = leaving.scene.seen.claims[claim["metadata"]["uid"]]
+        deadline, deleted = at(stamp_of(last)), at(last["metadata"]["deletionTimestamp"])
+        assert since + TOLERATED + BOUND <= deadline <= deleted + BOUND + SECOND
+        for pod in pods:
+            life = await leaving.seen.gone(pod)
+            verbs = [order.verb for order in leaving.audit.orders(life.name)]
+            if life.name.startswith("web-"):
+                assert verbs == ["evict"]
+            else:
+                assert verbs == ["delete"]
+                assert deadline - 20 * SECOND <= life.told
+                assert life.stops_by[-1] <= deadline
+        await leaving.scene.until_gone(claim)
+        await leaving.scene.all_run(4)
+        await leaving.scene.in_order(claims=1, ever=2)
+
+    tell_all(cluster, tmp_path, "careful", story)
+
+
+async def replaced_first(
+    leaving: Leaving, chronicle: Chronicle, claim: Json, node: Json, pods: list[Json]
+) -> None:
+    """The node takes nobody any more, and is as it was otherwise, until its replacement is there."""
+    new = await replacement_of(leaving, claim)
+    comes = await chronicle.first(new, lambda _: True, "there")
+    closed = await chronicle.first(node, has_taint(DISRUPTED_TAINT), "closed")
+    ready = await chronicle.first(new, says("Initialized", "True"), "initialized")
+    leaves = await chronicle.first(claim, is_leaving, "leaving")
+    assert comes < closed
+    assert comes < ready < leaves
+    assert (
+        await chronicle.first(claim, says("DisruptionReason", "True", "Unhealthy"), "so") < leaves
+    )
+    for pod in pods:
+        assert await chronicle.first(pod, is_leaving, "leaving") > leaves
+    pool = claim["metadata"]["labels"][NODEPOOL]
+    assert new["metadata"]["labels"][NODEPOOL] == pool
+    await leaving.event(
+        "NeededAsReplacement", names([new])[0], f"stands in for {names([claim])[0]}"
+    )
+    for about in (names([node])[0], names([claim])[0]):
+        await leaving.event("Replacing", about)
+        await leaving.event("Replaced", about)
+
+
+async def replacement_of(leaving: Leaving, claim: Json) -> Json:
+    """Until there is one; it says whom it stands in for."""
+    uid = claim["metadata"]["uid"]
+
+    def ours(claims: list[Json]) -> list[Json]:
+        return [c for c in claims if c["metadata"].get("annotations", {}).get(REPLACES) == uid]
+
+    claims = await leaving.people.until(NODE_CLAIMS, lambda now: bool(ours(now)), "replaced")
+    (new,) = ours(claims)
+    return new
+
+
+def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving, chronicle: Chronicle) -> None:
+        policy = {"conditionType": "KWOKUnhealthy", "toleration": "2s"}
+        pool = a_careful_pool(policy, template={"readinessTTL": "15s"})
+        await leaving.settle(pool, a_deployment("web", replicas=3), pods=3)
+        claim, pods = await leaving.claim_in("general"), await leaving.people.all(PODS)
+        node = await patients.node_of(leaving.people, claim)
+        late = {"spec": {"nodeRegistrationDelay": "10m"}}
+        await leaving.people.client.patch(KWOK_NODE_CLASSES, "default", late)
+        await patients.say(leaving.people, claim, "KWOKUnhealthy", "True")
+
+        new = await replacement_of(leaving, claim)
+        closed = await chronicle.first(node, has_taint(DISRUPTED_TAINT), "closed")
+        await leaving.scene.until_gone(new)
+        await leaving.event("RegistrationTimeout", names([new])[0])
+        for about in (names([node])[0], names([claim])[0]):
+            await leaving.event("ReplacementFailed", about, f"its replacement {names([new])[0]}")
+
+        def open_again(version: Json) -> bool:
+            return version_of(version) > closed and not has_taint(DISRUPTED_TAINT)(version)
+
+        await chronicle.first(node, open_again, "open again")
+        (claim,) = await leaving.people.until(
+            NODE_CLAIMS,
+            lambda now: not any(map(says("DisruptionReason", "True"), now)),
+            "as it was",
+        )
+        assert (stamp_of(claim), is_leaving(claim)) == ("", False)
+        assert names(running(await leaving.people.all(PODS))) == names(pods)
+        assert leaving.audit.orders() == []
+        assert await leaving.scene.pods_on(claim) == names(pods)
+
+    tell_all(cluster, tmp_path, "failed", story)
+
+
+def tell_all(cluster: ControlPlane, folder: Path, namespace: str, story: Any) -> None:
+    async def told(leaving: Leaving) -> None:
+        chronicle = Chronicle(leaving.people)
+        async with chronicle.written():
+            await story(leaving, chronicle)
+
+    tell(cluster, folder, namespace, told)

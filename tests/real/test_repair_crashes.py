@@ -1,0 +1,64 @@
+"""kill -9 in the middle of a repair: the next one carries it through, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tenure.model.names import REPLACES
+from tenure.model.resource import NODE_CLAIMS, PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_budget, a_deployment
+from tests.real import patients
+from tests.real.chronicle import is_leaving
+from tests.real.people import Json, names, running
+from tests.real.scene import SHORT_LEASE, Scene, on, tell
+
+pytestmark = pytest.mark.process_story
+
+#: Slow enough to be caught in the middle, on any machine.
+SLOW_DRAIN: Final = (*SHORT_LEASE, "--eviction-qps=2", "--eviction-burst=1")
+
+
+def test_a_repair_with_care_goes_on_after_kill_9_while_it_waits_and_while_it_drains(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        web, budget = a_deployment("web", replicas=8), a_budget("web", maxUnavailable=3)
+        # Bounded, but not by anything that comes within the story.
+        sick = {
+            "conditionType": "KWOKUnhealthy",
+            "toleration": "2s",
+            "terminationGracePeriod": "10m",
+        }
+        with scene.tenure("first", *SHORT_LEASE) as first:
+            claim = await patients.settle(scene, sick, web, budget, pods=8)
+            pods = await scene.pods_on(claim)
+            await patients.say(scene.people, claim, "KWOKUnhealthy", "True")
+            await scene.people.until(NODE_CLAIMS, lambda now: len(now) == 2, "replaced")
+            first.kill()
+        (new,) = [c for c in await scene.people.all(NODE_CLAIMS) if names([c]) != names([claim])]
+        assert new["metadata"]["annotations"][REPLACES] == claim["metadata"]["uid"]
+        assert not is_leaving(await again(scene, claim)), "it was killed before the drain"
+        with scene.tenure("second", *SLOW_DRAIN) as second:
+            await scene.until_drained_in_part(claim, len(pods) - 2)
+            second.kill()
+        assert is_leaving(await again(scene, claim))
+        assert running(on(claim, await scene.people.all(PODS))), "it was killed in the drain"
+        with scene.tenure("third", *SHORT_LEASE) as third:
+            await scene.until_gone(claim)
+            await scene.all_run(8)
+            await scene.in_order(claims=1, ever=2)
+            assert await asyncio.to_thread(third.stop) == 0
+        assert scene.seen.fewest >= 5, "the budget held at every moment"
+        assert set(pods) <= set(scene.audit.evicted()), "nobody was driven out otherwise"
+
+    tell(cluster, tmp_path, "killed-in-a-repair", story)
+
+
+async def again(scene: Scene, claim: Json) -> Json:
+    (found,) = [c for c in await scene.people.all(NODE_CLAIMS) if names([c]) == names([claim])]
+    return found
