@@ -104,6 +104,10 @@ class Rebooted(Tapped):
         boot: str = self.node["status"]["nodeInfo"]["bootID"]
         return boot
 
+    def counted(self, name: str, **labels: str) -> float:
+        value = self.controller.metrics.registry.get_sample_value(f"karpenter_nodes_{name}", labels)
+        return value or 0.0
+
     def until(self, type_: str, status: str, at_most: timedelta = 30 * MINUTE) -> None:
         self.run_while(lambda: self.says(type_)[0] != status, at_most=at_most, step=SECOND)
         assert self.says(type_)[0] == status
@@ -146,6 +150,9 @@ def test_pods_that_may_go_go_and_the_others_are_taken_along() -> None:
         assert "RebootFailed" not in story.events()
         claim = story.claim["metadata"]["name"]
         told = story.reasons(f"NodeClaim/{claim}")
+        assert story.counted("reboots_total", result="succeeded") == 1
+        assert 120 <= story.counted("reboot_duration_seconds_sum", result="succeeded") <= 130
+        assert 60 <= story.counted("reboot_recovery_duration_seconds_sum") <= 70
         order = ["RebootRequested", "RebootIssued", "RebootObserved", "RebootSucceeded"]
         assert [reason for reason in dict.fromkeys(told) if reason in order] == order
 
@@ -224,6 +231,7 @@ def test_a_cloud_that_will_not_reboot_it_has_it_replaced_at_once(error: type[Exc
         story.run(10 * MINUTE)
         replaced(story)
         assert len(story.cloud_tap.of("reboot")) == 1, "it is final"
+        assert story.counted("reboots_total", result="provider_error") == 1
         ended_at = story.cloud_tap.times("terminate")[0]
         assert ended_at - failed_at < 65, "its drain had the reboot's bound, too"
 
@@ -256,6 +264,7 @@ def test_a_node_that_does_not_come_back_is_replaced_after_twenty_minutes() -> No
         assert story.says("RebootIssued") == ("False", "RecoveryTimeout")
         story.run(10 * MINUTE)
         replaced(story)
+        assert story.counted("reboots_total", result="recovery_timeout") == 1
 
 
 def replaced(story: Rebooted) -> None:
@@ -277,6 +286,7 @@ def test_a_bound_that_means_nothing_keeps_node_and_claim_as_they_are() -> None:
         assert "RebootFailed" in story.events()
         assert story.cloud_tap.of("reboot") == []
         assert story.running() == 4
+        assert story.counted("reboots_total", result="invalid_request") == 1
 
 
 def test_a_claim_that_is_deleted_meanwhile_goes_the_ordinary_way() -> None:

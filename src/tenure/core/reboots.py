@@ -87,6 +87,16 @@ def has_failed(claim: NodeClaim) -> bool:
     return failed and mark.status == "False"
 
 
+def result_of(claim: NodeClaim) -> str:
+    """How its last reboot ended, in the peer's words."""
+    condition, mark = claim.condition(REBOOTING), claim.condition(ISSUED)
+    if condition is not None and condition.reason == SUCCEEDED:
+        return "succeeded"
+    if mark is None:
+        return "invalid_request"
+    return "recovery_timeout" if mark.reason == RECOVERY_TIMEOUT else "provider_error"
+
+
 def bound_of(claim: NodeClaim) -> timedelta | None:
     """How long the drain before the reboot may take; None: as long as its pods make it wait."""
     written = claim.annotations.get(REBOOT_GRACE_PERIOD)

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from tenure.core.deadline import grace_period, stamp_of
 from tenure.core.decision import Commitment, Concern, Create, Delete, Evict, Verdict
 from tenure.core.reasons import Reason
+from tenure.core.reboots import mark_of, rebooted_at, requested_at, result_of
 from tenure.model.meta import find_condition
 from tenure.model.names import FINALIZER, NODEPOOL, ZONE
 from tenure.model.node import Node
@@ -38,6 +39,9 @@ _DISRUPTED: Final = {
     Reason.NODE_LOST: "node_lost",
 }
 
+#: Verdicts that create a claim for another reason than pods that wait.
+_CREATED: Final = {Reason.NEEDED_AS_REPLACEMENT: "unhealthy"}
+
 #: Outcomes of actions that never left.
 _UNSENT: Final = ("vetoed", "held")
 
@@ -57,6 +61,9 @@ class Metrics:
         self.nodes_drained = self._counter(names.NODES_DRAINED)
         self.node_termination = self._histogram(names.NODE_TERMINATION)
         self.node_lifetime = self._histogram(names.NODE_LIFETIME)
+        self.reboots = self._counter(names.REBOOTS)
+        self.reboot = self._histogram(names.REBOOT)
+        self.reboot_recovery = self._histogram(names.REBOOT_RECOVERY)
         self.evictions = self._counter(names.EVICTIONS)
         self.pod_startup = self._histogram(names.POD_STARTUP)
         self.pod_bound = self._histogram(names.POD_BOUND)
@@ -93,7 +100,8 @@ class Metrics:
             return
         if isinstance(action, Create) and action.resource == NODE_CLAIMS:
             pool = action.body["metadata"]["labels"].get(NODEPOOL, "")
-            self.claims_created.labels("provisioned", pool, "false").inc()
+            why = _CREATED.get(verdict.reason, "provisioned")
+            self.claims_created.labels(why, pool, "false").inc()
         elif verdict.commits is not None:
             self._disrupted(verdict.commits, claim)
         elif isinstance(action, Delete) and (reason := _DISRUPTED.get(verdict.reason)):
@@ -126,6 +134,16 @@ class Metrics:
                 self.nodes_created.labels(new.pool_name, new.zone).inc()
             if new.is_true("Drained") and not old.is_true("Drained"):
                 self.nodes_drained.labels(new.pool_name).inc()
+            if old.rebooting and (ended := rebooted_at(new)) is not None:
+                self._reboot_ended(old, new, ended)
+
+    def _reboot_ended(self, old: NodeClaim, new: NodeClaim, ended: datetime) -> None:
+        result = result_of(new)
+        self.reboots.labels(result).inc()
+        self.reboot.labels(result).observe(_seconds(requested_at(old), ended))
+        accepted = mark_of(old)
+        if result == "succeeded" and accepted is not None and accepted.last_transition_time:
+            self.reboot_recovery.observe(_seconds(accepted.last_transition_time, ended))
 
     def _claim_gone(self, claim: NodeClaim, now: datetime) -> None:
         pool = claim.pool_name

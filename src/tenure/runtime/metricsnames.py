@@ -35,6 +35,8 @@ def _powers(first: float, count: int) -> tuple[float, ...]:
 SHORT: Final = _powers(0.001, 16)
 #: From a pod's start to a drain of a day.
 LONG: Final = _powers(1, 17)
+#: The peer's: from ten seconds to twenty minutes.
+REBOOT_TIMES: Final = _powers(10, 8)
 MINUTE: Final = 60.0
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
@@ -113,6 +115,26 @@ NODE_LIFETIME: Final = Named(
     ("nodepool",),
     "From a Node's creation to its end.",
     LIFETIMES,
+)
+REBOOTS: Final = Named(
+    "karpenter_nodes_reboots_total",
+    _C,
+    ("result",),
+    "Reboots that have ended: succeeded, provider_error, recovery_timeout or invalid_request.",
+)
+REBOOT: Final = Named(
+    "karpenter_nodes_reboot_duration_seconds",
+    _H,
+    ("result",),
+    "From a reboot being asked for to its end, drain included.",
+    REBOOT_TIMES,
+)
+REBOOT_RECOVERY: Final = Named(
+    "karpenter_nodes_reboot_recovery_duration_seconds",
+    _H,
+    (),
+    "From the cloud accepting a reboot to the node being Ready again.",
+    REBOOT_TIMES,
 )
 EVICTIONS: Final = Named(
     "karpenter_pods_eviction_requests_total",
