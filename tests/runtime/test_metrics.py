@@ -126,6 +126,42 @@ def test_a_sick_node_that_a_person_deletes_is_no_repair_of_ours() -> None:
         assert counted(story, "karpenter_nodeclaims_disrupted_total") == 0
 
 
+def falls_ill(story: Story, condition: str) -> None:
+    story.kubelets.set_condition(story.all(NODES)[0]["metadata"]["name"], condition, "True", "Bad")
+
+
+def test_a_repair_with_care_is_counted_once_it_cannot_be_taken_back() -> None:
+    """Its first replacement fails, and it is tried again: one repair all the same."""
+    pool = a_pool(template={"readinessTTL": "2m"})
+    with Tapped(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        falls_ill(story, "KWOKUnhealthy")
+        story.run(3 * MINUTE)
+        unhealthy = "karpenter_nodeclaims_unhealthy_disrupted_total"
+        created = "karpenter_nodeclaims_created_total"
+        assert counted(story, created, reason="unhealthy") >= 1
+        assert counted(story, unhealthy) == 0
+        story.infrastructure.faults.clear()
+        story.run(HOUR)
+        labels = {"condition": "kwok_unhealthy", "termination_mode": "eventual"}
+        assert counted(story, unhealthy, **labels) == counted(story, unhealthy) == 1
+        disrupted = "karpenter_nodeclaims_disrupted_total"
+        assert counted(story, disrupted, reason="unhealthy", termination_mode="eventual") == 1
+        assert counted(story, disrupted) == counted(story, created, reason="unhealthy")
+
+
+def test_a_reboot_is_counted_once_when_it_is_committed() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(3 * MINUTE)
+        falls_ill(story, "KWOKRebootRequired")
+        story.run(MINUTE)
+        labels = {"condition": "kwok_reboot_required", "termination_mode": "eventual"}
+        assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1
+        assert counted(story, "karpenter_nodeclaims_disrupted_total", reason="unhealthy") == 1
+        assert counted(story, "karpenter_nodeclaims_terminated_total") == 0
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

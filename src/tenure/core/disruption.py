@@ -29,7 +29,7 @@ import msgspec
 
 from tenure.core.budgets import allowance
 from tenure.core.deadline import grace_period
-from tenure.core.decision import Action, Blocker, Concern, Subject, Verdict
+from tenure.core.decision import Action, Blocker, Commitment, Concern, Patch, Subject, Verdict
 from tenure.core.demand import is_reschedulable
 from tenure.core.drain import drain_until
 from tenure.core.fleet import PoolFleet, fleet_of
@@ -312,7 +312,11 @@ class _Pass:
         bounds = [span for span in (cause.bound, grace_period(claim)) if span is not None]
         bound = timedelta() if cause.forceful else min(bounds, default=None)
         action = commit(claim, bound, cause.message, self._now)
-        return _say(claim, Reason.REBOOT_DUE, f"{cause.message}; it is rebooted", action=action)
+        verdict = _say(claim, Reason.REBOOT_DUE, f"{cause.message}; it is rebooted", action=action)
+        if not isinstance(action, Patch) or not action.subresource:
+            return verdict
+        commits = Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
+        return msgspec.structs.replace(verdict, commits=commits)
 
     def _exchange(self, patient: Patient, candidate: Candidate) -> Iterator[Verdict]:
         claim = candidate.member.claim

@@ -24,10 +24,20 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.core.cause import merged
 from tenure.core.claims import claim_status, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import hurried_until, hurry
-from tenure.core.decision import Action, Concern, Delete, Patch, Subject, Verdict, Witness
+from tenure.core.decision import (
+    Action,
+    Commitment,
+    Concern,
+    Delete,
+    Patch,
+    Subject,
+    Verdict,
+    Witness,
+)
 from tenure.core.obstacles import Disruption
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
@@ -258,12 +268,22 @@ class _Command:
             action = stamp_claim(self._claim, span)
             recheck_at = hurried_until(self._claim, span)
         within = f" within {Duration.of(bound)}" if bound is not None else ""
-        return self._say(
+        verdict = self._say(
             Reason.REPLACED,
             f"{message}; it leaves{within}",
             msgspec.structs.replace(action, witness=_as_judged(node)),
             recheck_at,
         )
+        if isinstance(action, Patch):
+            return verdict
+        return msgspec.structs.replace(verdict, commits=self._commitment(node, bound))
+
+    def _commitment(self, node: Node, bound: timedelta | None) -> Commitment:
+        found = self._illnesses(node)
+        if not found:
+            return Commitment(reason=Stage.INITIALIZATION, bound=bound)
+        cause = merged(found, (one.priority for one in self._view.rules.statements))
+        return Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
 
     def _say(
         self,
