@@ -18,6 +18,9 @@ HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 
 
+ONCE_BEFORE = condition("Rebooting", "False", "RebootSucceeded", at=ago(1))
+
+
 def with_history(*instants: datetime | str, bound: str | None = None, **more: Any) -> NodeClaim:
     written = [at if isinstance(at, str) else format_time(at) for at in instants]
     annotations = {REBOOT_HISTORY: ", ".join(written)}
@@ -40,7 +43,8 @@ def next_write(claim: NodeClaim, bound: timedelta | None = MINUTE) -> Patch:
 
 
 def test_reboots_of_the_last_day_count_and_older_ones_do_not() -> None:
-    claim = with_history(NOW - 25 * HOUR, NOW - 24 * HOUR, NOW - 23 * HOUR, NOW - HOUR)
+    instants = (NOW - 25 * HOUR, NOW - 24 * HOUR, NOW - 23 * HOUR, NOW - HOUR)
+    claim = with_history(*instants, conditions=(ONCE_BEFORE,))
     assert recent(claim, NOW) == (NOW - 23 * HOUR, NOW - HOUR)
     assert len(recent(claim, NOW)) == MOST
     assert changes_at(claim, NOW) == NOW + HOUR
@@ -53,11 +57,12 @@ def test_reboots_of_the_last_day_count_and_older_ones_do_not() -> None:
 def test_what_cannot_be_read_counts_as_no_reboot(nonsense: str) -> None:
     """One reboot more disturbs less than the replacement that would follow."""
     assert recent(with_history(nonsense), NOW) == ()
-    assert recent(with_history(nonsense, ago(60)), NOW) == (ago(60),)
+    once = with_history(nonsense, ago(60), conditions=(ONCE_BEFORE,))
+    assert recent(once, NOW) == (ago(60),)
 
 
 def test_an_entry_far_ahead_counts_once_it_can_be_true() -> None:
-    claim = with_history(NOW + HOUR)
+    claim = with_history(NOW + HOUR, conditions=(ended(NOW + 2 * HOUR),))
     assert recent(claim, NOW) == ()
     assert changes_at(claim, NOW) == NOW + 55 * MINUTE
     assert recent(claim, NOW + 55 * MINUTE) == (NOW + HOUR,)
@@ -115,6 +120,16 @@ def test_a_crash_between_the_two_is_resumed_without_a_second_entry() -> None:
         NOW - 2 * HOUR, ago(3), bound="1m0s", conditions=(ended(NOW - HOUR),)
     )
     assert next_write(once_before).subresource == "status"
+
+
+def test_a_reboot_that_is_half_committed_does_not_count_against_itself() -> None:
+    """Else the second of a day would become a replacement between its two writes."""
+    last = ended(NOW - HOUR)
+    half = with_history(NOW - 2 * HOUR, ago(3), bound="1m0s", conditions=(last,))
+    assert recent(half, NOW) == (NOW - 2 * HOUR,)
+    under_way = condition("Rebooting", "True", "RebootRequested", at=ago(3))
+    whole = with_history(NOW - 2 * HOUR, ago(3), bound="1m0s", conditions=(under_way,))
+    assert len(recent(whole, NOW)) == MOST
 
 
 def test_a_bound_that_changed_meanwhile_is_written_without_a_second_entry() -> None:

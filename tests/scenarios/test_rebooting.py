@@ -19,6 +19,7 @@ from tenure.model.names import (
     REBOOTING_TAINT,
 )
 from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS
+from tenure.sim.cloud import CloudEvent
 from tenure.sim.tree import Obj
 from tests.builders import (
     MINUTE,
@@ -395,3 +396,60 @@ def test_a_crash_after_any_call_of_a_reboot_that_fails_heals(fatal: int) -> None
         story.commit()
         story.play(12 * MINUTE)
         replaced(story)
+
+
+# -- from the sick condition on ----------------------------------------------------------
+
+
+def sicken(story: Rebooted) -> None:
+    name = story.node["metadata"]["name"]
+    story.kubelets.set_condition(name, "KWOKRebootRequired", "True", "Leak", "memory leaks")
+
+
+def test_a_condition_that_asks_for_it_has_the_node_rebooted_and_healed() -> None:
+    with Rebooted() as story:
+        story.settle()
+        sicken(story)
+        story.until("Rebooting", "True")
+        story.until("RebootIssued", "True")
+        name = story.node["metadata"]["name"]
+        story.kubelets.set_condition(name, "KWOKRebootRequired", "False", "NoLeak")
+        story.until("Rebooting", "False")
+        story.run(10 * MINUTE)
+        ends_well(story)
+
+
+def test_what_two_reboots_in_a_day_do_not_heal_is_replaced() -> None:
+    with Rebooted() as story:
+        story.settle()
+        sicken(story)
+        for boot in (2, 3):
+            story.until("Rebooting", "True")
+            story.until("Rebooting", "False")
+            assert story.boot.endswith(f"-boot-{boot}")
+            assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
+        history = story.claim["metadata"]["annotations"][REBOOT_HISTORY].split(",")
+        assert len(history) == 2
+        story.run(10 * MINUTE)
+        assert story.claim["metadata"]["uid"] != story.first_claim["metadata"]["uid"]
+        assert len(story.cloud_tap.of("reboot")) == 2
+        assert story.cloud.launch_count == 2
+        assert story.running() == 4
+
+
+@pytest.mark.parametrize("fatal", range(1, 6))
+def test_a_crash_between_the_writes_that_commit_to_it_heals_without_a_second_entry(
+    fatal: int,
+) -> None:
+    with closing(Crashing(fatal, dies=True)) as story:
+
+        def heals(event: CloudEvent, _: object) -> None:
+            if event is CloudEvent.REBOOTING:
+                story.kubelets.set_condition(name, "KWOKRebootRequired", "False", "NoLeak")
+
+        name = story.node["metadata"]["name"]
+        story.cloud.listen(heals)
+        sicken(story)
+        story.play(10 * MINUTE)
+        ends_well(story)
+        assert "," not in story.claim["metadata"]["annotations"][REBOOT_HISTORY]

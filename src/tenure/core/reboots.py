@@ -45,8 +45,12 @@ SKEW: Final = timedelta(minutes=5)
 
 
 def recent(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
-    """When reboots of the last day were committed, in order."""
-    return tuple(at for at in _history(claim) if now - DAY < at <= now + SKEW)
+    """When reboots of the last day were committed, in order.
+
+    One that is half committed has not been yet: else the second would become a replacement.
+    """
+    known = _known(claim, now)
+    return known[:-1] if _half_committed(claim, known) else known
 
 
 def changes_at(claim: NodeClaim, now: datetime) -> datetime | None:
@@ -118,8 +122,8 @@ def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -
     """
     if claim.rebooting or claim.deleting or has_failed(claim):
         return None
-    known = recent(claim, now)
-    begun = bool(known) and known[-1] > _last_transition(claim)
+    known = _known(claim, now)
+    begun = _half_committed(claim, known)
     annotations: dict[str, Any] = {}
     span = None if bound is None else str(Duration.of(bound))
     if claim.annotations.get(REBOOT_GRACE_PERIOD) != span:
@@ -137,6 +141,15 @@ def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -
         Wanted(REBOOTING, "True", "RebootRequested", why),
         Wanted(DISRUPTION_REASON, "True", "Unhealthy"),
     )
+
+
+def _known(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
+    return tuple(at for at in _history(claim) if now - DAY < at <= now + SKEW)
+
+
+def _half_committed(claim: NodeClaim, known: tuple[datetime, ...]) -> bool:
+    """Whether the first write is done, and the second is not."""
+    return bool(known) and not claim.rebooting and known[-1] > _last_transition(claim)
 
 
 def _last_transition(claim: NodeClaim) -> datetime:
