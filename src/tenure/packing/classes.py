@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -22,11 +23,13 @@ from tenure.model.requirements import Requirements, pod_alternatives
 from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
 from tenure.packing.topology import Rules, Topology
 
+_KEPT: Final = "packing_demand"
+
 #: (index of the resource, amount), for the resources that are asked for at all.
 Wants = tuple[tuple[int, int], ...]
 
 
-class Demand(msgspec.Struct, frozen=True):
+class Demand(msgspec.Struct, frozen=True, cache_hash=True):
     """What a pod's spec asks of a node."""
 
     requests: tuple[tuple[str, int], ...]
@@ -113,7 +116,10 @@ def _age(pod: Pod) -> tuple[datetime, str]:
 
 
 class _Demands:
-    """Reads each distinct spec once: replicas of a workload have the same bytes."""
+    """Reads each distinct spec once: replicas of a workload have the same bytes.
+
+    What was read is kept with the pod, which never changes: while it waits, every packing asks.
+    """
 
     def __init__(self) -> None:
         self._by_spec: dict[bytes, Demand] = {}
@@ -121,12 +127,19 @@ class _Demands:
         self._encoder = msgspec.msgpack.Encoder()
 
     def of(self, pod: Pod) -> Demand:
+        kept: Demand | None = pod.__dict__.get(_KEPT)
+        demand = kept if kept is not None else self._read(pod)
+        # One object per distinct demand: later look-ups then compare by identity.
+        demand = self._known.setdefault(demand, demand)
+        if demand is not kept:
+            pod.__dict__[_KEPT] = demand
+        return demand
+
+    def _read(self, pod: Pod) -> Demand:
         written = self._encoder.encode(pod.spec)
         demand = self._by_spec.get(written)
         if demand is None:
-            demand = _read(pod)
-            # One object per distinct demand: later look-ups then compare by identity.
-            demand = self._by_spec[written] = self._known.setdefault(demand, demand)
+            demand = self._by_spec[written] = _read(pod)
         return demand
 
 

@@ -86,7 +86,10 @@ def spec_requests(spec: PodSpec) -> dict[str, int]:
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The ports of the node that the pod's containers want, in order and once each."""
-    if not any(container.ports for container in (*spec.containers, *spec.init_containers)):
+    for container in (*spec.containers, *spec.init_containers):
+        if container.ports:
+            break
+    else:
         return ()  # Nearly every pod.
     wanted = {
         HostPort(
