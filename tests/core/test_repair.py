@@ -280,3 +280,84 @@ def test_a_claim_without_a_pool_is_held_when_sick_and_timed_out_when_it_never_co
     assert on_claim(a_claim(**alone), sick).reason is Reason.REPAIR_OFF
     late = a_claim(stage=0, creation_timestamp=ago(901), **alone)
     assert on_claim(late).reason is Reason.LAUNCH_TIMEOUT
+
+
+def test_the_legacy_way_repairs_claims_without_a_pool_under_a_breaker_of_the_whole_cluster() -> (
+    None
+):
+    legacy = Settings(legacy_node_repair=True)
+    alone: dict[str, Any] = {"labels": {"karpenter.sh/nodepool": ""}}
+    sick = not_ready(since=ago(86400), creation_timestamp=ago(90000), **alone)
+    well: list[Any] = []
+    for i in range(4):
+        well += [a_claim(f"w{i}"), a_node(f"node-w{i}", claim=f"w{i}")]
+    told = on_claim(a_pool(), a_claim(**alone), sick, *well, settings=legacy)
+    assert told.reason is Reason.REPAIRING
+    assert isinstance(told.action, Patch)
+    also = not_ready(since=ago(60), name="b", creation_timestamp=ago(90000))
+    held = on_claim(a_pool(), a_claim(**alone), sick, a_claim("b"), also, *well, settings=legacy)
+    assert held.reason is Reason.REPAIRING, "two of six, and two may be"
+    third = not_ready(since=ago(60), name="c", creation_timestamp=ago(90000))
+    fleet = [a_pool(), a_claim(**alone), sick, a_claim("b"), also, a_claim("c"), third, *well]
+    assert on_claim(*fleet, settings=legacy).reason is Reason.REPAIR_BLOCKED
+
+
+def test_the_legacy_way_repairs_pools_without_a_block_by_force() -> None:
+    sick = not_ready(since=ago(86400), creation_timestamp=ago(90000))
+    careful = on_claim(a_pool(), a_claim(), sick)
+    assert (careful.reason, careful.action) == (Reason.REPAIR_DUE, None)
+    forced = on_claim(a_pool(), a_claim(), sick, settings=Settings(legacy_node_repair=True))
+    assert forced.reason is Reason.REPAIRING
+    assert isinstance(forced.action, Patch)
+
+
+def test_a_careful_repair_falling_due_while_it_leaves_brings_the_deadline_forward_by_its_bound() -> (
+    None
+):
+    """The provider bounds KWOKUnhealthy to 45 s."""
+    told = Condition(type="KWOKUnhealthy", status="True", last_transition_time=ago(60))
+    node = a_leaving_node(status={"conditions": (told,)}, creation_timestamp=ago(7200))
+    leaving = a_leaving_claim(spec={"termination_grace_period": "4h"})
+    verdict = on_claim(a_pool(), leaving, node)
+    assert verdict.reason is Reason.REPAIR_DUE
+    assert isinstance(verdict.action, Patch)
+    assert (verdict.action.dated, verdict.action.ahead) == (
+        TERMINATION_TIMESTAMP,
+        timedelta(seconds=45),
+    )
+    soon = a_leaving_claim(annotations={TERMINATION_TIMESTAMP: "2026-03-02T12:00:30Z"})
+    assert on_claim(a_pool(), soon, node).action is None, "it has to be gone sooner anyway"
+
+
+def test_without_a_bound_a_leaving_claim_keeps_its_deadline() -> None:
+    pool = a_pool(
+        repair={
+            "terminationMode": "Graceful",
+            "policies": [{"conditionType": "Gpu", "status": "True", "toleration": "10s"}],
+        }
+    )
+    told = Condition(type="Gpu", status="True", last_transition_time=ago(60))
+    node = a_leaving_node(status={"conditions": (told,)}, creation_timestamp=ago(7200))
+    verdict = on_claim(pool, a_leaving_claim(), node)
+    assert (verdict.reason, verdict.action) == (Reason.REPAIR_DUE, None)
+
+
+def test_a_replacement_that_never_came_up_is_given_up_whatever_the_breaker_says() -> None:
+    """Else a pool of one could wait for it for ever."""
+    pool = a_pool(repair={"maxUnhealthy": 0, "terminationMode": "Graceful"})
+    late = not_ready(creation_timestamp=ago(1800))
+    stands_in = booting(annotations={"karpenter.sh/replaces": "uid-b"})
+    assert on_claim(pool, booting(), late).reason is Reason.REPAIR_BLOCKED
+    given_up = on_claim(pool, stands_in, late)
+    assert given_up.reason is Reason.READINESS_TIMEOUT
+    assert given_up.action is not None
+
+
+def test_a_stamp_on_a_node_that_is_repaired_with_care_is_taken_off_until_its_turn_comes() -> None:
+    stamp = {TERMINATION_TIMESTAMP: "2026-03-02T12:00:00Z"}
+    told = Condition(type="KWOKUnhealthy", status="True", last_transition_time=ago(60))
+    node = a_node(status={"conditions": (told,)}, creation_timestamp=ago(7200))
+    verdict = on_claim(a_pool(), a_claim(annotations=stamp), node)
+    assert verdict.reason is Reason.STALE_DEADLINE
+    marked = {**stamp, "karpenter.sh/replaced-by": "b"}
+    assert on_claim(a_pool(), a_claim(annotations=marked), node).action is None

@@ -60,6 +60,15 @@ def domains_in(snapshot: Snapshot) -> Domains:
     return snapshot.once(_surveyed)
 
 
+def patients_in(snapshot: Snapshot) -> tuple[Patient, ...]:
+    """Everybody who is sick, or will count as such, in whatever pool or none."""
+    return snapshot.once(_everybody)
+
+
+def _everybody(snapshot: Snapshot) -> tuple[Patient, ...]:
+    return tuple(bed.patient for bed in _Survey(snapshot).beds())
+
+
 def _surveyed(snapshot: Snapshot) -> Domains:
     return _Survey(snapshot).domains()
 
@@ -71,7 +80,7 @@ class _Survey:
         self._broken: dict[str, bool] = {}
 
     def domains(self) -> Domains:
-        beds = list(self._beds())
+        beds = list(self.beds())
         shared: dict[Domain, list[_Bed]] = {}
         for bed in beds:
             for domain in domains_of(bed.claim, bed.node):
@@ -89,7 +98,7 @@ class _Survey:
 
     # -- who is sick -------------------------------------------------------------------
 
-    def _beds(self) -> Iterator[_Bed]:
+    def beds(self) -> Iterator[_Bed]:
         snapshot = self._snapshot
         for _, node in sorted(snapshot.unwell_nodes().items()):
             claim = snapshot.claim_of(node)

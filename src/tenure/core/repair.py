@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from tenure.core.claims import is_ours
+from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.domains import Domains
-from tenure.core.outbreaks import domains_in, domains_of
+from tenure.core.outbreaks import domains_in, domains_of, patients_in
 from tenure.core.pools import rules_of
 from tenure.core.repairround import LOST, HealthView, Member, Round
 from tenure.core.sickness import Rules
@@ -51,7 +51,7 @@ class RepairDecider:
                     yield _key(claim)
         elif change.resource == NODE_POOLS:
             yield change.key
-        if _matters_to_others(change):
+        if False and _matters_to_others(change):
             yield from snapshot.once(_keys_to_judge)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
@@ -148,5 +148,12 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
         return None
     rules = Rules(statements=snapshot.observations.repair_statements)
     members = (_member(claim, snapshot),)
-    domains = _domains_of(members, snapshot)
-    return HealthView(pool=None, rules=rules, members=members, domains=domains)
+    others = tuple(patient for patient in patients_in(snapshot) if patient.claim != name)
+    return HealthView(
+        pool=None,
+        rules=rules,
+        total=sum(is_our_node(node, snapshot) for node in snapshot.nodes.values()),
+        members=members,
+        others=others,
+        domains=_domains_of(members, snapshot),
+    )

@@ -33,7 +33,7 @@ from tenure.core.claims import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.decision import Action, Commitment, Concern, Delete, Verdict, Witness
-from tenure.core.domains import NOTHING, Domains, Permit
+from tenure.core.domains import NOTHING, Domains, Patient, Permit
 from tenure.core.outbreaks import DEFAULT_LIMIT, domains_of
 from tenure.core.protection import Protection, protection_on
 from tenure.core.readiness import Boot, Stage, boot_of, readiness_ttl
@@ -80,8 +80,10 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules
     #: Why the pool's repair block is not used; empty when it is.
     broken: str = ""
-    #: All Nodes with the pool's label.
+    #: All Nodes with the pool's label; of a claim without one, all of ours.
     total: int = 0
+    #: Who else counts beside a claim without a pool.
+    others: tuple[Patient, ...] = ()
     #: Those of which there may be something to say.
     members: tuple[Member, ...] = ()
     #: Where nodes of several pools are sick at once.
@@ -128,12 +130,14 @@ class Round:
         self._found = [self._find(member) for member in view.members]
         repair = view.pool.spec.repair if view.pool is not None else None
         limit = repair.max_unhealthy if repair is not None else DEFAULT_LIMIT
-        self._breaker = Breaker(sum(one.sick for one in self._found), view.total, limit)
+        sick = [*(one.sick for one in self._found), *(one.sick_at(now) for one in view.others)]
+        self._breaker = Breaker(sum(sick), view.total, limit)
         self._domains = view.domains.at(settings, now)
         #: What holds the claims that a domain holds.
         self._outage = ""
         #: When another node stops booting and counts, or a domain looks different.
         counts = [f.boot.due_at for f in self._found if f.booting and f.boot]
+        counts += [one.since for one in view.others if one.booting and one.since > now]
         changes = self._domains.changes_at
         self._counts_at = min([*counts, *([changes] if changes else [])], default=None)
 
