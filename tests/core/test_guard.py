@@ -7,9 +7,21 @@ from typing import Any
 import pytest
 
 from tenure.core.conditions import status_patch
-from tenure.core.decision import Action, Create, Delete, Evict, Launch, Patch, Terminate
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Launch,
+    Patch,
+    Reboot,
+    Terminate,
+)
 from tenure.core.launching import launch_request
 from tenure.core.writes import delete_claim, delete_node, patch, release
+from tenure.model.names import REBOOTING_TAINT
+from tenure.model.node import Taint
 from tenure.model.observations import Observations, TerminationAnswer
 from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, PODS
 from tenure.model.snapshot import Snapshot
@@ -24,6 +36,7 @@ from tests.core.build import (
     a_pod,
     a_pool,
     ago,
+    condition,
 )
 
 GONE = Observations(terminations={"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)})
@@ -34,6 +47,9 @@ LABELS: dict[str, Any] = {"labels": {"a": "b"}}
 EVICT = Evict(name="web", namespace="default", uid="uid-web")
 LAUNCH = Launch(request=launch_request(a_claim(stage=0), "embedded"))
 END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
+REBOOT = Reboot(provider_id="cloud://a", claim_uid="uid-a", operation_id="one")
+REBOOTING = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
+CLOSED = a_node(taints=(Taint(key=REBOOTING_TAINT, effect="NoSchedule"),))
 
 
 def a_creation(ref: Any) -> Create:
@@ -66,6 +82,8 @@ ALLOWED: list[Any] = [
     ),
     pytest.param(LAUNCH, [a_claim(stage=0)], id="launch"),
     pytest.param(END, [a_leaving_claim()], id="end the instance of a leaving claim"),
+    pytest.param(REBOOT, [REBOOTING], id="reboot the instance of a claim that says so"),
+    pytest.param(EVICT, [REBOOTING, CLOSED, a_pod()], id="evict from a Node that reboots"),
     pytest.param(END, [], id="end the instance that no claim stands for"),
 ]
 
@@ -76,6 +94,25 @@ def test_the_guard_lets_us(action: Action, objects: list[Any]) -> None:
 
 
 REFUSED: list[Any] = [
+    pytest.param(REBOOT, [], "instance cloud://a belongs to no claim", id="rebooting nobody's"),
+    pytest.param(
+        REBOOT,
+        [a_claim()],
+        "the instance of a would be rebooted while its claim does not say so",
+        id="rebooting out of the blue",
+    ),
+    pytest.param(
+        EVICT,
+        [REBOOTING, a_node(), a_pod()],
+        "node node-a is not closed for new pods yet",
+        id="evicting before a reboot from an open Node",
+    ),
+    pytest.param(
+        DeletePod(name="web", namespace="default", uid="uid-web", grace_period_seconds=30),
+        [REBOOTING, CLOSED, a_pod()],
+        "pod default/web would be forced from a node that has no deadline",
+        id="forcing a pod for a reboot",
+    ),
     pytest.param(patch(a_claim(), {}), [], "claim a is gone or another one", id="no such claim"),
     pytest.param(
         Patch(resource=NODE_CLAIMS, name="a", uid="old", resource_version="7", body={}),

@@ -140,3 +140,12 @@ def _without_label(claim: NodeClaim) -> NodeClaim:
     labels = {k: v for k, v in claim.labels.items() if k not in CLASS_LABEL}
     bare = msgspec.structs.replace(claim.metadata, labels=labels)
     return msgspec.structs.replace(claim, metadata=bare)
+
+
+@pytest.mark.parametrize("stage", [REGISTERED, INITIALIZED])
+def test_nothing_is_found_out_about_a_node_that_is_being_rebooted(stage: int) -> None:
+    """Else it would be initialized again before it has gone down."""
+    claim = a_claim(stage=stage, conditions=(condition("Rebooting", "True", "RebootIssued"),))
+    (verdict,) = judged(LifecycleDecider(), claim, a_node())
+    assert (verdict.reason, verdict.action) == (Reason.REBOOTING, None)
+    assert verdict.message == "Node node-a is being rebooted since 2026-03-02T11:50:00Z"

@@ -9,7 +9,7 @@ from tenure.core.nodestate import NodeDecider
 from tenure.core.reasons import Reason
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot import Change, Snapshot
-from tests.core.build import FOREIGN, a_claim, a_leaving_node, a_node, a_pod, judged
+from tests.core.build import FOREIGN, a_claim, a_leaving_node, a_node, a_pod, condition, judged
 
 DECIDER = NodeDecider()
 
@@ -35,6 +35,14 @@ def test_a_node_that_was_at_work_and_is_not_ready_says_since_when() -> None:
     reason, message = said_of(a_claim(), a_node(ready=False))
     assert reason is Reason.NODE_NOT_READY
     assert message.startswith("Ready=False")
+
+
+def test_a_node_that_is_rebooted_says_since_when() -> None:
+    claim = a_claim(conditions=(condition("Rebooting", "True", "RebootIssued"),))
+    assert said_of(claim, a_node(ready=False)) == (
+        Reason.REBOOTING,
+        "rebooted in place since 2026-03-02T11:50:00Z",
+    )
 
 
 def test_a_booting_node_says_what_it_still_lacks() -> None:

@@ -111,3 +111,36 @@ def test_initialization_is_bounded_only_where_asked_for_and_from_the_first_ready
     assert (boot.stage, boot.due_at) == (Stage.INITIALIZATION, ahead(540))
     never = new_claim(REGISTERED, conditions=[once], spec={"initialization_ttl": "Never"})
     assert boot_of(never, ready) is None
+
+
+# -- reboots -----------------------------------------------------------------------------
+
+
+def rebooted(status: str, reason: str = "RebootSucceeded") -> Any:
+    return condition("Rebooting", status, reason, at=ago(60))
+
+
+@pytest.mark.parametrize("once", [[], [condition("ReadyOnce", at=ago(7200))]])
+def test_the_clocks_stand_still_while_the_node_is_rebooted(once: list[Any]) -> None:
+    under_way = rebooted("True", "RebootIssued")
+    spec = {"readiness_ttl": "1s", "initialization_ttl": "1s"}
+    claim = new_claim(REGISTERED, conditions=[*once, under_way], spec=spec)
+    assert boot_of(claim, a_node(ready=False, creation_timestamp=ago(7200))) is None
+
+
+def test_they_begin_anew_when_it_is_back() -> None:
+    node = a_node(ready=False, creation_timestamp=ago(7200))
+    never = boot_of(new_claim(REGISTERED, conditions=[rebooted("False")]), node)
+    assert never is not None
+    assert (never.stage, never.due_at) == (Stage.READINESS, ahead(1740))
+    once = [condition("ReadyOnce", at=ago(7200)), rebooted("False")]
+    bounded = new_claim(REGISTERED, conditions=once, spec={"initialization_ttl": "10m"})
+    then = boot_of(bounded, node)
+    assert then is not None
+    assert (then.stage, then.due_at) == (Stage.INITIALIZATION, ahead(540))
+
+
+def test_a_node_that_was_initialized_once_has_nothing_to_prove_after_a_reboot() -> None:
+    once = [condition("ReadyOnce", "True", "Initialized", at=ago(7200)), rebooted("False")]
+    claim = new_claim(REGISTERED, conditions=once, spec={"initialization_ttl": "1s"})
+    assert boot_of(claim, a_node(ready=False)) is None

@@ -9,6 +9,7 @@ import pytest
 from tenure.core.supply import (
     closed_nodes,
     daemons,
+    in_service_since,
     nodes_with_room,
     open_pools,
     template_requirements,
@@ -39,6 +40,7 @@ from tests.core.build import (
     a_type,
     ago,
     ahead,
+    condition,
     types,
     units,
 )
@@ -63,6 +65,23 @@ def test_a_node_at_work_is_taken_as_it_is() -> None:
     assert only_node(a_claim(), node, pod, done) == ExistingNode.holding(
         [pod], name="node-a", allocatable=ROOM, labels=node.labels, taints=(BATCH, STARTING)
     )
+
+
+@pytest.mark.parametrize("conditions", [(), (condition("Initialized", "Unknown", "Rebooting"),)])
+def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) -> None:
+    """It will be back in a moment: nobody who left it needs a new node."""
+    claim = a_claim(conditions=(*conditions, condition("Rebooting", "True", "RebootIssued")))
+    away = [
+        Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),
+        Taint(key=names.UNREACHABLE_TAINT, effect="NoSchedule"),
+        Taint(key=names.UNREACHABLE_TAINT, effect="NoExecute"),
+        Taint(key=names.NOT_READY_TAINT, effect="NoExecute"),
+    ]
+    node = a_node(ready=False, taints=(BATCH, *away))
+    found = only_node(claim, node)
+    assert (found.taints, found.available, found.initialized) == ((BATCH,), ROOM, False)
+    ready = a_node(taints=away)
+    assert in_service_since(Snapshot.of(claim, ready)) == {}, "the scheduler cannot use it now"
 
 
 def test_a_node_that_nobody_claims_takes_pods_too() -> None:

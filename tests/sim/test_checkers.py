@@ -45,6 +45,11 @@ def test_evicting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
     assert "not on a node that is being deleted" in world.checkers.violations[0].message
 
 
+def test_a_reboot_that_no_claim_asks_for_is_caught(world: World) -> None:
+    (instance, *_) = world.cloud.instances()
+    assert sends(world, world.cloud.reboot(instance.provider_id, "one")) == ["uncalled reboot"]
+
+
 def test_deleting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
     pod = world.store.list(PODS)[0]["metadata"]
     call = Client(world.transport).delete(PODS, pod["name"], namespace="default", uid=pod["uid"])

@@ -180,6 +180,27 @@ def test_an_instance_is_terminating_until_it_is_shut_down_and_gone_after_that() 
     story(tell)
 
 
+def test_a_reboot_switches_the_kubelet_off_for_a_while_once_for_each_operation() -> None:
+    async def tell(world: World) -> None:
+        instance = await world.launch()
+        name = world.cloud.node_name(instance.provider_id)
+        await world.at(120)
+        boot = world.node(name)["status"]["nodeInfo"]["bootID"]
+        for operation in ("one", "one"):
+            await world.cloud.reboot(instance.provider_id, operation)
+        assert not world.kubelets.is_alive(name)
+        await world.at(240)
+        await world.cloud.reboot(instance.provider_id, "one")
+        assert world.kubelets.is_alive(name)
+        again = world.node(name)["status"]["nodeInfo"]["bootID"]
+        assert (boot.endswith("boot-1"), again.endswith("boot-2")) == (True, True)
+        await world.cloud.terminate(instance.provider_id)
+        with pytest.raises(InstanceGone):
+            await world.cloud.reboot(instance.provider_id, "two")
+
+    story(tell)
+
+
 def test_an_instance_terminated_while_it_boots_never_becomes_a_node() -> None:
     async def tell(world: World) -> None:
         instance = await world.launch()
