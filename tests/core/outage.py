@@ -1,0 +1,70 @@
+"""A zone with nodes of two pools, as the deciders see it: some sick, some well, some back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from tenure.model import names
+from tenure.model.meta import ApiObject
+from tenure.model.node import Node, Taint
+from tenure.model.nodeclaim import NodeClaim
+from tests.core.build import a_claim, a_node, a_pool, ago, condition
+
+#: Everybody may be sick at once as far as the pool's own breaker is concerned.
+REPAIR = {"defaultTolerationDuration": "5m", "maxUnhealthy": "100%"}
+
+
+UNREACHABLE = Taint(key=names.UNREACHABLE_TAINT, effect="NoExecute")
+
+
+def pools(probe: str = "", **repair: Any) -> list[ApiObject]:
+    noted = {names.REPAIR_PROBE: probe} if probe else None
+    given = REPAIR | repair
+    return [a_pool("red", repair=given, annotations=noted), a_pool("blue", repair=given)]
+
+
+def a_member(
+    name: str,
+    *,
+    zone: str = "zone-c",
+    sick_since: datetime | None = None,
+    well_since: datetime | None = None,
+    image: str = "",
+    type_: str = "",
+    **claim: Any,
+) -> list[NodeClaim | Node]:
+    """Of the pool that its name begins with: ``red-1``. Well since its boot unless told otherwise."""
+    labels = {names.NODEPOOL: name.split("-")[0], names.ZONE: zone}
+    labels |= {names.INSTANCE_TYPE: type_} if type_ else {}
+    ready = condition("Ready", at=well_since or ago(7000))
+    if sick_since is not None:
+        ready = condition("Ready", "Unknown", "NodeStatusUnknown", at=sick_since)
+    up = condition("Initialized", at=ago(6000))
+    about = {"conditions": (ready,)}
+    node = a_node(
+        f"node-{name}",
+        claim=name,
+        labels=labels,
+        taints=[UNREACHABLE] if sick_since is not None else (),
+        status=about,
+        creation_timestamp=ago(7200),
+    )
+    status = {"image_id": image} if image else {}
+    given: dict[str, Any] = {
+        "labels": labels,
+        "creation_timestamp": ago(7200),
+        "conditions": [up],
+    } | claim
+    return [a_claim(name, status=status, **given), node]
+
+
+def members(names_: Iterable[str], **fields: Any) -> list[ApiObject]:
+    return [item for name in names_ for item in a_member(name, **fields)]
+
+
+def a_dead_zone(since: datetime, **fields: Any) -> list[ApiObject]:
+    """Two nodes of either pool there, all sick; and one of each that is well elsewhere."""
+    dead = members(("red-1", "red-2", "blue-1", "blue-2"), sick_since=since, **fields)
+    return [*dead, *members(("red-8", "blue-8"), zone="zone-a")]
