@@ -51,7 +51,7 @@ class RepairDecider:
                     yield _key(claim)
         elif change.resource == NODE_POOLS:
             yield change.key
-        if False and _matters_to_others(change):
+        if _matters_to_others(change):
             yield from snapshot.once(_keys_to_judge)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
