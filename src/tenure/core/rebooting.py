@@ -147,8 +147,9 @@ class RebootDecider:
 
 def _rebooting_with(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
     """The rebooting claim whose Node the pod is on."""
-    node = snapshot.nodes.get(pod.spec.node_name)
-    if node is not None and snapshot.rebooting_claims():
+    if not snapshot.rebooting_claims():
+        return  # Nearly always, and pods change all the time.
+    if (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
         claims = snapshot.claims_with_provider(node.spec.provider_id)
         yield from (name for name, claim in claims.items() if claim.rebooting)
 

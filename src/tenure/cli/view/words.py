@@ -55,6 +55,14 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.REPAIR_BLOCKED: "sick",
     Reason.REPAIR_VETOED: "sick",
     Reason.REPAIR_OFF: "sick",
+    Reason.REBOOT_DUE: "sick",
+    Reason.REBOOTING: "rebooting",
+    Reason.REBOOT_REQUESTED: "rebooting",
+    Reason.REBOOT_ISSUED: "rebooting",
+    Reason.REBOOT_OBSERVED: "rebooting",
+    Reason.REBOOT_SUCCEEDED: "rebooting",
+    Reason.REBOOT_FAILED: "given up",
+    Reason.REBOOT_ENDED: "in service",
 }
 
 #: What a node in this state waits for when no instant is known.
@@ -70,6 +78,9 @@ AWAITED: Final[dict[Reason, str]] = {
     Reason.DRAINING: "its pods to leave",
     Reason.EVICTION_REFUSED: "its pods to leave",
     Reason.INSTANCE_TERMINATING: "the instance to end",
+    Reason.REBOOT_REQUESTED: "its pods to leave",
+    Reason.REBOOT_ISSUED: "it to be back",
+    Reason.REBOOT_OBSERVED: "its kubelet to be Ready",
 }
 
 #: What happens at a verdict's ``recheck_at``.
