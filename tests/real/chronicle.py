@@ -41,15 +41,15 @@ class Chronicle:
     def of(self, thing: Json) -> list[Json]:
         return self.versions.get(thing["metadata"]["uid"], [])
 
-    def seen(self, thing: Json, holds: Holds) -> list[Json]:
-        """Its versions of which that is true."""
-        return [version for version in self.of(thing) if holds(version)]
+    def seen(self, thing: Json, holds: Holds, *, after: int = 0) -> list[Json]:
+        """Its versions of which that is true, after that version of the cluster."""
+        return [v for v in self.of(thing) if version_of(v) > after and holds(v)]
 
-    async def first(self, thing: Json, holds: Holds, what: str) -> int:
-        """Since which version of the cluster that was true of it; waits until it is."""
+    async def first(self, thing: Json, holds: Holds, what: str, *, after: int = 0) -> int:
+        """At which version of the cluster that was first true of it; waits until it is."""
         try:
             async with asyncio.timeout(PATIENCE):
-                while not (found := self.seen(thing, holds)):
+                while not (found := self.seen(thing, holds, after=after)):
                     await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
             name = thing["metadata"]["name"]

@@ -16,7 +16,7 @@ from tenure.model.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NO
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
 from tests.real import patients
-from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
+from tests.real.chronicle import Chronicle, has_taint, is_leaving, says
 from tests.real.departures import at, stamp_of
 from tests.real.leaving import Leaving, tell
 from tests.real.patients import a_careful_pool
@@ -132,10 +132,8 @@ def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
         for about in (names([node])[0], names([claim])[0]):
             await leaving.event("ReplacementFailed", about, f"its replacement {names([new])[0]}")
 
-        def open_again(version: Json) -> bool:
-            return version_of(version) > closed and not has_taint(DISRUPTED_TAINT)(version)
-
-        await chronicle.first(node, open_again, "open again")
+        is_closed = has_taint(DISRUPTED_TAINT)
+        await chronicle.first(node, lambda it: not is_closed(it), "open again", after=closed)
         (claim,) = await leaving.people.until(
             NODE_CLAIMS,
             lambda now: not any(map(says("DisruptionReason", "True"), now)),

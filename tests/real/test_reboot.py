@@ -1,0 +1,80 @@
+"""A node that only needs a reboot keeps its claim, its object and the pods that cannot go; twice a day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tenure.model.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REBOOTING_TAINT
+from tenure.model.resource import PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_deployment
+from tests.real import patients
+from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
+from tests.real.leaving import Leaving, tell
+from tests.real.patients import a_careful_pool, boots_of
+from tests.real.people import Json, names
+
+POLICY: Final = {
+    "conditionType": "KWOKRebootRequired",
+    "toleration": "3s",
+    "terminationGracePeriod": "8s",
+}
+
+
+def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving) -> None:
+        chronicle = Chronicle(leaving.people)
+        async with chronicle.written():
+            protected = {DO_NOT_DISRUPT: "true"}
+            held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=5)
+            web = a_deployment("web", replicas=2)
+            await leaving.settle(a_careful_pool(POLICY), web, held, pods=3)
+            claim = await leaving.claim_in("general")
+            node = await patients.node_of(leaving.people, claim)
+            for boots in (2, 3):
+                await rebooted(leaving, chronicle, claim)
+                assert len(boots_of(chronicle, node)) == boots
+                await leaving.scene.all_run(3)
+            assert leaving.audit.orders("held") == [], "nobody even asked"
+            await leaving.scene.in_order(claims=1, ever=1)
+
+            await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+            why = "rebooted 2 times within a day, so it is replaced"
+            await leaving.event("Replacing", names([claim])[0], why)
+            await leaving.scene.until_gone(claim)
+            assert len(boots_of(chronicle, node)) == 3
+            await leaving.scene.all_run(3)
+            await leaving.scene.in_order(claims=1, ever=2)
+
+    tell(cluster, tmp_path, "rebooted", story)
+
+
+async def rebooted(leaving: Leaving, chronicle: Chronicle, claim: Json) -> None:
+    """Who can go goes first; nobody comes meanwhile; it takes what cannot go along."""
+    node = await patients.node_of(leaving.people, claim)
+    pods = await leaving.people.all(PODS)
+    began = version_of(node)
+    await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+    asked = await chronicle.first(
+        claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted", after=began
+    )
+    issued = await chronicle.first(
+        claim, says("Rebooting", "True", "RebootIssued"), "issued", after=asked
+    )
+    await patients.recover(leaving.people, claim, "KWOKRebootRequired")
+    over = await chronicle.first(
+        claim, says("Rebooting", "False", "RebootSucceeded"), "over", after=issued
+    )
+    assert chronicle.seen(node, has_taint(REBOOTING_TAINT), after=asked)
+    assert not chronicle.seen(node, has_taint(DISRUPTED_TAINT))
+    for pod in pods:
+        left = any(version_of(version) < issued for version in chronicle.seen(pod, is_leaving))
+        assert left == names([pod])[0].startswith("web-"), names([pod])
+    is_closed = has_taint(REBOOTING_TAINT)
+    await chronicle.first(node, lambda it: not is_closed(it), "open again", after=issued)
+    await chronicle.first(claim, says("Initialized", "Unknown", "Rebooting"), "so", after=asked)
+    await chronicle.first(claim, says("Initialized", "True"), "initialized", after=over)
+    await leaving.event("RebootObserved", names([claim])[0])
