@@ -65,9 +65,10 @@ def explain(
 
     The cluster is looked at, or a scenario is played up to TIME; then the verdicts on the
     object are shown, the governing one first: the reason, what blocks it, what is being
-    done, and the earliest instant at which the answer can change. Of a node or claim, how
-    its drain goes, or would go if it were deleted now: which pod is asked and forced when,
-    what holds it, and when the node is gone at the latest.
+    done, and the earliest instant at which the answer can change. Of a node or claim, by
+    which rules it is, or would be, repaired; and how its drain goes, or would go if it were
+    deleted now: which pod is asked and forced when, what holds it, and when the node is gone
+    at the latest.
     """
     from tenure.cli.explanation import Question  # loaded only when called
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.cli.podwords import pod_state, why_no_verdict
+from tenure.cli.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.scene import Scene
 from tenure.core.claims import is_our_node
 from tenure.core.decision import Verdict
@@ -91,6 +92,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     around: tuple[Verdict, ...]
     #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
     timetables: tuple[Timetable, ...] = ()
+    #: Of the same Nodes: by which rules each is, or would be, repaired.
+    repairs: tuple[RepairOutlook, ...] = ()
 
 
 def explanation(question: Question, scene: Scene) -> Explanation | None:
@@ -110,7 +113,15 @@ def explanation(question: Question, scene: Scene) -> Explanation | None:
             for resource, other in _around(scene, item)
             for verdict in _about(scene, resource, other)
         ),
-        timetables=tuple(_timetables(scene, item)),
+        timetables=tuple(
+            timetable(node, scene.snapshot, scene.settings, scene.at)
+            for node in _nodes(scene, item)
+        ),
+        repairs=tuple(
+            outlook
+            for node in _nodes(scene, item)
+            if (outlook := repair_outlook(node, scene.snapshot, scene.settings, scene.at))
+        ),
     )
 
 
@@ -133,15 +144,16 @@ def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject
             return
 
 
-def _timetables(scene: Scene, item: ApiObject) -> Iterator[Timetable]:
+def _nodes(scene: Scene, item: ApiObject) -> Iterator[Node]:
+    """The Node itself, if it is ours, or the claim's."""
     snapshot = scene.snapshot
     match item:
         case Node() if is_our_node(item, snapshot):
-            yield timetable(item, snapshot, scene.settings, scene.at)
+            yield item
         case NodeClaim():
             nodes = snapshot.nodes_with_provider(item.provider_id)
             for name in sorted(nodes):
-                yield from _timetables(scene, nodes[name])
+                yield from _nodes(scene, nodes[name])
         case _:
             return
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.cli.explanation import Explanation
+from tenure.cli.repairtext import repair_json, repair_lines
 from tenure.cli.timetabletext import timetable_json, timetable_lines
 from tenure.core.decision import (
     Action,
@@ -44,6 +45,9 @@ def _lines(answer: Explanation) -> Iterator[str]:
         yield ""
         yield f"{verdict.subject} ({verdict.concern})"
         yield from _verdict_lines(verdict)
+    for outlook in answer.repairs:
+        yield ""
+        yield from repair_lines(outlook)
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table)
@@ -93,8 +97,8 @@ def _change(verdict: Verdict) -> str:
 
 
 def to_json(answer: Explanation) -> str:
-    """The governing verdict, with the others under ``also`` and ``around``, and drains under
-    ``timetables``."""
+    """The governing verdict, with the others under ``also`` and ``around``, how sick nodes are
+    repaired under ``repairs``, and drains under ``timetables``."""
     shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {
         "at": answer.at,
@@ -102,6 +106,8 @@ def to_json(answer: Explanation) -> str:
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }
+    if answer.repairs:
+        shown["repairs"] = [repair_json(outlook) for outlook in answer.repairs]
     if answer.timetables:
         shown["timetables"] = [timetable_json(table) for table in answer.timetables]
     return msgspec.json.encode(shown).decode()

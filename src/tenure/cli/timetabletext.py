@@ -27,7 +27,7 @@ def timetable_lines(table: Timetable) -> Iterator[str]:
         yield ""
         day = table.began_at.date()
         zone = f"Times are of {day:%Y-%m-%d}, in UTC; asked at the earliest, stopped at the latest."
-        yield from _columns([_HEADINGS, *(_row(row, table) for row in table.pods)])
+        yield from columns([_HEADINGS, *(_row(row, table) for row in table.pods)])
         yield f"  {zone}"
 
 
@@ -58,7 +58,8 @@ def _row(row: PodTimes, table: Timetable) -> tuple[str, ...]:
     )
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table, as wide as it has to be."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))

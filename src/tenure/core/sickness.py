@@ -104,17 +104,28 @@ def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[Ill
     entry = _entry(condition, rules.repair)
     statements: Sequence[RepairStatement | None] = list(_statements(condition, rules.statements))
     for statement in statements or [None]:
-        toleration, policy = _toleration(entry, rules.repair, statement)
-        yield Illness(
-            condition=condition,
-            since=since,
-            due_at=_plus(since, toleration) if toleration is not None else None,
-            policy=policy,
-            action=_action(entry, statement),
-            mode=_mode(entry, rules),
-            bound=_bound(entry, statement),
-            priority=statement.priority if statement is not None else 0,
-        )
+        yield ill_by(condition, since, rules, entry, statement)
+
+
+def ill_by(
+    condition: Condition,
+    since: datetime,
+    rules: Rules,
+    entry: RepairPolicy | None,
+    statement: RepairStatement | None,
+) -> Illness:
+    """What is made of a condition that this entry of the pool and this statement speak about."""
+    toleration, policy = _toleration(entry, rules.repair, statement)
+    return Illness(
+        condition=condition,
+        since=since,
+        due_at=_plus(since, toleration) if toleration is not None else None,
+        policy=policy,
+        action=_action(entry, statement),
+        mode=_mode(entry, rules),
+        bound=_bound(entry, statement),
+        priority=statement.priority if statement is not None else 0,
+    )
 
 
 def _entry(condition: Condition, repair: Repair | None) -> RepairPolicy | None:

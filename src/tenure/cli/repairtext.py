@@ -1,0 +1,173 @@
+"""How a node would be repaired, and what would hold that: as a table, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.cli.timetabletext import columns
+from tenure.core.budgets import allowance, fleet_of
+from tenure.core.claims import is_ours
+from tenure.core.obstacles import Disruption
+from tenure.core.policies import Prospect, what_would_happen
+from tenure.core.pools import rules_of
+from tenure.core.protection import protection_on
+from tenure.core.readiness import Boot, Stage, boot_of
+from tenure.core.reboots import rebooted_at
+from tenure.core.sickness import FORCEFUL, Rules
+from tenure.model.duration import Duration, compact
+from tenure.model.meta import format_time
+from tenure.model.names import DO_NOT_REPAIR
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Snapshot
+from tenure.schema.problems import in_words, problems_of_pool
+
+_HEADINGS: Final = ("CONDITION", "SICK IF", "NOW", "TOLERATED", "THEN", "BY")
+
+
+class RepairOutlook(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    at: datetime
+    #: What is said of the whole node: a word, and a sentence.
+    remarks: tuple[tuple[str, str], ...]
+    rows: tuple[Prospect, ...]
+
+
+def repair_outlook(
+    node: Node, snapshot: Snapshot, settings: Settings, now: datetime
+) -> RepairOutlook | None:
+    """None for a node that nobody here would repair."""
+    claim = snapshot.claim_of(node)
+    if claim is None or not is_ours(claim, snapshot):
+        return None
+    rules = rules_of(claim.pool_name, snapshot)
+    if settings.legacy_node_repair:
+        rules = msgspec.structs.replace(rules, default_mode=FORCEFUL)
+    pool = snapshot.pools.get(claim.pool_name)
+    return RepairOutlook(
+        node=node.name,
+        at=now,
+        remarks=(
+            *_switched_off(pool, rules, settings),
+            *_first_boot(claim, node),
+            *_vetoes(claim, node, now),
+            *(_of_pool(pool, rules, node, claim, snapshot, now) if pool is not None else ()),
+        ),
+        rows=tuple(what_would_happen(node, rules, rebooted_at=rebooted_at(claim))),
+    )
+
+
+Remarks = Iterator[tuple[str, str]]
+
+
+def _switched_off(pool: NodePool | None, rules: Rules, settings: Settings) -> Remarks:
+    if not settings.node_repair:
+        yield "off", "node repair is switched off (--node-repair=false)"
+    if pool is None:
+        if not settings.legacy_node_repair:
+            yield "off", "it has no pool, and only nodes of pools are repaired"
+        return
+    watched = {statement.condition_type for statement in rules.statements}
+    if broken := in_words(problems_of_pool(pool, watched).repair):
+        yield "off", f"the pool's repair block cannot be used: {broken}"
+
+
+def _first_boot(claim: NodeClaim, node: Node) -> Remarks:
+    boot: Boot | None = None if claim.initialized else boot_of(claim, node)
+    if boot is None:
+        return
+    until = format_time(boot.due_at)
+    if boot.stage is Stage.INITIALIZATION:
+        yield "new", f"it has to be initialized by {until} (initializationTTL {boot.ttl})"
+    else:
+        stands = f"readinessTTL {boot.ttl} stands for every policy on Ready"
+        yield "new", f"until its first Ready, {stands}: it is given up at {until}"
+
+
+def _vetoes(claim: NodeClaim, node: Node, now: datetime) -> Remarks:
+    for thing in (node, claim):
+        veto = protection_on(thing, DO_NOT_REPAIR)
+        if veto is not None and now < veto.until:
+            end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
+            yield "veto", f'{DO_NOT_REPAIR}: "{veto.value}" on {thing.name} vetoes it{end}'
+
+
+def _of_pool(
+    pool: NodePool,
+    rules: Rules,
+    node: Node,
+    claim: NodeClaim,
+    snapshot: Snapshot,
+    now: datetime,
+) -> Remarks:
+    limit = rules.repair.max_unhealthy if rules.repair is not None else "20%"
+    yield "breaker", f"nothing is repaired while more than {limit} of the pool's nodes are sick"
+    if claim.initialized:
+        fleet = fleet_of(pool.name, snapshot)
+        found = allowance(pool, Disruption.UNHEALTHY, node, fleet, now)
+        yield "budget", f"{found.why} (asked for what is done with care)"
+
+
+def repair_lines(outlook: RepairOutlook) -> Iterator[str]:
+    yield f"Repair of Node/{outlook.node}"
+    yield from (f"  {word:<9} {sentence}" for word, sentence in outlook.remarks)
+    if not outlook.rows:
+        yield "  rules     none: nobody watches a condition of it"
+        return
+    yield ""
+    yield from columns([_HEADINGS, *(_row(row, outlook.at) for row in outlook.rows)])
+    yield f"  Of one condition the first row that fits. Times are of {outlook.at:%Y-%m-%d}, in UTC."
+
+
+def _row(row: Prospect, now: datetime) -> tuple[str, ...]:
+    reason = f" ({row.reason})" if row.reason else ""
+    return (
+        row.condition_type,
+        f"{' or '.join(row.statuses)}{reason}",
+        _state(row, now),
+        "for ever" if row.toleration is None else compact(Duration.of(row.toleration)),
+        row.then if row.due_at is None else f"{row.then} at {_clock(row.due_at, now)}",
+        row.policy,
+    )
+
+
+def _state(row: Prospect, now: datetime) -> str:
+    if row.now is None:
+        return "-"
+    return (
+        row.now.status if row.since is None else f"{row.now.status} since {_clock(row.since, now)}"
+    )
+
+
+def _clock(instant: datetime, now: datetime) -> str:
+    same = instant.astimezone(UTC).date() == now.astimezone(UTC).date()
+    return f"{instant:%H:%M:%S}" if same else f"{instant:%Y-%m-%d %H:%M:%S}"
+
+
+def repair_json(outlook: RepairOutlook) -> dict[str, Any]:
+    return {
+        "node": outlook.node,
+        "remarks": [{"about": word, "message": said} for word, said in outlook.remarks],
+        "conditions": [
+            {
+                "type": row.condition_type,
+                "sickIf": list(row.statuses),
+                "reason": row.reason,
+                "status": None if row.now is None else row.now.status,
+                "since": row.since,
+                "toleration": None
+                if row.toleration is None
+                else compact(Duration.of(row.toleration)),
+                "dueAt": row.due_at,
+                "then": row.then,
+                "policy": row.policy,
+            }
+            for row in outlook.rows
+        ],
+    }
