@@ -155,6 +155,14 @@ def test_the_one_that_is_sick_for_longest_is_tried_if_it_is_due() -> None:
     assert tried.claim == "b1", "b9 is never repaired"
 
 
+def test_the_pools_have_their_turn() -> None:
+    tried = look(outbreak(*dead_zone(since=3600).patients, patient("b3", since=1200, due=60)))
+    assert tried.to_permit("a") is None
+    first = tried.to_permit("b")
+    assert first is not None
+    assert first.claim == "b1"
+
+
 def permit(claim: str = "a1", *, minutes_ago: float = 5, **more: Any) -> Permit:
     at = ago(minutes_ago * MINUTE)
     return Permit(pool=claim[0], claim=claim, domains=("zone=zone-c",), at=at, **more)
@@ -202,7 +210,7 @@ def test_a_node_in_two_held_domains_is_tried_for_both() -> None:
     assert first is not None
     assert (first.claim, first.domains) == ("a1", ("zone=zone-c",)), "of that type it is not"
     assert both.to_permit("b") is None, "its zone is tried already"
-    alone = look(outbreak(*sick[1:]), outbreak(*sick[1:], domain=TYPE_M)).to_permit("a")
+    alone = look(outbreak(*sick[1:]), outbreak(*sick[1:], domain=TYPE_M)).to_permit("b")
     assert alone is not None
     assert alone.domains == ("zone=zone-c", "instance-type=m")
 

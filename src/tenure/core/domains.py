@@ -17,6 +17,7 @@ anything is done to the probe: a crash in between resumes with the same node.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -312,14 +313,18 @@ class Look:
         return chosen
 
     def _candidates(self) -> list[Patient]:
-        """Those that are due, the longest sick first; who was tried last and is left, last."""
+        """Those that are due, of the pool with the most sick, so that all pools have their turn.
+
+        Then the longest sick first; who was tried last and is still there comes last.
+        """
         if not self.holds:
             return []
         tried = {permit.claim for permit in self._domains.permits}
         found = {p.claim: p for o in self._domains.outbreaks for p in o.patients}
         tripped = {pool for pool, ward in self._domains.wards.items() if ward.tripped_at(self._now)}
         fit = [p for p in found.values() if self._is_fit(p) and p.pool not in tripped]
-        return sorted(fit, key=lambda p: (p.claim in tried, p.since, p.claim))
+        sick = Counter(p.pool for p in found.values() if p.sick_at(self._now))
+        return sorted(fit, key=lambda p: (p.claim in tried, -sick[p.pool], p.since, p.claim))
 
     def _is_fit(self, patient: Patient) -> bool:
         due_at = patient.due_at(self._settings)
