@@ -182,6 +182,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(events=[{"at": "1m", "delete": {"claim": {}, "node": {}}}]),
         "events[0].delete: got node, claim, expected one object",
     ),
+    "all of what only one can be meant": (
+        a_story(events=[{"at": "1m", "cordon": {"pick": "all"}}]),
+        "events[0].cordon.pick: got 'all', expected one of oldest, newest,",
+    ),
     "a pick nobody knows": (
         a_story(events=[{"at": "1m", "delete": {"claim": {"pick": "eldest"}}}]),
         "events[0].delete.claim.pick: got 'eldest', expected one of oldest, newest,",

@@ -206,6 +206,25 @@ def test_a_silent_kubelet_comes_back(stage: Any) -> None:
     assert story.run().fine
 
 
+def test_every_kubelet_of_a_zone_falls_silent_and_comes_back(stage: Any) -> None:
+    nodes = [a_bare_node(f"{zone}-{i}", zone) for zone in ("zone-a", "zone-b") for i in (1, 2)]
+    there = {"labels": "topology.kubernetes.io/zone=zone-a", "pick": "all"}
+    story = stage(
+        objects=nodes,
+        events=[{"at": "2m", "silence": there}, {"at": "4m", "resume": there}],
+        expect=[
+            {"at": "3m", "nodes": {"not-ready": 2, "ready": 2}},
+            {"at": "end", "nodes": {"ready": 4}},
+        ],
+    )
+    assert story.run().fine
+
+
+def a_bare_node(name: str, zone: str) -> dict[str, Any]:
+    labels = {"topology.kubernetes.io/zone": zone}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
 def test_a_lost_instance_is_noticed_and_replaced(stage: Any) -> None:
     story = stage(
         until=15 * MINUTE,

@@ -14,7 +14,7 @@ import msgspec
 from tenure.model import resource as r
 from tenure.sim.faults import Faults
 from tenure.sim.scenario.stage import Missing, Stage, span
-from tenure.sim.scenario.targets import Target
+from tenure.sim.scenario.targets import ALL, Target
 from tenure.sim.tree import Obj, dig
 
 _NONE: Final = timedelta(0)
@@ -116,17 +116,19 @@ class Kubelet(msgspec.Struct, frozen=True):
     down_for: timedelta = _NONE
 
     def do(self, stage: Stage) -> tuple[str, str]:
-        node, kubelets = stage.found(self.target), stage.world.kubelets
-        name = node["metadata"]["name"]
-        if self.verb == "silence":
-            kubelets.silence(name)
-            return _subject(node), "its kubelet falls silent"
-        if self.verb == "resume":
-            kubelets.resume(name)
-            return _subject(node), "its kubelet is back"
-        _living(stage, self.target)
-        kubelets.reboot(name, self.down_for)
-        return _subject(node), f"reboots, down for {span(self.down_for)}"
+        kubelets = stage.world.kubelets
+        if self.verb == "reboot":
+            node = _living(stage, self.target)
+            kubelets.reboot(node["metadata"]["name"], self.down_for)
+            return _subject(node), f"reboots, down for {span(self.down_for)}"
+        nodes = self.target.find_all(stage.store) or [stage.found(self.target)]
+        tell = kubelets.silence if self.verb == "silence" else kubelets.resume
+        for node in nodes:
+            tell(node["metadata"]["name"])
+        said = "falls silent" if self.verb == "silence" else "is back"
+        if self.target.pick == ALL:
+            return "Script", f"the kubelet of {self.target} {said}: {len(nodes)}"
+        return _subject(nodes[0]), f"its kubelet {said}"
 
 
 class Volumes(msgspec.Struct, frozen=True):

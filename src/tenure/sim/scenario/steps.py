@@ -29,7 +29,7 @@ from tenure.sim.scenario.deeds import (
 from tenure.sim.scenario.fields import Fields, Reader
 from tenure.sim.scenario.manifests import ManifestJudge
 from tenure.sim.scenario.options import read_options
-from tenure.sim.scenario.targets import Target, read_reference, read_target
+from tenure.sim.scenario.targets import ALL, PICKS, Target, read_reference, read_target
 
 _NONE: Final = timedelta(0)
 _SCALED: Final = {"deployment": r.DEPLOYMENTS, "statefulset": r.STATEFUL_SETS}
@@ -88,6 +88,10 @@ class StepReader:
     def _node(self, value: Any, at: str) -> Target:
         return read_target(self._reader, r.NODES, value, at)
 
+    def _nodes(self, value: Any, at: str) -> Target:
+        """One, or all that a filter selects."""
+        return read_target(self._reader, r.NODES, value, at, (*PICKS, ALL))
+
     def _cordon(self, value: Any, at: str) -> Deed:
         return Cordon(self._node(value, at), closed=True)
 
@@ -106,10 +110,10 @@ class StepReader:
         )
 
     def _silence(self, value: Any, at: str) -> Deed:
-        return Kubelet(self._node(value, at), "silence")
+        return Kubelet(self._nodes(value, at), "silence")
 
     def _resume(self, value: Any, at: str) -> Deed:
-        return Kubelet(self._node(value, at), "resume")
+        return Kubelet(self._nodes(value, at), "resume")
 
     def _reboot(self, value: Any, at: str) -> Deed:
         fields = self._reader.fields(value, at, ("node", "down-for"))

@@ -23,6 +23,8 @@ from tenure.sim.store import Store
 from tenure.sim.tree import Obj, dig
 
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
+#: For what may happen to many at once.
+ALL: Final = "all"
 FILTERS: Final = ("name", "namespace", "pool", "app", "labels")
 _TARGETING: Final = (*FILTERS, "pick", "index")
 
@@ -52,8 +54,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         if self.filter.name:
             return f"{self.resource.kind} {self.filter.name}"
+        if self.pick == ALL:
+            return f"every {self.resource.kind} {self.filter}".rstrip()
         more = f" #{self.index}" if self.index else ""
         return f"the {self.pick}{more} {self.resource.kind} {self.filter}".rstrip()
+
+    def find_all(self, store: Store) -> list[Obj]:
+        """Everything that is meant: one, unless all are."""
+        if self.pick == ALL:
+            return select(store, self.resource, self.filter)
+        found = self.find(store)
+        return [] if found is None else [found]
 
     def find(self, store: Store) -> Obj | None:
         """The one that is meant; None when there is none (any more)."""
@@ -129,24 +140,26 @@ def _check_selector(fields: Fields) -> None:
         fields.reader.problem(fields.path("labels"), text, error.expected, error.hint)
 
 
-def read_target(reader: Reader, resource: Resource, value: Any, at: str) -> Target:
+def read_target(
+    reader: Reader, resource: Resource, value: Any, at: str, picks: tuple[str, ...] = PICKS
+) -> Target:
     """A name, ``namespace/name``, or a mapping that selects and picks."""
     if isinstance(value, str):
         namespace, _, name = value.rpartition("/")
         if resource.namespaced and not namespace:
             namespace = "default"
         return Target(resource=resource, filter=Filter(name=name, namespace=namespace))
-    return _target_in(resource, reader.fields(value, at, _TARGETING))
+    return _target_in(resource, reader.fields(value, at, _TARGETING), picks)
 
 
-def _target_in(resource: Resource, fields: Fields) -> Target:
+def _target_in(resource: Resource, fields: Fields, picks: tuple[str, ...] = PICKS) -> Target:
     found = read_filter(fields)
     if resource.namespaced and found.name and not found.namespace:
         found = msgspec.structs.replace(found, namespace="default")
     return Target(
         resource=resource,
         filter=found,
-        pick=fields.choice("pick", PICKS, PICKS[0]),
+        pick=fields.choice("pick", picks, PICKS[0]),
         index=fields.whole("index", 0),
     )
 
