@@ -361,3 +361,19 @@ def test_a_stamp_on_a_node_that_is_repaired_with_care_is_taken_off_until_its_tur
     assert verdict.reason is Reason.STALE_DEADLINE
     marked = {**stamp, "karpenter.sh/replaced-by": "b"}
     assert on_claim(a_pool(), a_claim(annotations=marked), node).action is None
+
+
+def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() -> None:
+    """Else nobody would look again."""
+    once = condition("ReadyOnce", at=ago(60))
+    slow = a_claim(stage=REGISTERED, conditions=[once], spec={"initialization_ttl": "10m"})
+    told = on_claim(FORCEFUL, slow, a_node())
+    assert (told.reason, told.recheck_at) == (Reason.BOOTING, ahead(540))
+    assert told.message.endswith("given up at 2026-03-02T12:09:00Z (initializationTTL 10m)")
+    ill = on_claim(FORCEFUL, slow, not_ready(since=ago(10)))
+    assert (ill.reason, ill.recheck_at) == (Reason.UNHEALTHY, ahead(540))
+    over = on_claim(FORCEFUL, slow, a_node(), now=ahead(540))
+    assert over.reason is Reason.INITIALIZATION_TIMEOUT
+    assert over.action is not None
+    careful = on_claim(a_pool(), slow, a_node(), now=ahead(540))
+    assert (careful.reason, careful.action) == (Reason.REPAIR_DUE, None)

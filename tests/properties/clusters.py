@@ -107,6 +107,23 @@ REPAIRS: tuple[dict[str, Any], ...] = (
     {"defaultTolerationDuration": "590s", "maxUnhealthy": 1},
     {"policies": [{"conditionType": "Ready", "toleration": "Never"}]},
     {"policies": [{"conditionType": "Ready", "toleration": "nonsense"}]},
+    {"terminationMode": "Graceful", "maxUnhealthy": "100%"},
+    {
+        "terminationMode": "Graceful",
+        "maxUnhealthy": "100%",
+        "policies": [{"conditionType": "Gpu", "status": "True", "toleration": "10m"}],
+    },
+)
+
+#: How nodes may be disrupted: none at all, by the clock, and what cannot be understood.
+DISRUPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"maxPodProtection": "9m"},
+    {"budgets": [{"nodes": "0"}]},
+    {"budgets": [{"nodes": "50%"}]},
+    {"budgets": [{"nodes": "0", "schedule": "0 12 * * *", "duration": "1m"}]},
+    {"budgets": [{"nodes": "many"}]},
 )
 
 
@@ -121,7 +138,7 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
                 "expireAfter": "720h",
             }
         },
-        "disruption": draw(st.sampled_from([{}, {}, {"maxPodProtection": "9m"}])),
+        "disruption": draw(st.sampled_from(DISRUPTIONS)),
         "limits": limits,
     }
     if repair := draw(st.sampled_from([None, *REPAIRS])):
@@ -232,6 +249,27 @@ def reboot_conditions(draw: st.DrawFn) -> list[Condition]:
 
 ENDS = ("RebootSucceeded", "RebootFailed")
 
+#: Of a replacement that is under way, was so, or has failed: by a claim that is there, by one
+#: that is not, by nobody.
+REPLACEMENTS: tuple[dict[str, str], ...] = (
+    {names.REPLACED_BY: "claim-1", names.DISRUPTION_REASON: "Unhealthy"},
+    {names.REPLACED_BY: "claim-9", names.DISRUPTION_REASON: "Unhealthy"},
+    {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Unhealthy"},
+    {names.REPLACED_BY: "claim-1"},
+    {names.REPLACES: "uid-claim-0"},
+    {names.REPLACES: "uid-claim-0,uid-claim-2"},
+    {names.REPLACEMENT_FAILED: "1 2026-03-02T11:59:01Z"},
+    {names.REPLACEMENT_FAILED: "often"},
+)
+
+#: What kubelets and others say of a node beside Ready.
+ILLS: tuple[tuple[str, str], ...] = (
+    ("KWOKUnhealthy", "True"),
+    ("KWOKRebootRequired", "True"),
+    ("Gpu", "True"),
+    ("MemoryPressure", "False"),
+)
+
 
 @st.composite
 def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
@@ -249,6 +287,10 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         conditions += [condition("VolumesDetached", detached, draw(instants))] if detached else []
     if story == "rebooting" or draw(st.sampled_from([False] * 9 + [True])):
         conditions += draw(reboot_conditions())
+    if draw(st.sampled_from([False, False, False, True])):
+        conditions.append(condition("DisruptionReason", "True", draw(past), "Unhealthy"))
+    if stage > 1 and draw(st.booleans()):
+        conditions.append(condition("ReadyOnce", "True", draw(past)))
     stamp = draw(st.sampled_from(["", "", "", *STAMPS]))
     return NodeClaim(
         metadata=draw(
@@ -258,6 +300,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
                     **({names.TERMINATION_TIMESTAMP: stamp} if stamp else {}),
                     **draw(st.sampled_from([{}, {}, *NODE_PROTECTIONS])),
                     **(draw(st.sampled_from(REBOOTS)) if story == "rebooting" else {}),
+                    **draw(st.sampled_from([{}, {}, {}, *REPLACEMENTS])),
                 },
                 labels={names.NODEPOOL: "general"} | ({} if story == "new" else CLASS_LABEL),
                 finalizers=() if story == "new" else (names.FINALIZER,),
@@ -267,6 +310,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         spec=NodeClaimSpec(
             node_class_ref=FOREIGN if story == "foreign" else OURS,
             termination_grace_period=draw(st.sampled_from([None, None, "10m", "9m", "0s"])),
+            initialization_ttl=draw(st.sampled_from([None, None, "10m"])),
             requirements=(
                 Requirement(key=names.INSTANCE_TYPE, operator="In", values=("small", "large")),
             ),
@@ -287,10 +331,14 @@ def owner_of(index: int) -> OwnerReference:
     return OwnerReference(kind="NodeClaim", name=f"claim-{index}", uid=f"uid-claim-{index}")
 
 
+#: Nearly all nodes have no more to say than that they are Ready, or not.
+FEW = st.sampled_from([(), (), (1,)])
+
+
 @st.composite
 def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
     leaving = story in ("leaving", "lost")
-    closed = leaving and draw(st.sampled_from([True, True, True, False]))
+    closed = draw(st.sampled_from([leaving, leaving, leaving, not leaving]))
     taints = [Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")] if closed else []
     if story == "rebooting" and draw(st.sampled_from([True, True, False])):
         taints.append(Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"))
@@ -320,7 +368,10 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
             allocatable=SIZE,
             capacity=SIZE,
             node_info=NodeSystemInfo(boot_id=draw(st.sampled_from(["boot-1", "boot-1", ""]))),
-            conditions=(condition("Ready", draw(st.sampled_from(["True", "False"])), draw(past)),),
+            conditions=(
+                condition("Ready", draw(st.sampled_from(["True", "False"])), draw(past)),
+                *(condition(*draw(st.sampled_from(ILLS)), draw(past)) for _ in draw(FEW)),
+            ),
         ),
     )
 

@@ -175,6 +175,8 @@ def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> 
         Reason.FAILED_SCHEDULING,
         Reason.STAYS_FOR_NOW,
         Reason.ORPHAN_SUSPECTED,
+        Reason.DISRUPTION_WATCHED,
+        Reason.DISRUPTION_BLOCKED,
         Reason.REBOOT_REQUESTED,
         Reason.REBOOT_ISSUED,
     }

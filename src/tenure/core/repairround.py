@@ -177,7 +177,7 @@ class Round:
     def _permitted(self, pool: NodePool, permit: Permit) -> Verdict:
         """Before anything is done to it, so that after a crash the same one is tried."""
         where = ", ".join(permit.domains)
-        message = f"many nodes with {where} are sick; {permit.claim} is repaired to try it"
+        message = f"most nodes with {where} are sick; {permit.claim} is repaired to try it"
         noted = {names.REPAIR_PROBE: f"{','.join(permit.domains)} {permit.claim}"}
         action = patch(pool, {"annotations": noted})
         action = msgspec.structs.replace(action, dated=names.REPAIR_PROBE)
@@ -189,6 +189,7 @@ class Round:
     def _of(self, finding: _Finding) -> Iterator[Verdict]:
         claim = finding.member.claim
         verdict = self._lost(finding) or self._timed_out(finding) or self._ill(finding)
+        verdict = self._initializing(finding, verdict)
         if not claim.deleting and claim.termination_stamp is not None:
             stale = self._stale(claim)
             if verdict is None:
@@ -234,7 +235,7 @@ class Round:
         since = f"{missing}, since {format_time(boot.since)}"
         if self._now < boot.due_at:
             if boot.stage is Stage.INITIALIZATION:
-                return None  # At work already; its lifecycle says what is missing.
+                return None  # At work already, so it may be ill.
             message = f"{since}; given up at {format_time(boot.due_at)} (readinessTTL {boot.ttl})"
             return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
         limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
@@ -246,6 +247,19 @@ class Round:
         stands_in = boot.stage is Stage.READINESS and REPLACES in claim.annotations
         counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not stands_in
         return self._due(finding, _TIMEOUTS[boot.stage], message, counted=counted)
+
+    def _initializing(self, finding: _Finding, verdict: Verdict | None) -> Verdict | None:
+        """What is said of it, until its initializationTTL is over."""
+        boot, claim = finding.boot, finding.member.claim
+        if boot is None or boot.stage is not Stage.INITIALIZATION or claim.deleting:
+            return verdict
+        if boot.due_at <= self._now:
+            return verdict
+        if verdict is not None:
+            return _no_later(verdict, boot.due_at)
+        until = f"given up at {format_time(boot.due_at)} (initializationTTL {boot.ttl})"
+        message = f"{_missing(boot, finding.member)}, since {format_time(boot.since)}; {until}"
+        return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
 
     def _by_force(self) -> bool:
         repair = self._rules.repair
@@ -340,7 +354,8 @@ class Round:
         claim = finding.member.claim
         permit = self._probe(finding) if counted else None
         if permit is not None:
-            message = f"{message}; many with {', '.join(permit.domains)} are, and it is tried first"
+            where = ", ".join(permit.domains)
+            message = f"{message}; most nodes with {where} are sick, and it is tried first"
         action = _force(finding.member, self._now, permit)
         verdict = _say(claim, reason, message, action=action)
         stamp = stamp_of(claim)
