@@ -346,3 +346,15 @@ def test_a_better_type_is_taken_where_the_old_one_is_sold_out() -> None:
     values = {r["key"]: r["values"] for r in body["spec"]["requirements"]}
     assert values[INSTANCE_TYPE] == ["large"]
     assert about(found, "NodeClaim/a").recheck_at == ahead(60)
+
+
+def test_a_node_that_is_ready_and_never_initialized_goes_the_pools_own_way() -> None:
+    once = condition("ReadyOnce", at=ago(600))
+    slow = a_claim(stage=REGISTERED, conditions=[once], spec={"initialization_ttl": "11m"})
+    pod = a_pod(requests={"cpu": "3", "memory": "1Gi"})
+    (waiting,) = verdicts(slow, a_node(), pod)
+    assert (waiting.reason, waiting.recheck_at) == (Reason.DISRUPTION_WATCHED, ahead(60))
+    found = verdicts(slow, a_node(), pod, now=ahead(60))
+    assert about(found, "NodeClaim/a").reason is Reason.REPLACING
+    assert len(created(found)) == 1
+    assert not verdicts(a_pool(repair={}), slow, a_node(), pod, now=ahead(60)), "by force"

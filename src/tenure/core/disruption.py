@@ -137,6 +137,8 @@ _WATCHED: Final = frozenset(
 
 def _wards(snapshot: Snapshot) -> Iterator[Ward]:
     pools = {node.labels.get(names.NODEPOOL, "") for node in snapshot.unwell_nodes().values()}
+    bounded = (c for c in snapshot.new_claims().values() if initialization_ttl(c) is not None)
+    pools |= {claim.pool_name for claim in bounded}  # Ready, and all the same not at work in time.
     for name in sorted(pools & snapshot.pools.keys()):
         health = health_of(name, snapshot)
         patients = [m for m in health.members if _is_patient(m, health.rules)] if health else []
@@ -166,7 +168,8 @@ def _is_patient(member: Member, rules: Rules) -> bool:
     if not was_ready(claim, node):
         # Until then its TTL stands for every policy on Ready, and that ends by force.
         return any(_needs_care(i) for i in illnesses(node, rules) if i.condition.type != "Ready")
-    late = not claim.initialized and initialization_ttl(claim) is not None
+    with_care = rules.repair is None or rules.repair.termination_mode != FORCEFUL
+    late = not claim.initialized and initialization_ttl(claim) is not None and with_care
     return late or any(map(_needs_care, illnesses(node, rules)))
 
 
