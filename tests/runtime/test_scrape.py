@@ -8,14 +8,15 @@ from datetime import datetime
 from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.kube.informer import Informer
-from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.names import DO_NOT_DISRUPT, NODEPOOL, ZONE
 from tenure.model.resource import NODES
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.runtime import metricsnames as names
 from tenure.runtime.judge import Judge
 from tenure.runtime.scrape import ClusterCollector
 from tenure.sim.world import World
-from tests.builders import MINUTE, a_cluster, a_deployment, a_node_class, a_pod, a_pool
+from tests.builders import MINUTE, Manifest, a_cluster, a_deployment, a_node_class, a_pod, a_pool
 from tests.runtime.stage import Tapped
 
 #: A sample's labels come with its name.
@@ -55,9 +56,9 @@ class Onlooker:
         return self._world.now
 
 
-def scraped(world: World, *, per_object: bool = True) -> Samples:
+def scraped(world: World, *, per_object: bool = True, settings: Settings | None = None) -> Samples:
     metrics = world.controller.metrics
-    collector = ClusterCollector(Onlooker(world), per_object=per_object)
+    collector = ClusterCollector(Onlooker(world), per_object=per_object, settings=settings)
     metrics.registry.register(collector)
     try:
         collector.look()
@@ -125,6 +126,41 @@ def test_pools_tell_what_their_budgets_allow_and_who_uses_them() -> None:
         assert set(leaving.values()) == {1}
         allowed = by_reason(samples, "karpenter_nodepools_allowed_disruptions")
         assert allowed == {reason: 0 if reason in ("drifted", "empty") else 2 for reason in leaving}
+
+
+def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:
+    lone = [a_claim("general", i) for i in range(4)] + [a_claim("other", 4)]
+    with Tapped(a_node_class(), a_pool(), a_pool("other"), *lone) as story:
+        story.run(3 * MINUTE)
+        well = scraped(story)
+        assert well["tenure_repair_breaker_tripped"] == [
+            ({"nodepool": "general"}, 0.0),
+            ({"nodepool": "other"}, 0.0),
+        ]
+        assert "tenure_repair_domain_held" not in well
+        for name in ("node-c1", "node-c2", "node-c4"):
+            story.kubelets.silence(name)
+        story.run(2 * MINUTE)
+        samples = scraped(story)
+        assert value(samples, "tenure_repair_breaker_tripped", nodepool="general") == 1
+        assert value(samples, "tenure_repair_breaker_tripped", nodepool="other") == 0
+        held = [labels for labels, _ in samples["tenure_repair_domain_held"]]
+        assert {"domain": "zone", "value": "zone-b"} in held
+        assert "tenure_repair_domain_held" not in scraped(story, settings=OFF)
+
+
+OFF = Settings(repair_domain_breaker=False)
+
+
+def a_claim(pool: str, number: int) -> Manifest:
+    claim = a_pool()["spec"]["template"]["spec"]
+    zone = {"key": ZONE, "operator": "In", "values": ["zone-b"]}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": f"c{number}", "labels": {NODEPOOL: pool}},
+        "spec": {**claim, "requirements": [zone]},
+    }
 
 
 def by_reason(samples: Samples, name: str) -> dict[str, float]:

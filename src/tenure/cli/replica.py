@@ -214,7 +214,9 @@ class Replica:
     # -- how it stands -----------------------------------------------------------------
 
     def _serving(self) -> Serving:
-        collector = ClusterCollector(self, per_object=self._settings.cluster_metrics)
+        collector = ClusterCollector(
+            self, per_object=self._settings.cluster_metrics, settings=self._settings
+        )
         self._metrics.registry.register(collector)
         ProcessCollector(registry=self._metrics.registry)
         return Serving(

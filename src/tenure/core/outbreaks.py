@@ -40,6 +40,7 @@ from tenure.model import names
 from tenure.model.meta import BEGINNING
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.snapshot import Snapshot
 from tenure.schema.problems import problems_of_pool
 
@@ -211,13 +212,17 @@ class _Survey:
         return any(claim.initialized and claim.created_at >= second for claim in made)
 
     def _ward(self, name: str, beds: Iterable[_Bed]) -> Ward:
-        pool = self._snapshot.pools.get(name)
-        repair = pool.spec.repair if pool is not None else None
         return Ward(
             tuple(bed.patient for bed in beds if bed.patient.pool == name),
             len(self._snapshot.nodes_of_pool(name)),
-            repair.max_unhealthy if repair is not None else DEFAULT_LIMIT,
+            limit_of(self._snapshot.pools.get(name)),
         )
+
+
+def limit_of(pool: NodePool | None) -> str | int:
+    """How many of its nodes may be sick."""
+    repair = pool.spec.repair if pool is not None else None
+    return repair.max_unhealthy if repair is not None else DEFAULT_LIMIT
 
 
 def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:

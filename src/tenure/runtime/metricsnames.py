@@ -244,6 +244,19 @@ CONSUMING_BUDGETS: Final = Named(
     "How many of a pool's nodes use its budgets for a reason: leaving, rebooting, and for every "
     "reason but unhealthy not Ready.",
 )
+BREAKER_TRIPPED: Final = Named(
+    "tenure_repair_breaker_tripped",
+    _G,
+    ("nodepool",),
+    "1 while more of a pool's nodes are sick than its maxUnhealthy, so that none is repaired.",
+)
+DOMAIN_HELD: Final = Named(
+    "tenure_repair_domain_held",
+    _G,
+    ("domain", "value"),
+    "1 for each zone, image and instance type where most nodes are sick, or were until just now, so "
+    "that repairs there stop but for one at a time. No series is none.",
+)
 NODE_COUNT: Final = Named(
     "karpenter_cluster_state_node_count", _G, (), "Nodes and claims without one, all that we know."
 )

@@ -17,16 +17,19 @@ from typing import Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tenure.core.breaker import Breaker
 from tenure.core.budgets import consuming, fleet_of, limit
 from tenure.core.decision import Concern
 from tenure.core.demand import is_provisionable
 from tenure.core.obstacles import Disruption
+from tenure.core.outbreaks import domains_in, limit_of, patients_in
 from tenure.core.pools import is_ours, usage_of
 from tenure.core.reasons import Reason
 from tenure.kube.informer import Informer
 from tenure.model.names import NODEPOOL
 from tenure.model.quantity import UNIT, readable_amounts
 from tenure.model.resource import PODS
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.packing.problem import NODES
 from tenure.runtime import metricsnames as names
@@ -82,8 +85,11 @@ class Standing(Protocol):
 
 
 class ClusterCollector(Collector):
-    def __init__(self, standing: Standing, *, per_object: bool = True) -> None:
+    def __init__(
+        self, standing: Standing, *, per_object: bool = True, settings: Settings | None = None
+    ) -> None:
         self._standing = standing
+        self._settings = settings or Settings()
         self._per_object = per_object
         self._rows: dict[Named, list[Row]] = {}
         self._objects: Objects | None = None
@@ -102,6 +108,7 @@ class ClusterCollector(Collector):
             **dict(_waiting(snapshot)),
             **dict(_pools(snapshot)),
             **dict(_budgets(snapshot, standing.now())),
+            **dict(_breakers(snapshot, self._settings, standing.now())),
         }
         self._objects = Objects.of(snapshot, standing.now())
 
@@ -213,6 +220,20 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
             used.append((labels, consuming(reason, fleet)))
     yield names.ALLOWED_DISRUPTIONS, allowed
     yield names.CONSUMING_BUDGETS, used
+
+
+def _breakers(
+    snapshot: Snapshot, settings: Settings, now: datetime
+) -> Iterator[tuple[Named, list[Row]]]:
+    sick = Counter(patient.pool for patient in patients_in(snapshot) if patient.sick_at(now))
+    tripped: list[Row] = []
+    for name, pool in sorted(snapshot.pools.items()):
+        if is_ours(pool, snapshot):
+            breaker = Breaker(sick[name], len(snapshot.nodes_of_pool(name)), limit_of(pool))
+            tripped.append(((name,), float(breaker.tripped)))
+    yield names.BREAKER_TRIPPED, tripped
+    held = domains_in(snapshot).at(settings, now).holds
+    yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
 
 
 def amounts(labels: tuple[str, ...], resources: Mapping[str, int]) -> Iterator[Row]:
