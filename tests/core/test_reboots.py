@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch
-from tenure.core.reboots import MOST, changes_at, commit, rebooted_at, recent
+from tenure.core.reboots import MOST, changes_at, commit, rebooted_at, recent, result_of
 from tenure.model.meta import format_time
 from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
 from tenure.model.nodeclaim import NodeClaim
@@ -155,3 +155,29 @@ def test_a_claim_that_is_rebooting_or_leaving_is_not_committed_again() -> None:
     rebooting = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
     assert commit(rebooting, MINUTE, "sick", NOW) is None
     assert commit(a_leaving_claim(), MINUTE, "sick", NOW) is None
+
+
+def test_a_claim_whose_reboot_has_failed_is_replaced_and_not_committed_again() -> None:
+    failed = (
+        condition("Rebooting", "False", "RebootFailed"),
+        condition("RebootIssued", "False", "RecoveryTimeout"),
+    )
+    assert commit(a_claim(conditions=failed), MINUTE, "sick", NOW) is None
+
+
+# -- how it ended ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason", "mark", "result"),
+    [
+        ("RebootSucceeded", "", "succeeded"),
+        ("RebootFailed", "", "invalid_request"),
+        ("RebootFailed", "ProviderError", "provider_error"),
+        ("RebootFailed", "RecoveryTimeout", "recovery_timeout"),
+    ],
+)
+def test_the_result_is_in_the_conditions(reason: str, mark: str, result: str) -> None:
+    told = [condition("Rebooting", "False", reason)]
+    told += [condition("RebootIssued", "False", mark)] if mark else []
+    assert result_of(a_claim(conditions=told)) == result

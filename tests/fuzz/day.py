@@ -18,7 +18,7 @@ import msgspec
 
 from tenure.core.reasons import Reason
 from tenure.sim.world import World, WorldOptions
-from tests.fuzz.deeds import DEEDS, crash, populate, set_faults
+from tests.fuzz.deeds import DEEDS, LEAKY_DEEDS, Deed, crash, populate, set_faults
 from tests.fuzz.rest import overdue, restless, settled, unsettled
 from tests.runtime.stage import Tapped
 
@@ -33,16 +33,19 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     calm: timedelta = timedelta(minutes=90)
     #: … and how long it then has to stay so.
     rest: timedelta = timedelta(minutes=20)
+    deeds: tuple[Deed, ...] = DEEDS
 
 
 LONG: Final = Pace(trouble=timedelta(hours=2), gap=timedelta(seconds=90))
 SHORT: Final = Pace(trouble=timedelta(minutes=12), gap=timedelta(seconds=20))
+LEAKY: Final = msgspec.structs.replace(SHORT, deeds=LEAKY_DEEDS)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     problems: tuple[str, ...]
     launched: int
+    reboots: int
     crashes: int
     events: int
     #: Of the whole history: the same seed gives the same one in every process.
@@ -62,6 +65,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
             seed=seed,
             problems=tuple(problems),
             launched=world.cloud.launch_count,
+            reboots=len(world.cloud_tap.of("reboot")),
             crashes=crashes,
             events=len(world.history.entries),
             digest=hashlib.sha256(msgspec.json.encode(world.history.entries)).hexdigest(),
@@ -76,7 +80,7 @@ def _trouble(world: Tapped, random: Random, pace: Pace) -> int:
     crashes = 0
     while world.elapsed < pace.trouble:
         world.run(timedelta(seconds=random.expovariate(1 / pace.gap.total_seconds())))
-        deed = random.choice(DEEDS)
+        deed = random.choice(pace.deeds)
         crashes += deed is crash
         deed(world, random)
         if random.random() < 0.1:

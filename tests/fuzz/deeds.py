@@ -12,7 +12,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final
 
-from tenure.model.instance import InstanceState
+from tenure.model.instance import Instance, InstanceState
 from tenure.model.meta import format_time
 from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
 from tenure.model.resource import (
@@ -23,6 +23,7 @@ from tenure.model.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
+from tenure.sim.cloud import CloudEvent
 from tenure.sim.faults import Faults
 from tests.builders import a_budget, a_deployment, a_node_class, a_pool
 from tests.runtime.stage import Tapped
@@ -30,6 +31,7 @@ from tests.runtime.stage import Tapped
 Deed = Callable[[Tapped, Random], None]
 
 SECOND: Final = timedelta(seconds=1)
+REBOOT_REQUIRED: Final = "KWOKRebootRequired"
 
 
 # -- at the beginning ------------------------------------------------------------------
@@ -132,6 +134,26 @@ def silence_kubelet(world: Tapped, random: Random) -> None:
             world.environment.after(pause, world.kubelets.resume, name)
 
 
+def need_reboot(world: Tapped, random: Random) -> None:
+    """Something on a node leaks; a reboot mends it, or does not."""
+    alive = [
+        name
+        for node in world.store.list(NODES)
+        if world.kubelets.is_alive(name := node["metadata"]["name"])
+    ]
+    if not alive:
+        return
+    name, mends = random.choice(alive), random.random() < 0.6
+    world.kubelets.set_condition(name, REBOOT_REQUIRED, "True", "Leak")
+
+    def hear(event: CloudEvent, instance: Instance) -> None:
+        rebooted = event is CloudEvent.REBOOTING and mends
+        if rebooted and world.cloud.node_name(instance.provider_id) == name:
+            world.kubelets.set_condition(name, REBOOT_REQUIRED, "False", "NoLeak")
+
+    world.cloud.listen(hear)
+
+
 # -- what people do --------------------------------------------------------------------
 
 
@@ -197,3 +219,6 @@ DEEDS: Final[tuple[Deed, ...]] = (
     crash,
     crash,
 )
+
+#: Apart, so that the days that are kept stay the days they were.
+LEAKY_DEEDS: Final = (*DEEDS, need_reboot, need_reboot, need_reboot)

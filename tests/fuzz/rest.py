@@ -11,10 +11,11 @@ from tenure.core.deadline import deadline_of
 from tenure.core.decision import Concern
 from tenure.core.plan import deciders
 from tenure.model.kinds import decode
-from tenure.model.names import FINALIZER
+from tenure.model.names import FINALIZER, REBOOT_PRE_BOOT_ID
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.runtime.judge import Judge
+from tests.fuzz.deeds import REBOOT_REQUIRED
 from tests.runtime.stage import Tapped
 
 
@@ -32,6 +33,8 @@ def restless(world: Tapped) -> list[str]:
         for node in world.store.list(NODES)
         if _is_ours(node) and not _ready(node)
     ]
+    problems += [f"node {name} needs a reboot" for name in _leaking(world)]
+    problems += [f"{meta['name']} is rebooting" for meta in things if _reboots(meta)]
     problems += [f"instance {name} has no claim" for name in world.checkers.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {
@@ -105,6 +108,20 @@ def _is_ours(node: dict[str, Any]) -> bool:
     """A Node that appears while its claim goes is never registered; the cloud's own controller,
     which the embedded cluster does not have, would take it away."""
     return FINALIZER in node["metadata"].get("finalizers", ())
+
+
+def _leaking(world: Tapped) -> list[str]:
+    return [
+        node["metadata"]["name"]
+        for node in world.store.list(NODES)
+        for c in node.get("status", {}).get("conditions", ())
+        if (c["type"], c["status"]) == (REBOOT_REQUIRED, "True")
+    ]
+
+
+def _reboots(meta: dict[str, Any]) -> bool:
+    """It goes with the end of one, good or bad."""
+    return REBOOT_PRE_BOOT_ID in meta.get("annotations", {})
 
 
 def _ready(thing: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.day import SHORT, live
+from tests.fuzz.day import LEAKY, SHORT, live
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,6 +27,13 @@ def test_a_troubled_day_ends_at_rest_and_breaks_no_promise(seed: int) -> None:
     outcome = live(seed, SHORT)
     assert outcome.problems == ()
     assert outcome.launched > 0
+
+
+@pytest.mark.parametrize("seed", [1, 10, 34])
+def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
+    outcome = live(seed, LEAKY)
+    assert outcome.problems == ()
+    assert outcome.reboots > 3
 
 
 def test_the_same_seed_lives_the_same_day_twice_and_another_one_does_not() -> None:
