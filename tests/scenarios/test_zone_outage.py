@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+import pytest
+
 from tenure.model.names import INSTANCE_TYPE, NODEPOOL, REPAIR_PROBE, ZONE
 from tenure.model.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
@@ -64,6 +66,8 @@ class Outage:
         self.dead = [node for node in story.all(NODES) if zone_of(node) == DEAD]
         self.over = False
         self.deleted: dict[str, datetime] = {}
+        #: Claims that carry the mark of a probe.
+        self.marked: set[str] = set()
         #: Claims that came since, with their zone once they have one.
         self.created: dict[str, str] = {}
         story.store.subscribe(NODE_CLAIMS, self._on_claim)
@@ -75,6 +79,8 @@ class Outage:
         name = claim["metadata"]["name"]
         if "deletionTimestamp" in claim["metadata"]:
             self.deleted.setdefault(name, self.story.now)
+        if mark_of(claim):
+            self.marked.add(name)
         if type_ == "ADDED" or name in self.created:
             self.created[name] = zone_of(claim)
 
@@ -107,13 +113,17 @@ def zone_of(thing: Any) -> str:
     return str((thing["metadata"].get("labels") or {}).get(ZONE, ""))
 
 
+def mark_of(thing: Any) -> str:
+    return str((thing["metadata"].get("annotations") or {}).get(REPAIR_PROBE, ""))
+
+
 def uids(things: list[Any]) -> set[str]:
     return {thing["metadata"]["uid"] for thing in things}
 
 
 @contextmanager
-def sixty_nodes(settings: Settings | None = None) -> Iterator[Story]:
-    repair = {"defaultTolerationDuration": "10m"}
+def sixty_nodes(settings: Settings | None = None, mode: str = "Forceful") -> Iterator[Story]:
+    repair = {"defaultTolerationDuration": "10m", "terminationMode": mode}
     pools = [a_pool(name, repair=repair) for name in POOLS]
     claims = [
         a_claim(pool, zone, number)
@@ -136,13 +146,15 @@ def minutes(spans: list[timedelta]) -> list[int]:
     return [span // MINUTE for span in spans]
 
 
-def test_a_zone_that_comes_back_loses_two_nodes_and_no_other_is_touched() -> None:
-    with sixty_nodes() as story:
+@pytest.mark.parametrize("mode", ["Forceful", "Graceful"])
+def test_a_zone_that_comes_back_loses_two_nodes_and_no_other_is_touched(mode: str) -> None:
+    with sixty_nodes(mode=mode) as story:
         outage = Outage(story)
         story.run(15 * MINUTE)
         assert story.running() == 120, "elsewhere, on new nodes"
         story.run(30 * MINUTE)
         assert minutes(outage.repaired()) == [10, 40], "ten minutes after it was held, then 30"
+        assert outage.marked == set(outage.deleted)
         assert outage.launched_there() == 0
         outage.recover(pause=15 * SECOND)
         story.run(3 * HOUR)
@@ -231,7 +243,3 @@ def test_a_crash_at_any_write_of_a_probe_makes_no_second_one() -> None:
         (name,) = outage.deleted
         permit = next(filter(None, map(mark_of, story.all(NODE_POOLS))))
         assert permit.split(" ")[:2] == [f"zone={DEAD}", name]
-
-
-def mark_of(thing: Any) -> str:
-    return str((thing["metadata"].get("annotations") or {}).get(REPAIR_PROBE, ""))

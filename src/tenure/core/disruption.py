@@ -357,6 +357,7 @@ class _Pass:
             mark = {
                 names.REPLACED_BY: ",".join(patient.replacements),
                 names.DISRUPTION_REASON: str(Disruption.UNHEALTHY),
+                **candidate.marks,
             }
             there = ", ".join(patient.replacements)
             what = f"it is replaced by {there}" if there else "its pods fit elsewhere, so it goes"

@@ -21,7 +21,7 @@ On a claim that is leaving already it brings the deadline forward to *now* plus 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -96,6 +96,8 @@ class Candidate(msgspec.Struct, frozen=True):
     member: Member
     node: Node
     cause: Cause
+    #: Annotations of the claim, where it is tried for others of its domain.
+    marks: Mapping[str, str] = {}
 
 
 class _Finding(msgspec.Struct, frozen=True):
@@ -331,9 +333,11 @@ class Round:
         if claim.termination_stamp is not None and REPLACED_BY not in claim.annotations:
             return self._stale(claim)
         assert node is not None, "whoever is ill has a Node"
-        self._candidates.append(Candidate(finding.member, node, cause))
+        permit = self._probe(finding)
+        marks = _mark(permit) if permit is not None else {}
+        self._candidates.append(Candidate(finding.member, node, cause, marks))
         what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced with care"
-        message = f"{cause.message}; to be {what}"
+        message = f"{cause.message}{_tried(permit)}; to be {what}"
         return _no_later(_say(claim, Reason.REPAIR_DUE, message), self._counts_at)
 
     def _hurried(self, claim: NodeClaim, cause: Cause) -> Verdict:
@@ -353,11 +357,8 @@ class Round:
             return held
         claim = finding.member.claim
         permit = self._probe(finding) if counted else None
-        if permit is not None:
-            where = ", ".join(permit.domains)
-            message = f"{message}; most nodes with {where} are sick, and it is tried first"
         action = _force(finding.member, self._now, permit)
-        verdict = _say(claim, reason, message, action=action)
+        verdict = _say(claim, reason, message + _tried(permit), action=action)
         stamp = stamp_of(claim)
         ahead = stamp if stamp is not None and stamp > self._now else None
         return _no_later(verdict, self._counts_at if counted else None, ahead)
@@ -428,6 +429,12 @@ def _force(member: Member, now: datetime, probe: Permit | None = None) -> Action
         return msgspec.structs.replace(delete_claim(claim), witness=witness)
     stamped = stamp_claim(claim, beside=_mark(probe) if probe is not None else None)
     return msgspec.structs.replace(stamped, witness=witness)
+
+
+def _tried(probe: Permit | None) -> str:
+    if probe is None:
+        return ""
+    return f"; most nodes with {', '.join(probe.domains)} are sick, and it is tried first"
 
 
 def _mark(probe: Permit) -> dict[str, str]:
