@@ -25,13 +25,12 @@ PROCESSES: Final = tuple(
         "replicas",
     )
 )
-#: Those that wait for a deadline to come.
+#: Those that wait for a deadline to come, or for a repair to fall due.
 DEADLINES: Final = tuple(
     f"{STORIES}test_{about}.py::"
     for about in (
         "careful_repair",
         "deadlines",
-        "reboot",
         "repair",
         "same_name",
         "slow_stops",

@@ -135,11 +135,11 @@ async def vetoed(leaving: Leaving) -> None:
 
 
 async def vetoed_for_a_while(leaving: Leaving) -> None:
-    """On the claim, for twenty seconds from when that was seen."""
+    """On the claim, for twelve seconds from when that was seen."""
     claim = await leaving.claim_in("awhile")
-    await leaving.patch(NODE_CLAIMS, claim, annotations={DO_NOT_REPAIR: "20s"})
+    await leaving.patch(NODE_CLAIMS, claim, annotations={DO_NOT_REPAIR: "12s"})
     await patients.say(leaving.people, claim, "Ready", "False")
-    said = await leaving.event("DoNotRepair", names([claim])[0], '"20s" vetoes it until ')
+    said = await leaving.event("DoNotRepair", names([claim])[0], '"12s" vetoes it until ')
     until = at(said["message"].rpartition(" until ")[2])
     await leaving.scene.until_gone(claim)
     forced_since(leaving, claim, until)
