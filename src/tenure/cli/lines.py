@@ -44,7 +44,8 @@ class Lines:
         self._all = all_
         self._waiting: list[Entry] = []
         self._last: dict[str, str] = {}
-        self._heard: set[tuple[str, str]] = set()
+        #: By subject and reason: the last sentence.
+        self._heard: dict[tuple[str, str], str] = {}
 
     def add(self, entry: Entry) -> None:
         if self._waiting and not self._belongs(entry):
@@ -98,11 +99,11 @@ class Lines:
         return entry.reason not in QUIET and entry.reason != known and not self._is_old(entry)
 
     def _is_old(self, entry: Entry) -> bool:
-        """A pod that is asked to leave again and again is no news after the first time."""
+        """The same sentence again, or a pod that is asked to leave again and again."""
         key = (entry.subject, entry.reason)
-        old = _kind(entry) == "Pod" and key in self._heard
-        self._heard.add(key)
-        return old
+        last = self._heard.get(key)
+        self._heard[key] = entry.message
+        return last is not None and (_kind(entry) == "Pod" or last == entry.message)
 
     def _line(self, entry: Entry, subject: str, message: str) -> str:
         at = clock(entry.at)
