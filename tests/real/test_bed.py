@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tenure.kube.client import Client
 from tenure.model.resource import LEASES, NODES
 from testbed import controlplane
 from testbed.controlplane import ControlPlane, control_plane
+from tests.real import patients
 from tests.real.cluster import connected
+from tests.real.people import People, is_true, people_at
 
 ROOT = Path(__file__).parents[2]
 #: Seconds; a control plane needs four.
@@ -92,6 +95,36 @@ def test_kwok_renews_the_lease_of_a_node_so_that_a_long_story_is_no_outage(
             async with asyncio.timeout(PATIENCE):
                 while not (await client.list_all(LEASES, field_selector=which))[0]:
                     await asyncio.sleep(controlplane.LOOK_EVERY)
+
+    asyncio.run(story())
+
+
+def test_what_is_written_into_the_conditions_of_a_node_outlives_its_heartbeat(
+    cluster: ControlPlane,
+) -> None:
+    """So that a story can make a node sick, and it stays so."""
+    labels = {"kwok.x-k8s.io/node": "fake"}
+    claim = {"status": {"nodeName": "sick"}}
+
+    async def story() -> None:
+        async with people_at(cluster, "sick") as people, asyncio.timeout(PATIENCE):
+            await people.client.create(NODES, {"metadata": {"name": "sick", "labels": labels}})
+            await people.until(NODES, lambda nodes: all(map(is_true("Ready"), nodes)), "ready")
+            await patients.say(people, claim, "KWOKUnhealthy", "True")
+            await patients.say(people, claim, "Ready", "False")
+            await beat(people, after=await beat(people, after=""))
+            node = await patients.node_of(people, claim)
+            conditions = {each["type"]: each["status"] for each in node["status"]["conditions"]}
+            assert conditions == {"KWOKUnhealthy": "True", "Ready": "False"}
+
+    async def beat(people: People, *, after: str) -> str:
+        """Until its Lease is renewed; when that was."""
+        while True:
+            found, _ = await people.client.list_all(LEASES, field_selector="metadata.name=sick")
+            for lease in map(msgspec.json.decode, found):
+                if (renewed := lease["spec"]["renewTime"]) > after:
+                    return str(renewed)
+            await asyncio.sleep(controlplane.LOOK_EVERY)
 
     asyncio.run(story())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ from tests.builders import a_deployment, a_node_class
 from tests.real import patients
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says
 from tests.real.departures import at, stamp_of
-from tests.real.leaving import Leaving, tell
+from tests.real.leaving import Leaving, in_place, tell
 from tests.real.patients import a_careful_pool
 from tests.real.people import Json, names, running
 
@@ -145,6 +146,58 @@ def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
         assert await leaving.scene.pods_on(claim) == names(pods)
 
     tell_all(cluster, tmp_path, "failed", story)
+
+
+def test_a_bound_decides_whether_pods_can_hold_a_repair(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving, chronicle: Chronicle) -> None:
+        odd = {"conditionType": "example.com/Odd", "status": "True", "toleration": "2s"}
+        dead = {"conditionType": "Ready", "toleration": "2s"}
+        await leaving.settle(
+            a_careful_pool(odd, name="unbounded"),
+            a_deployment("web", annotations=PROTECTED, **in_place("unbounded")),
+            a_careful_pool(dead, name="at-once"),
+            a_deployment("api", annotations=PROTECTED, **in_place("at-once")),
+            pods=2,
+        )
+        await asyncio.gather(unbounded(leaving, chronicle), at_once(leaving, chronicle))
+        await leaving.scene.all_run(2)
+        await leaving.scene.in_order(claims=2, ever=4)
+
+    tell_all(cluster, tmp_path, "bounds", story)
+
+
+async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
+    """Nobody says how long the drain may take: a protected pod would hold it for ever."""
+    claim, pod = await leaving.claim_in("unbounded"), await pod_of(leaving, "web-")
+    await patients.say(leaving.people, claim, "example.com/Odd", "True")
+    why = "pods are in its way, and no grace period bounds its drain"
+    await leaving.event("DisruptionBlocked", names([claim])[0], why, names([pod])[0])
+    assert names([claim])[0] in names(await leaving.people.all(NODE_CLAIMS))
+    await leaving.patch(PODS, pod, annotations={DO_NOT_DISRUPT: None})
+    new = await replacement_of(leaving, claim)
+    ready = await chronicle.first(new, says("Initialized", "True"), "initialized")
+    assert await chronicle.first(claim, is_leaving, "leaving") > ready
+    await leaving.scene.until_gone(claim)
+    assert [order.verb for order in leaving.audit.orders(names([pod])[0])] == ["evict"]
+
+
+async def at_once(leaving: Leaving, chronicle: Chronicle) -> None:
+    """A node that is not Ready is left at once by the provider's word, once there is another."""
+    claim, pod = await leaving.claim_in("at-once"), await pod_of(leaving, "api-")
+    await patients.say(leaving.people, claim, "Ready", "False")
+    new = await replacement_of(leaving, claim)
+    ready = await chronicle.first(new, says("Initialized", "True"), "initialized")
+    assert await chronicle.first(claim, is_leaving, "leaving") > ready
+    await leaving.scene.until_gone(claim)
+    (order,) = leaving.audit.orders(names([pod])[0])
+    assert (order.verb, order.seconds) == ("delete", 1)
+
+
+async def pod_of(leaving: Leaving, prefix: str) -> Json:
+    (pod,) = [p for p in await leaving.people.all(PODS) if names([p])[0].startswith(prefix)]
+    return pod
 
 
 def tell_all(cluster: ControlPlane, folder: Path, namespace: str, story: Any) -> None:
