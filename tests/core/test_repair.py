@@ -377,3 +377,14 @@ def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() 
     assert over.action is not None
     careful = on_claim(a_pool(), slow, a_node(), now=ahead(540))
     assert (careful.reason, careful.action) == (Reason.REPAIR_DUE, None)
+
+
+def test_a_policy_that_does_not_say_what_sick_means_is_ignored_and_the_others_count() -> None:
+    unclear = {"conditionType": "Gpu", "toleration": "10s"}
+    clear = {"conditionType": "Ready", "toleration": "10s"}
+    pool = a_pool(repair={"policies": [unclear, clear]})
+    gpu = Condition(type="Gpu", status="True", last_transition_time=ago(600))
+    well = a_node(status={"conditions": (condition("Ready"), gpu)}, creation_timestamp=ago(7200))
+    assert not verdicts(pool, a_claim(), well)
+    sick = not_ready(since=ago(60), creation_timestamp=ago(7200))
+    assert on_claim(pool, a_claim(), sick).reason is Reason.REPAIRING

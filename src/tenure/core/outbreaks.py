@@ -5,14 +5,16 @@ a node that is still booting stands here with the instant from which it will cou
 is well with the instant at which it recovered, where others of its domain are sick.
 
 Nearly always nobody is sick, and that is seen at a glance. Else only those are looked at that are
-not plainly well, and a domain only until half of its nodes turn out to be.
+not plainly well or have changed since their boot, and the nodes of a domain are counted only as
+far as it matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -74,6 +76,17 @@ def _surveyed(snapshot: Snapshot) -> Domains:
     return _Survey(snapshot).domains()
 
 
+class _Known(NamedTuple):
+    """What a Node was found to be, kept with it: it is never changed, only replaced."""
+
+    claim: NodeClaim
+    asked: tuple[Rules, bool]
+    patient: Patient | None
+
+
+_PATIENT: Final = "patient"
+
+
 class _Survey:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -82,8 +95,10 @@ class _Survey:
 
     def domains(self) -> Domains:
         beds = list(self.beds())
+        if not beds:
+            return NOTHING
         shared: dict[Domain, list[_Bed]] = {}
-        for bed in beds:
+        for bed in (*beds, *self._recovered(min(bed.patient.since for bed in beds))):
             for domain in domains_of(bed.claim, bed.node):
                 shared.setdefault(domain, []).append(bed)
         found = (self._outbreak(domain, there) for domain, there in sorted(shared.items()))
@@ -111,6 +126,15 @@ class _Survey:
                     yield _Bed(patient, claim, node)
 
     def _patient(self, claim: NodeClaim, node: Node) -> Patient | None:
+        """Worked out again only when the Node, its claim or its pool's rules were replaced."""
+        asked = (self._of_pool(claim), self._is_broken(claim.pool_name))
+        known: _Known | None = node.__dict__.get(_PATIENT)
+        if known is None or known.claim is not claim or known.asked != asked:
+            patient = self._examined(claim, node)
+            known = node.__dict__[_PATIENT] = _Known(claim, asked, patient)
+        return known.patient
+
+    def _examined(self, claim: NodeClaim, node: Node) -> Patient | None:
         """As ``repairround`` counts for the breaker of its pool."""
         boot = None if claim.initialized else boot_of(claim, node)
         before_ready = boot is not None and boot.stage is not Stage.INITIALIZATION
@@ -146,53 +170,48 @@ class _Survey:
         """Whether the pool's ``repair`` block cannot be used, so that nothing repairs by it."""
         if pool not in self._broken:
             found = self._snapshot.pools.get(pool)
-            statements = self._snapshot.observations.repair_statements
-            watched = {statement.condition_type for statement in statements}
-            self._broken[pool] = found is not None and bool(problems_of_pool(found, watched).repair)
+            self._broken[pool] = found is not None and bool(problems_of_pool(found, None).repair)
         return self._broken[pool]
 
     # -- what they share ---------------------------------------------------------------
 
-    def _outbreak(self, domain: Domain, beds: list[_Bed]) -> Outbreak | None:
-        """None where more than half are well, and none of the well was sick of late."""
+    def _recovered(self, begin: datetime) -> Iterator[_Bed]:
+        """Who was sick until so lately that this may matter to who is sick since then."""
         snapshot = self._snapshot
-        sick = {bed.node.name for bed in beds}
-        begin = min(bed.patient.since for bed in beds)
-        patients = [bed.patient for bed in beds]
-        nodes = nodes_in(domain, snapshot)
-        steady = total = 0
-        for node in nodes:
-            if not is_our_node(node, snapshot):
+        for _, node in sorted(snapshot.changed_nodes().items()):
+            if not _is_late(node.changed_at, begin):
                 continue
-            total += 1
-            if node.name in sick:
-                continue
-            recovered = self._recovered(node, begin)
-            if recovered is not None:
-                patients.append(recovered)
-                continue
-            steady += 1
-            if 2 * steady >= len(nodes):
-                return None
-        patients.sort(key=lambda patient: patient.claim)
-        return Outbreak(domain, total, tuple(patients)) if is_held(patients, total) else None
+            claim = snapshot.claim_of(node)
+            if claim is not None and is_ours(claim, snapshot):
+                well_at = self._well_at(claim, node)
+                if well_at is not None and _is_late(well_at, begin):
+                    name, pool = claim.name, claim.pool_name
+                    patient = Patient(claim=name, pool=pool, since=well_at, well_at=well_at)
+                    yield _Bed(patient, claim, node)
 
-    def _recovered(self, node: Node, begin: datetime) -> Patient | None:
-        """The node, if it has recovered so late that this may matter to who is sick still."""
-        told = [c for c in node.status.conditions if c.last_transition_time is not None]
-        if not any(_is_late(c.last_transition_time, begin) for c in told):
-            return None
-        claim = self._snapshot.claim_of(node)
-        initialized = claim.condition("Initialized") if claim is not None else None
-        if claim is None or initialized is None or initialized.status != "True":
+    def _well_at(self, claim: NodeClaim, node: Node) -> datetime | None:
+        """Its last recovery; None for a node that has been well since its boot, or is not now."""
+        initialized = claim.condition("Initialized")
+        if initialized is None or initialized.status != "True":
             return None
         up_at = initialized.last_transition_time or BEGINNING
-        watched = {"Ready", *(type_ for type_, _ in self._of_pool(claim).sick)}
-        ends = [c.last_transition_time for c in told if c.type in watched]
-        well_at = max((at for at in ends if at is not None and at > up_at), default=None)
-        if well_at is None or not _is_late(well_at, begin):
+        sick = self._of_pool(claim).sick
+        if any((c.type, c.status) in sick for c in node.status.conditions):
             return None
-        return Patient(claim=claim.name, pool=claim.pool_name, since=well_at, well_at=well_at)
+        watched = {"Ready", *(type_ for type_, _ in sick)}
+        ends = (c.last_transition_time for c in node.status.conditions if c.type in watched)
+        return max((at for at in ends if at is not None and at > up_at), default=None)
+
+    def _outbreak(self, domain: Domain, beds: list[_Bed]) -> Outbreak | None:
+        """None where it is not held, and will not be either as long as nothing changes."""
+        patients = sorted((bed.patient for bed in beds), key=lambda patient: patient.claim)
+        if not is_held(patients, 0) or all(p.well_at is not None for p in patients):
+            return None
+        nodes = nodes_in(domain, self._snapshot)
+        ours = (node for node in nodes if is_our_node(node, self._snapshot))
+        # Where twice as many are found, the rest need not be counted.
+        total = sum(1 for _ in islice(ours, 2 * len(patients)))
+        return Outbreak(domain, total, tuple(patients)) if is_held(patients, total) else None
 
     # -- who is tried ------------------------------------------------------------------
 
@@ -234,17 +253,14 @@ def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:
     return (Domain(kind, value) for kind, value in shared if value)
 
 
-def nodes_in(domain: Domain, snapshot: Snapshot) -> list[Node]:
+def nodes_in(domain: Domain, snapshot: Snapshot) -> Iterator[Node]:
     if domain.kind == ZONE:
-        return list(snapshot.nodes_in_zone(domain.value).values())
-    if domain.kind == TYPE:
-        return list(snapshot.nodes_of_type(domain.value).values())
-    claims: Mapping[str, NodeClaim] = snapshot.claims_of_image(domain.value)
-    return [
-        node
-        for claim in claims.values()
-        for node in snapshot.nodes_with_provider(claim.provider_id).values()
-    ]
+        yield from snapshot.nodes_in_zone(domain.value).values()
+    elif domain.kind == TYPE:
+        yield from snapshot.nodes_of_type(domain.value).values()
+    else:
+        for claim in snapshot.claims_of_image(domain.value).values():
+            yield from snapshot.nodes_with_provider(claim.provider_id).values()
 
 
 def read_permit(pool: str, written: str) -> Permit:

@@ -72,8 +72,8 @@ def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
     members = tuple(_members(name, rules, snapshot))
     if not members:
         return None
-    watched = {statement.condition_type for statement in rules.statements}
-    broken = in_words(problems_of_pool(pool, watched).repair) if pool is not None else ""
+    # A policy that does not say which status means sick is left out by itself, and told of.
+    broken = in_words(problems_of_pool(pool, None).repair) if pool is not None else ""
     return HealthView(
         pool=pool,
         rules=rules,
