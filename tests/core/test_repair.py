@@ -264,6 +264,25 @@ def test_a_stamp_on_a_claim_that_is_not_due_is_taken_off() -> None:
     assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
 
 
+@pytest.mark.parametrize(
+    ("claim", "node", "reason"),
+    [
+        pytest.param(booting, not_ready(creation_timestamp=ago(60)), Reason.BOOTING, id="booting"),
+        pytest.param(
+            a_claim,
+            not_ready(since=ago(60), creation_timestamp=ago(7200)),
+            Reason.UNHEALTHY,
+            id="tolerated",
+        ),
+    ],
+)
+def test_so_is_one_on_a_claim_that_is_not_due_yet(claim: Any, node: Node, reason: Reason) -> None:
+    stamp: dict[str, Any] = {"annotations": {TERMINATION_TIMESTAMP: "2026-03-02T12:00:00Z"}}
+    verdict = on_claim(FORCEFUL, claim(**stamp), node)
+    assert verdict.reason is reason
+    assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+
+
 def test_falling_due_while_it_leaves_brings_the_deadline_forward() -> None:
     leaving = a_leaving_claim(spec={"termination_grace_period": "4h"})
     ill = not_ready(since=ago(601), creation_timestamp=ago(7200))
@@ -358,7 +377,8 @@ def test_a_stamp_on_a_node_that_is_repaired_with_care_is_taken_off_until_its_tur
     told = Condition(type="KWOKUnhealthy", status="True", last_transition_time=ago(60))
     node = a_node(status={"conditions": (told,)}, creation_timestamp=ago(7200))
     verdict = on_claim(a_pool(), a_claim(annotations=stamp), node)
-    assert verdict.reason is Reason.STALE_DEADLINE
+    assert verdict.reason is Reason.REPAIR_DUE
+    assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
     marked = {**stamp, "karpenter.sh/replaced-by": "b"}
     assert on_claim(a_pool(), a_claim(annotations=marked), node).action is None
 

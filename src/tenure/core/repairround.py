@@ -196,8 +196,8 @@ class Round:
             stale = self._stale(claim)
             if verdict is None:
                 verdict = stale
-            elif verdict.reason in _HELD and REPLACED_BY not in claim.annotations:
-                # It was stamped before something held it, and stays.
+            elif verdict.action is None and REPLACED_BY not in claim.annotations:
+                # By a person, or before something held it: it stays.
                 verdict = msgspec.structs.replace(verdict, action=stale.action)
         if verdict is None:
             return
@@ -330,8 +330,6 @@ class Round:
             return held
         if claim.deleting:
             return self._hurried(claim, cause)
-        if claim.termination_stamp is not None and REPLACED_BY not in claim.annotations:
-            return self._stale(claim)
         assert node is not None, "whoever is ill has a Node"
         permit = self._probe(finding)
         marks = _mark(permit) if permit is not None else {}
@@ -400,8 +398,6 @@ class Round:
         action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: None}})
         return _say(claim, Reason.STALE_DEADLINE, message, action=action)
 
-
-_HELD: Final = frozenset({Reason.REPAIR_BLOCKED, Reason.REPAIR_VETOED})
 
 _SAID_OF_NODES: Final = frozenset(
     {

@@ -305,7 +305,9 @@ class _Command:
 def _initialized_until(replacement: NodeClaim) -> datetime | None:
     """Once it is Ready: by when it has to be initialized."""
     once = replacement.condition(READY_ONCE)
-    if replacement.initialized or once is None or once.status != "True":
+    if replacement.initialized or replacement.rebooting:
+        return None
+    if once is None or once.status != "True":
         return None
     if once.last_transition_time is None:
         return None
