@@ -483,7 +483,6 @@ PEER_ONLY: Final = {
 #: What manifests can ask for and nothing acts on yet; said at the start, so that nobody waits
 #: for it in vain. ``docs/limits.md`` says more.
 NOT_YET: Final = (
-    "graceful repair of unhealthy nodes, and reboots",
     "consolidation, drift and expiration",
     "static capacity (replicas of a NodePool)",
 )
