@@ -20,6 +20,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
@@ -211,7 +212,7 @@ def _held_since(sick: Sequence[Patient], total: int) -> datetime | None:
     return sick[bisect_left(counts, True, key=lambda n: is_held(sick[:n], total)) - 1].since
 
 
-class Domains(msgspec.Struct, frozen=True, kw_only=True):
+class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that the breakers of domains depend on."""
 
     outbreaks: tuple[Outbreak, ...] = ()
@@ -234,10 +235,16 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True):
         return Domains(outbreaks=tuple(o for o in self.outbreaks if o.domain.kind == ZONE))
 
     def at(self, settings: Settings, now: datetime) -> Look:
-        return Look(self if settings.repair_domain_breaker else NOTHING, settings, now)
+        """Pool after pool asks for the same instant, so the last answer is kept."""
+        known: Look | None = self.__dict__.get(_LAST)
+        if known is None or not known.is_at(settings, now):
+            domains = self if settings.repair_domain_breaker else NOTHING
+            known = self.__dict__[_LAST] = Look(domains, settings, now)
+        return known
 
 
 NOTHING: Final = Domains()
+_LAST: Final = "last look"
 
 
 class Look:
@@ -259,7 +266,10 @@ class Look:
         self._permitted = {permit.claim: permit for permit in self._open if permit.claim}
         self._chosen = self._choose()
 
-    @property
+    def is_at(self, settings: Settings, now: datetime) -> bool:
+        return self._now == now and self._settings is settings
+
+    @cached_property
     def changes_at(self) -> datetime | None:
         """Before then nothing here changes by itself."""
         return min((at for at in self._instants() if at > self._now), default=None)

@@ -210,6 +210,7 @@ def _plus(instant: datetime, span: timedelta) -> datetime:
         return datetime.max.replace(tzinfo=UTC)
 
 
+@lru_cache(1024)
 def _matches(expression: str, reason: str) -> bool:
     """An expression that slipped past the schema matches nothing."""
     compiled = _compiled(expression)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
 import msgspec
 
-from tenure.model.meta import ApiObject, Condition, Wire, condition_status
+from tenure.model.meta import BEGINNING, ApiObject, Condition, Wire, condition_status
 from tenure.model.quantity import readable_amounts
 
 
@@ -60,6 +61,12 @@ class Node(ApiObject, frozen=True, kw_only=True, dict=True):
     def plainly_well(self) -> bool:
         """Whether nothing but the usual is said of it, and that is good."""
         return all((c.type, c.status) in _WELL for c in self.status.conditions)
+
+    @cached_property
+    def changed_at(self) -> datetime:
+        """When one of its conditions last became another."""
+        told = (c.last_transition_time for c in self.status.conditions)
+        return max((at for at in told if at is not None), default=BEGINNING)
 
     @cached_property
     def capacity(self) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ as long as it is used; what runs beside the loop works on ``Tables.copy()``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
@@ -31,6 +32,8 @@ from tenure.model.workload import (
 )
 
 T = TypeVar("T", bound=ApiObject)
+#: What a Node's conditions do so soon after its creation is its boot.
+BOOTS: Final = timedelta(minutes=5)
 V = TypeVar("V")
 
 
@@ -98,6 +101,10 @@ def _pool_label(item: ApiObject) -> str:
     return item.labels.get(NODEPOOL, "")
 
 
+def _node_changed(node: Node) -> str:
+    return "changed" if node.changed_at - node.created_at > BOOTS else ""
+
+
 def _node_zone(node: Node) -> str:
     return node.labels.get(ZONE, "")
 
@@ -145,6 +152,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODES, "pool"): _pool_label,
     (r.NODES, "leaving"): _node_leaving,
     (r.NODES, "unwell"): _node_unwell,
+    (r.NODES, "changed"): _node_changed,
     (r.NODES, "zone"): _node_zone,
     (r.NODES, "type"): _node_type,
     (r.NODE_CLAIMS, "provider"): _claim_provider,
@@ -340,6 +348,10 @@ class Snapshot:
 
     def nodes_of_pool(self, pool: str) -> Mapping[str, Node]:
         return self._group(r.NODES, "pool", pool)
+
+    def changed_nodes(self) -> Mapping[str, Node]:
+        """Nodes with a condition that has changed after their boot: few, in a quiet cluster."""
+        return self._group(r.NODES, "changed", "changed")
 
     def nodes_in_zone(self, zone: str) -> Mapping[str, Node]:
         return self._group(r.NODES, "zone", zone)
