@@ -165,6 +165,22 @@ def test_a_copy_does_not_follow_later_changes() -> None:
     assert set(Snapshot(twin).unreadable()) == {(NODE_POOLS, "general")}
 
 
+def test_what_is_worked_out_once_is_worked_out_again_when_something_has_changed() -> None:
+    tables, asked = Tables(), []
+
+    def count(snapshot: Snapshot) -> int:
+        asked.append(len(snapshot.nodes))
+        return len(snapshot.nodes)
+
+    snapshot = Snapshot(tables)
+    assert (snapshot.once(count), snapshot.once(count), len(asked)) == (0, 0, 1)
+    tables.put(NODES, a_node())
+    assert (snapshot.once(count), Snapshot(tables).once(count), len(asked)) == (1, 1, 2)
+    tables.remove(NODES, "n1")
+    assert snapshot.once(count) == 0
+    assert Snapshot(tables.copy()).once(count) == 0
+
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(["a", "b", "c"]),
