@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -129,6 +130,31 @@ def test_a_list_is_read_page_by_page_and_its_version_is_the_last_pages() -> None
         {"limit": "500"},
         {"limit": "500", "continue": "next"},
     ]
+
+
+def test_the_next_page_is_asked_for_before_this_one_is_read() -> None:
+    door = Scripted(
+        a_list({"metadata": {"name": "a"}}, version="7", continue_="next"),
+        a_list({"metadata": {"name": "b"}}, version="7"),
+    )
+
+    async def read() -> list[int]:
+        return [len(door.requests) async for _ in Client(door).pages(NODE_CLAIMS)]
+
+    assert run_virtually(read()) == [2, 2]
+
+
+def test_who_stops_reading_leaves_no_question_behind() -> None:
+    first = a_list({"metadata": {"name": "a"}}, version="7", continue_="next")
+
+    async def read() -> set[Any]:
+        pages = Client(Scripted(first, errors.Unavailable("gone"))).pages(NODE_CLAIMS)
+        await anext(pages)
+        await pages.aclose()
+        await asyncio.sleep(0)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert run_virtually(read()) == set()
 
 
 @pytest.mark.parametrize("body", [b"<html>sorry</html>", b'{"items": 5}', b"\xff"])

@@ -10,8 +10,9 @@ under its own name is ``AlreadyExists``, and its author reads it back. A caller 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -110,17 +111,24 @@ class Client:
 
     async def pages(
         self, resource: Resource, namespace: str = "", *, field_selector: str = ""
-    ) -> AsyncIterator[ListPage]:
-        """A list, page by page; the last one's version is the one to watch from."""
-        continue_ = ""
-        while True:
-            page = await self.list_page(
-                resource, namespace=namespace, field_selector=field_selector, continue_=continue_
-            )
-            yield page
-            continue_ = page.metadata.continue_
-            if not continue_:
-                return
+    ) -> AsyncGenerator[ListPage]:
+        """A list, page by page; the last one's version is the one to watch from.
+
+        The server makes the next page while the reader works on this one.
+        """
+        page_of = partial(
+            self.list_page, resource, namespace=namespace, field_selector=field_selector
+        )
+        page = await page_of()
+        while continue_ := page.metadata.continue_:
+            following = asyncio.ensure_future(page_of(continue_=continue_))
+            try:
+                await asyncio.sleep(0)  # So that it is asked for before the reader goes to work.
+                yield page
+                page = await following
+            finally:
+                following.cancel()
+        yield page
 
     async def watch(self, resource: Resource, resource_version: str) -> Stream:
         request = Request(
