@@ -14,7 +14,7 @@ from tenure.core.claimview import ClaimView
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.lifecycle import LifecycleDecider
-from tenure.core.plan import deciders
+from tenure.core.plan import UNMOVED, deciders
 from tenure.core.reasons import Reason
 from tenure.model.kinds import TYPES
 from tenure.model.meta import ApiObject
@@ -75,7 +75,7 @@ def test_judging_only_what_changed_equals_judging_everything(
     resource_of = {type_: resource for resource, type_ in TYPES.items()}
     ours = snapshot_of(before).ours
     tables = Tables()
-    judge = Judge(deciders(), SETTINGS)
+    judge = Judge(deciders(), SETTINGS, unmoved=UNMOVED)
     first = [tables.put(resource_of[type(item)], item) for item in before.objects]
     judge.turn(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
 
@@ -93,6 +93,23 @@ def test_judging_only_what_changed_equals_judging_everything(
 
     full = [v for d in deciders() for v in decide_all(d, now, SETTINGS, NOW + later)]
     assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+
+
+@THOROUGH
+@given(cluster=clusters(), after=clusters())
+def test_what_a_concern_says_does_not_move_it_touches_nothing_of_it(
+    cluster: Cluster, after: Cluster
+) -> None:
+    resource_of = {type_: resource for resource, type_ in TYPES.items()}
+    tables = Tables()
+    for item in cluster.objects:
+        tables.put(resource_of[type(item)], item)
+    changes = [tables.put(resource_of[type(item)], item) for item in after.objects]
+    snapshot = Snapshot(tables, cluster.observations, ours=snapshot_of(cluster).ours)
+    for decider in deciders():
+        for change in changes:
+            if decider.concern in UNMOVED.get(change.resource, ()):
+                assert not list(decider.touched(change, snapshot)), f"{decider.concern}: {change}"
 
 
 class Dishonest(LifecycleDecider):

@@ -21,7 +21,7 @@ from tenure.cli.explanation import Question
 from tenure.cli.foresight import foresee_refusals
 from tenure.cli.greeting import advice, cluster_uid, server_version
 from tenure.cli.scene import Scene
-from tenure.core.plan import PATIENCE, deciders
+from tenure.core.plan import PATIENCE, UNMOVED, deciders
 from tenure.errors import ApiError, SpecError, TenureError, Unavailable
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
@@ -155,7 +155,7 @@ async def look(
         await census.refresh_types()
         if name:  # Else nobody could say which instances are this cluster's.
             await _or_note(census.compare, None, "the cloud's instances", notes)
-    judge, now = Judge(deciders(settings), settings, PATIENCE), clock.now()
+    judge, now = Judge(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
     foresee_refusals(snapshot(), knowledge, settings, now)
     judge.turn(snapshot(), (), (), now)
     scene = Scene(at=now, snapshot=snapshot(), judge=judge, settings=settings)

@@ -26,6 +26,7 @@ from tenure.core.repair import RepairDecider
 from tenure.core.replacing import ReplacementDecider
 from tenure.core.termination import TerminationDecider
 from tenure.core.windowstatus import WindowDecider
+from tenure.model.resource import PODS
 from tenure.model.settings import Settings
 
 USUAL: Final = Settings()
@@ -35,6 +36,22 @@ PATIENCE: Final = {
     Concern.DISRUPTION: may_wait,
     Concern.PROVISIONING: may_wait,
     Concern.POOL: only_counts,
+}
+
+#: Concerns to which no pod makes a difference: most of what happens need not be shown to them.
+UNMOVED: Final = {
+    PODS: frozenset(
+        {
+            Concern.REPLACEMENT,
+            Concern.REPAIR,
+            Concern.LIFECYCLE,
+            Concern.NODE,
+            Concern.DRIFT,
+            Concern.GARBAGE,
+            Concern.POOL,
+            Concern.WINDOW,
+        }
+    )
 }
 
 #: Concerns that create what they then see: asked again only once all of it has arrived. A claim

@@ -20,6 +20,7 @@ import msgspec
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.reasons import Reason
+from tenure.model.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
@@ -48,10 +49,16 @@ class Judge:
         deciders: Sequence[AnyDecider],
         settings: Settings,
         patience: Mapping[Concern, Callable[[Change], bool]] | None = None,
+        unmoved: Mapping[Resource, Collection[Concern]] | None = None,
     ) -> None:
-        """``patience``: which changes a concern may leave for ``settings.placement_gap``."""
+        """``patience``: which changes a concern may leave for ``settings.placement_gap``.
+
+        ``unmoved``: by kind, the concerns to which its changes make no difference.
+        """
         self._deciders = tuple(deciders)
         self._patience = patience or {}
+        self._unmoved = unmoved or {}
+        self._asked: dict[Resource, tuple[tuple[int, AnyDecider], ...]] = {}
         #: When a patient concern was last judged, and what it has put off until when.
         self._judged_at: dict[tuple[int, str], datetime] = {}
         self._put_off: dict[tuple[int, str], datetime] = {}
@@ -140,16 +147,27 @@ class Judge:
             return [dict.fromkeys(sorted(set(d.keys(snapshot)))) for d in self._deciders]
         touched: list[dict[str, None]] = [{} for _ in self._deciders]
         for change in changes:
-            for position, (keys, decider) in enumerate(zip(touched, self._deciders, strict=True)):
+            for position, decider in self._asked_about(change.resource):
                 found = decider.touched(change, snapshot)
                 may_wait = self._patience.get(decider.concern)
                 if may_wait is not None and may_wait(change):
                     found = [key for key in found if not self._waits(position, key, now)]
-                keys |= dict.fromkeys(found)  # noqa: PLW2901  # in place
+                for key in found:
+                    touched[position][key] = None
         for subject in observed:
             for keys, decider in zip(touched, self._deciders, strict=True):
                 keys |= dict.fromkeys(decider.observed(subject, snapshot))  # noqa: PLW2901  # in place
         return touched
+
+    def _asked_about(self, resource: Resource) -> tuple[tuple[int, AnyDecider], ...]:
+        """The deciders whose keys a change of this kind may touch, with their positions."""
+        asked = self._asked.get(resource)
+        if asked is None:
+            unmoved = self._unmoved.get(resource, ())
+            everybody = enumerate(self._deciders)
+            asked = tuple(one for one in everybody if one[1].concern not in unmoved)
+            self._asked[resource] = asked
+        return asked
 
     def _take_due(self, now: datetime) -> Iterator[tuple[int, str]]:
         while (at := self._next_due()) is not None and at <= now:

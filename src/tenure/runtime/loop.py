@@ -15,7 +15,7 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Delete, Patch, Subject, Verdict
-from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, deciders
+from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.errors import TenureError
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
@@ -86,7 +86,7 @@ class Controller:
         self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache
         self.knowledge = Knowledge(self._waker.wake, repair_statements=cloud.repair_statements)
-        self.judge = Judge(choose(settings), settings, PATIENCE)
+        self.judge = Judge(choose(settings), settings, PATIENCE, UNMOVED)
         self.events = EventRecorder(client, clock, settings, report)
         self.census = Census(
             client=client,
