@@ -168,7 +168,7 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
     """Otherwise the properties above would hold because nothing was tried."""
     seen: set[str] = set()
 
-    @settings(THOROUGH, max_examples=400)
+    @settings(THOROUGH, max_examples=400, derandomize=True)
     @given(objects=outages())
     def look(objects: tuple[ApiObject, ...]) -> None:
         for decider in deciders():
