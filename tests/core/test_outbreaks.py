@@ -26,6 +26,7 @@ from tests.core.build import (
     a_class,
     a_node,
     a_pending_pod,
+    a_pool,
     a_type,
     about,
     ago,
@@ -34,7 +35,7 @@ from tests.core.build import (
     judged,
     types,
 )
-from tests.core.outage import a_dead_zone, a_member, members, pools
+from tests.core.outage import REPAIR, a_dead_zone, a_member, members, pools
 
 OFF = Settings(repair_domain_breaker=False)
 STATEMENTS = peers_statements()
@@ -164,6 +165,14 @@ def test_the_next_is_tried_once_the_first_is_gone_and_a_new_node_of_its_pool_is_
     assert Reason.REPAIR_PROBE not in {v.reason for v in nearly}
     up = verdicts(*pools(TRIED), *zone, claim, node)
     assert about(up, "NodePool/blue").reason is Reason.REPAIR_PROBE
+
+
+def test_the_others_wait_also_when_the_probe_was_the_last_of_its_pool_there() -> None:
+    left = members(("blue-1", "blue-2", "green-1"), sick_since=ago(3600))
+    green = a_pool("green", repair=REPAIR)
+    waiting = verdicts(*pools(TRIED), green, *left)
+    assert Reason.REPAIR_PROBE not in {v.reason for v in waiting}
+    assert about(waiting, "NodeClaim/blue-1").recheck_at == ahead(29 * 60)
 
 
 def _not_initialized(claim: NodeClaim | Node) -> NodeClaim:

@@ -216,8 +216,8 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that the breakers of domains depend on."""
 
     outbreaks: tuple[Outbreak, ...] = ()
-    #: Of the pools that have patients in them.
     permits: tuple[Permit, ...] = ()
+    #: The pools that have patients in them.
     wards: Mapping[str, Ward] = {}
 
     def about(self, domains: Iterable[Domain]) -> Domains:

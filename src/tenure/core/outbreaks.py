@@ -108,7 +108,8 @@ class _Survey:
         pools = sorted({p.pool for o in outbreaks for p in o.patients if p.pool})
         return Domains(
             outbreaks=outbreaks,
-            permits=tuple(p for pool in pools if (p := self._permit(pool)) is not None),
+            # Of a pool that has nobody there any more, too: its last one may just have been tried.
+            permits=tuple(self._permits()),
             wards={pool: self._ward(pool, beds) for pool in pools},
         )
 
@@ -215,13 +216,11 @@ class _Survey:
 
     # -- who is tried ------------------------------------------------------------------
 
-    def _permit(self, name: str) -> Permit | None:
-        pool = self._snapshot.pools.get(name)
-        written = pool.annotations.get(names.REPAIR_PROBE) if pool is not None else None
-        if written is None:
-            return None
-        permit = read_permit(name, written)
-        return msgspec.structs.replace(permit, answered=self._is_answered(permit))
+    def _permits(self) -> Iterator[Permit]:
+        for name, pool in sorted(self._snapshot.pools.items()):
+            if (written := pool.annotations.get(names.REPAIR_PROBE)) is not None:
+                permit = read_permit(name, written)
+                yield msgspec.structs.replace(permit, answered=self._is_answered(permit))
 
     def _is_answered(self, permit: Permit) -> bool:
         if permit.at is None or permit.claim in self._snapshot.claims:
