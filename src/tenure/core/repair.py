@@ -9,7 +9,7 @@ any node's health touches every pool that has somebody to judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -30,6 +30,9 @@ from tenure.schema.problems import in_words, problems_of_pool
 
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
+
+#: Kept with a Node that was found well: with which claim, by which rules.
+_WELL: Final = "well_by"
 
 
 class RepairDecider:
@@ -122,10 +125,23 @@ def _key(claim: NodeClaim) -> str:
 def _members(pool: str, rules: Rules, snapshot: Snapshot) -> Iterator[Member]:
     claims = snapshot.claims_of_pool(pool)
     for name in sorted(claims):
-        if is_ours(claims[name], snapshot):
-            member = _member(claims[name], snapshot)
+        claim = claims[name]
+        nodes = snapshot.nodes_with_provider(claim.provider_id)
+        if not _is_known_well(claim, nodes, rules) and is_ours(claim, snapshot):
+            member = _member(claim, snapshot)
             if not _is_well(member, rules):
                 yield member
+            elif member.node is not None:
+                member.node.__dict__[_WELL] = (claim, rules)
+
+
+def _is_known_well(claim: NodeClaim, nodes: Mapping[str, Node], rules: Rules) -> bool:
+    """Whether it was found well before: neither Node nor claim ever change, they are replaced."""
+    if len(nodes) != 1:
+        return False
+    (node,) = nodes.values()
+    found: tuple[NodeClaim, Rules] | None = node.__dict__.get(_WELL)
+    return found is not None and found[0] is claim and found[1] == rules
 
 
 def _is_well(member: Member, rules: Rules) -> bool:
