@@ -57,7 +57,7 @@ class Node(ApiObject, frozen=True, kw_only=True, dict=True):
     def ready(self) -> bool:
         return condition_status(self.status.conditions, "Ready") == "True"
 
-    @property
+    @cached_property
     def plainly_well(self) -> bool:
         """Whether nothing but the usual is said of it, and that is good."""
         return all((c.type, c.status) in _WELL for c in self.status.conditions)

@@ -204,7 +204,10 @@ class NodeClaim(ApiObject, frozen=True, kw_only=True):
         return find_condition(self.status.conditions, type_)
 
     def is_true(self, type_: str) -> bool:
-        return condition_status(self.status.conditions, type_) == "True"
+        for condition in self.status.conditions:  # Asked more often than anything else.
+            if condition.type == type_:
+                return condition.status == "True"
+        return False
 
     def is_settled(self, type_: str) -> bool:
         """Whether it has come to an end, good or bad."""

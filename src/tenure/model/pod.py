@@ -201,10 +201,11 @@ class Pod(ApiObject, frozen=True, kw_only=True, dict=True):
     @property
     def unschedulable(self) -> bool:
         """The scheduler looked at it and found no node."""
+        if self.spec.node_name:
+            return False
         condition = find_condition(self.status.conditions, "PodScheduled")
         return (
-            not self.spec.node_name
-            and condition is not None
+            condition is not None
             and condition.status == "False"
             and condition.reason == "Unschedulable"
         )
