@@ -76,7 +76,7 @@ class Wishes:
     that was refused is asked when the answer says so.
     """
 
-    concern = Concern.LIFECYCLE
+    concern = Concern.DRAIN
 
     def __init__(self) -> None:
         self.verdicts: tuple[Verdict, ...] = ()
@@ -176,7 +176,7 @@ def _verdict(action: Action) -> Verdict:
     namespace = getattr(action, "namespace", "")
     kind = "Pod" if isinstance(action, Evict) else _kind(action)
     return Verdict(
-        concern=Concern.LIFECYCLE,
+        concern=Concern.DRAIN,
         subject=Subject(kind, name, namespace, uid),
         reason=Reason.LAUNCHING,
         message="wished",
