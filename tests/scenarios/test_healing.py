@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import DO_NOT_DISRUPT
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES
+from tenure.model.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
+from tenure.model.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,
@@ -143,3 +143,84 @@ def test_a_crash_between_stamp_and_deletion_heals(crash_at: int) -> None:
         assert story.store.find(NODE_CLAIMS, "", name) is None
         assert story.running("web") == 2
         assert story.count("instances") == story.count("claims") == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"never_registers_rate": 1.0}, "RegistrationTimeout"),
+        ({"launch_failure_rate": 1.0}, "LaunchTimeout"),
+    ],
+    ids=["never registers", "never launches"],
+)
+def test_what_never_gets_a_node_is_given_up_after_its_ttl_and_tried_again(
+    fault: dict[str, float], reason: str
+) -> None:
+    pool = {"template": {"readinessTTL": "5m"}}
+    with Story(*a_repaired_cluster(a_deployment(), **pool)) as story:
+        story.infrastructure.faults.set(**fault)
+        story.run_while(lambda: not story.all(NODE_CLAIMS), at_most=MINUTE, step=SECOND)
+        name, born = the_claim(story), story.now
+        assert timedelta() <= given_up_at(story, name) - born - 5 * MINUTE <= 3 * SECOND
+        assert reason in story.reasons(f"NodeClaim/{name}")
+        story.infrastructure.faults.clear()
+        story.run(10 * MINUTE)
+        assert story.running("web") == 1
+        assert story.count("instances") == story.count("claims") == 1
+
+
+def test_a_pool_that_is_edited_while_its_nodes_boot_changes_nothing_for_them() -> None:
+    pool = {"template": {"readinessTTL": "10m"}}
+    with Story(*a_repaired_cluster(a_deployment(), **pool)) as story:
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        story.run_while(lambda: not story.all(NODES), at_most=5 * MINUTE, step=SECOND)
+        born = datetime.fromisoformat(story.the(NODES)["metadata"]["creationTimestamp"])
+        name = the_claim(story)
+        shorter = {"spec": {"template": {"spec": {"readinessTTL": "1m"}}}}
+        story.store.patch(NODE_POOLS, "", "general", shorter)
+        assert timedelta() <= given_up_at(story, name) - born - 10 * MINUTE <= 2 * SECOND
+        story.run(2 * SECOND)
+        new = story.the(NODE_CLAIMS, pick="newest")
+        assert new["spec"]["readinessTTL"] == "1m", "for new ones it counts"
+
+
+def test_ready_five_minutes_before_its_end_is_early_enough_and_spends_the_ttl_for_ever() -> None:
+    pool = {"template": {"readinessTTL": "30m"}}
+    with Story(*a_repaired_cluster(a_deployment(), **pool)) as story:
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        story.run_while(lambda: not story.all(NODES), at_most=5 * MINUTE, step=SECOND)
+        node, name = story.the(NODES)["metadata"]["name"], the_claim(story)
+        story.infrastructure.faults.clear()
+        story.run(25 * MINUTE)
+        story.kubelets.heal(node, "Ready")
+        story.run(2 * HOUR)
+        assert not story.store.find(NODE_CLAIMS, "", name)["metadata"].get("deletionTimestamp")  # type: ignore[index]
+        story.kubelets.set_condition(node, "Ready", "False", "Broken")
+        fell_ill = story.now
+        assert timedelta() <= given_up_at(story, name) - fell_ill - 10 * MINUTE <= 2 * SECOND
+        assert "ReadinessTimeout" not in story.reasons(f"NodeClaim/{name}")
+
+
+def test_a_veto_of_two_hours_on_a_node_that_is_ten_days_old_lasts_two_hours_from_now() -> None:
+    with Story(*a_repaired_cluster(a_deployment())) as story:
+        story.run(5 * MINUTE)
+        node, name = story.the(NODES)["metadata"]["name"], the_claim(story)
+        story.run(10 * 24 * HOUR)
+        veto = {"metadata": {"annotations": {DO_NOT_REPAIR: "2h"}}}
+        story.store.patch(NODES, "", node, veto)
+        vetoed = story.now
+        story.kubelets.set_condition(node, "Ready", "False", "Broken")
+        assert timedelta() <= given_up_at(story, name) - vetoed - 2 * HOUR <= 2 * SECOND
+        assert "DoNotRepair" in story.reasons(f"Node/{node}")
+
+
+def test_the_pods_of_a_node_repaired_by_force_get_their_new_node_before_the_old_one_is_gone() -> (
+    None
+):
+    with Story(*a_repaired_cluster(a_deployment(replicas=3))) as story:
+        story.run(5 * MINUTE)
+        node, name = story.the(NODES)["metadata"]["name"], the_claim(story)
+        story.kubelets.set_condition(node, "Ready", "False", "Broken")
+        given_up_at(story, name)
+        story.run_while(lambda: len(story.all(NODE_CLAIMS)) < 2, at_most=MINUTE, step=SECOND)
+        assert story.store.find(NODES, "", node) is not None

@@ -34,6 +34,7 @@ from tenure.core.decision import (
     Reboot,
     Terminate,
     Verdict,
+    Witness,
     takes_away,
 )
 from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
@@ -165,7 +166,7 @@ class Executor:
 
     async def _changed(self, action: Action) -> Outcome | None:
         """Whether what the action depends on is still as it was judged, by a look of its own."""
-        witness = action.witness if isinstance(action, Patch | Delete | Reboot) else None
+        witness = witness_of(action)
         if witness is None:
             return None
         version = await self._verbs.version_of(witness.resource, witness.name, uid=witness.uid)
@@ -264,6 +265,11 @@ def target_of(action: Action) -> str:
             return f"instance/{action.claim_uid or action.provider_id}"
         case Reboot():
             return f"instance/{action.claim_uid}"
+
+
+def witness_of(action: Action | None) -> Witness | None:
+    """The object on whose word it is done, beside its own."""
+    return action.witness if isinstance(action, Patch | Delete | Reboot) else None
 
 
 def place_of(action: Patch | Delete | Evict | DeletePod) -> Place:

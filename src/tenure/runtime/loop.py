@@ -35,7 +35,7 @@ from tenure.runtime.arrivals import claim_registered, given_up
 from tenure.runtime.backoff import BackOff
 from tenure.runtime.census import Census
 from tenure.runtime.events import EventRecorder
-from tenure.runtime.executor import Executor, place_of
+from tenure.runtime.executor import Executor, place_of, witness_of
 from tenure.runtime.instances import Instances
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
@@ -175,10 +175,12 @@ class Controller:
         return min((at for at in wake_ups if at is not None), default=None)
 
     def _acted_upon(self) -> Iterator[Place]:
-        """Objects whose very version counts, because a write to them is due or under way."""
+        """Objects whose very version counts: a write to them, or on their word, is due."""
         for verdict in self.judge.actionable():
             if isinstance(verdict.action, Patch | Delete):
                 yield place_of(verdict.action)
+            if (witness := witness_of(verdict.action)) is not None:
+                yield witness.resource, witness.name
 
     def _learn(self, change: Change, now: datetime) -> None:
         self.metrics.changed(change, now)
