@@ -26,6 +26,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drain import protection_cap
 from tenure.core.leavingpods import left_alone
 from tenure.core.podbudgets import arithmetic, never_allows
+from tenure.core.protection import cap_of
 from tenure.core.reasons import Reason
 from tenure.core.workloads import Ground, Workload, budget_finding, covers, workload_findings
 from tenure.core.writes import subject_of
@@ -80,7 +81,7 @@ class OutlookDecider:
         elif change.resource == POD_DISRUPTION_BUDGETS:
             if _holds(change.old) != _holds(change.new):
                 yield from snapshot.claims
-        elif change.resource == NODE_POOLS:
+        elif change.resource == NODE_POOLS and cap_of(change.old) != cap_of(change.new):
             yield from snapshot.claims_of_pool(change.key)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:

@@ -18,7 +18,14 @@ import msgspec
 from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.drain import protection_cap
-from tenure.core.protection import Protection, noted_at, protection_of, protection_on, since_key
+from tenure.core.protection import (
+    Protection,
+    cap_of,
+    noted_at,
+    protection_of,
+    protection_on,
+    since_key,
+)
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch
 from tenure.model.meta import ApiObject, format_time
@@ -64,7 +71,7 @@ class ProtectionDecider:
                     yield from _on_node(name, snapshot)
         elif change.resource == NODES:
             yield from _on_node(change.key, snapshot)
-        elif change.resource == NODE_POOLS:
+        elif change.resource == NODE_POOLS and cap_of(change.old) != cap_of(change.new):
             for name in snapshot.nodes_of_pool(change.key):
                 yield from _on_node(name, snapshot)
 

@@ -26,15 +26,21 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
-from tenure.model.meta import format_time
+from tenure.model.meta import ApiObject, format_time
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
 FOR_EVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def cap_of(pool: ApiObject | None) -> str | None:
+    """The pool's ``maxPodProtection``; None where there is no pool."""
+    return pool.spec.disruption.max_pod_protection if isinstance(pool, NodePool) else None
 
 
 class Protection(msgspec.Struct, frozen=True):
