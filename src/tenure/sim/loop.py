@@ -116,7 +116,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def next_timer(self) -> float | None:
         """When the next timer that still counts is due; None when there is none."""
         timers = self._timers
-        while timers and timers[0][2].cancelled():
+        while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
             self._cancelled -= 1
         return timers[0][0] / _GRID if timers else None
@@ -141,7 +141,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         timers, ready = self._timers, self._ready  # type: ignore[attr-defined]  # not in typeshed
         while timers and timers[0][0] <= self._ticks:
             timer = heapq.heappop(timers)[2]
-            if timer.cancelled():
+            if timer._cancelled:
                 self._cancelled -= 1
             else:
                 timer._scheduled = False  # type: ignore[attr-defined]  # not in typeshed

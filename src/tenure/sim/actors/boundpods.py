@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tenure.model.resource import PODS
 from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
+from tenure.sim.tree import Obj
 from tenure.sim.watch import DELETED
 
 
@@ -23,7 +23,7 @@ class BoundPods:
         return list(self._by_node.get(node, {}).values())
 
     def _on_pod(self, type_: str, pod: Obj, _old: Obj | None) -> None:
-        node = dig(pod, "spec", "nodeName")
+        node = pod["spec"].get("nodeName")
         if not node:
             return
         uid = pod["metadata"]["uid"]

@@ -87,7 +87,9 @@ class DisruptionBudgets:
 
     def _on_workload(self, _type: str, new: Obj, old: Obj | None) -> None:
         """A workload's scale is part of what its budgets expect."""
-        if old is None or dig(old, "spec", "replicas") == dig(new, "spec", "replicas"):
+        if old is None or old["spec"] is new["spec"]:  # Nearly always: a new status.
+            return
+        if old["spec"].get("replicas") == new["spec"].get("replicas"):
             return
         for name in self._namespace(new).budgets:
             self._queue.add(f"{new['metadata']['namespace']}/{name}")

@@ -105,7 +105,10 @@ class OwnedPods:
 def controller_of(obj: Obj) -> Obj | None:
     """The owner reference that says who manages this object."""
     owners: list[Obj] = obj["metadata"].get("ownerReferences") or []
-    return next((owner for owner in owners if owner.get("controller")), None)
+    for owner in owners:
+        if owner.get("controller"):
+            return owner
+    return None
 
 
 def is_active(pod: Obj) -> bool:

@@ -20,7 +20,7 @@ from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.podstatus import is_finished, with_condition
 from tenure.sim.environment import Environment
 from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
+from tenure.sim.tree import Obj
 from tenure.sim.watch import DELETED
 
 PASS_EVERY: Final = timedelta(seconds=20)
@@ -40,8 +40,8 @@ class PodGarbageCollector:
             self._suspect(node["metadata"]["name"])
 
     def _on_pod(self, type_: str, pod: Obj, old: Obj | None) -> None:
-        node = dig(pod, "spec", "nodeName")
-        if node and type_ != DELETED and not dig(old, "spec", "nodeName"):
+        node = pod["spec"].get("nodeName")
+        if node and type_ != DELETED and (old is None or not old["spec"].get("nodeName")):
             self._suspect(node)
 
     def _suspect(self, node: str) -> None:

@@ -161,11 +161,13 @@ class Placement:
 
 def _differs(old: Obj, new: Obj) -> bool:
     """Has something changed that scheduling reads? A heartbeat has not."""
-    for path in (("metadata", "labels"), ("spec",), ("status", "allocatable")):
-        before, after = dig(old, *path), dig(new, *path)
-        if before is not after and before != after:
-            return True
-    return False
+    return _read_of(old) != _read_of(new)
+
+
+def _read_of(node: Obj) -> tuple[Obj | None, ...]:
+    """What scheduling reads; mostly the very same values, which is soon seen."""
+    status = node.get("status") or {}
+    return node["metadata"].get("labels"), node.get("spec"), status.get("allocatable")
 
 
 def _count(counts: dict[str, int], name: str, change: int) -> None:
