@@ -37,11 +37,15 @@ class Deployments:
         self._pods = pods
         #: ReplicaSets by the UID of their Deployment and their own name.
         self._owned: dict[str, dict[str, Obj]] = {}
+        #: The template of each Deployment, by UID, with its fingerprint.
+        self._marks: dict[str, tuple[Obj, str]] = {}
         pods.listen(self._on_pod)
         store.subscribe(DEPLOYMENTS, self._on_deployment, replay=True)
         store.subscribe(REPLICA_SETS, self._on_replica_set, replay=True)
 
-    def _on_deployment(self, _type: str, new: Obj, old: Obj | None) -> None:
+    def _on_deployment(self, type_: str, new: Obj, old: Obj | None) -> None:
+        if type_ == DELETED:
+            self._marks.pop(new["metadata"]["uid"], None)
         if old is None or new["spec"] is not old["spec"]:
             self._queue.add(queue_key(new))
 
@@ -74,13 +78,21 @@ class Deployments:
         deployment = self._store.find(DEPLOYMENTS, namespace, name)
         if deployment is None or "deletionTimestamp" in deployment["metadata"]:
             return
-        mark = fingerprint(deployment["spec"]["template"])
+        mark = self._mark(deployment)
         owned = self._owned.get(deployment["metadata"]["uid"], {}).values()
         new = [rs for rs in owned if _labels(rs).get(HASH_LABEL) == mark]
         old = [rs for rs in owned if _labels(rs).get(HASH_LABEL) != mark]
         old.sort(key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
         self._roll(deployment, new[0] if new else None, old)
         self._write_status(deployment, new, old)
+
+    def _mark(self, deployment: Obj) -> str:
+        """The fingerprint of its template, taken again only when that was replaced."""
+        template, uid = deployment["spec"]["template"], deployment["metadata"]["uid"]
+        known = self._marks.get(uid)
+        if known is None or known[0] is not template:
+            known = self._marks[uid] = (template, fingerprint(template))
+        return known[1]
 
     def _roll(self, deployment: Obj, new: Obj | None, old: list[Obj]) -> None:
         spec = deployment["spec"]
