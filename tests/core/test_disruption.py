@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +24,9 @@ from tenure.model.names import (
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
+from tenure.model.observations import Observations
 from tenure.model.repairs import peers_statements
+from tenure.model.snapshot import Snapshot
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -45,11 +47,14 @@ from tests.core.build import (
     judged,
     types,
 )
+from tests.properties.honesty import check_honest_recheck
 
 A_MINUTE_AGO = ago(60)
 SICK, REBOOT = "KWOKUnhealthy", "KWOKRebootRequired"
 ANY = {"budgets": [{"nodes": "100%"}]}
 POOL = a_pool(disruption=ANY)
+FREEZE = {"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"}
+FAILED = "2 2026-03-02T11:59:30Z"
 
 
 def sick(
@@ -190,8 +195,7 @@ def test_a_budget_that_allows_nothing_holds_it_with_the_numbers() -> None:
 
 
 def test_a_scheduled_budget_says_when_it_may_change() -> None:
-    freeze = {"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"}
-    told = on_claim(a_pool(disruption={"budgets": [freeze]}), *full())
+    told = on_claim(a_pool(disruption={"budgets": [FREEZE]}), *full())
     assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_BLOCKED, ahead(3600))
 
 
@@ -358,3 +362,26 @@ def test_a_node_that_is_ready_and_never_initialized_goes_the_pools_own_way() -> 
     assert about(found, "NodeClaim/a").reason is Reason.REPLACING
     assert len(created(found)) == 1
     assert not verdicts(a_pool(repair={}), slow, a_node(), pod, now=ahead(60)), "by force"
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([a_pool(disruption={"budgets": [FREEZE]}), *full()], id="a freeze"),
+        pytest.param([a_claim(), sick(since=ago(29))], id="tolerated"),
+        pytest.param([*full(), *full("b")[:2], *well(8)], id="one after the other"),
+        pytest.param(
+            [*full(), a_claim("b", annotations={REPLACEMENT_FAILED: FAILED}), *well(8)],
+            id="a pause",
+        ),
+        pytest.param(
+            [POOL, a_claim(), sick(type_="Gpu"), a_pod(protected="61m")], id="a protected pod"
+        ),
+    ],
+)
+@pytest.mark.parametrize("seconds", [0.5, 1, 30, 60, 600, 3600])
+def test_nothing_changes_before_it_said_it_might(objects: list[Any], seconds: float) -> None:
+    known = Observations(repair_statements=peers_statements(), instance_types=types())
+    pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
+    snapshot = Snapshot.of(a_class(), *pools, *objects, observations=known)
+    check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(seconds=seconds))
