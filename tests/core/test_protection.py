@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.core.protection import FOR_EVER, Protection, protection_of
+from tenure.core.protection import Protection, protection_of
+from tenure.model.meta import FOR_EVER
 from tests.core.build import a_pod, ago, ahead
 
 CREATED = ago(600)

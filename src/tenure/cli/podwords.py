@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tenure.core.protection import FOR_EVER, protection_of
-from tenure.model.meta import format_time
+from tenure.core.protection import protection_of
+from tenure.model.meta import FOR_EVER, format_time
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.pod import Pod
 

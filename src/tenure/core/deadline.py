@@ -8,14 +8,14 @@ waits as long as its pods make it wait.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
-from tenure.model.meta import BEGINNING, format_time
+from tenure.model.meta import BEGINNING, format_time, later, read_instant
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod, PodSpec
@@ -36,7 +36,7 @@ class Deadline(msgspec.Struct, frozen=True):
     @property
     def end(self) -> datetime:
         """When the instance goes at the latest."""
-        return _plus(self.at, LAST_MINUTE)
+        return later(self.at, LAST_MINUTE)
 
     def before(self, span: timedelta) -> datetime:
         try:
@@ -54,7 +54,7 @@ def deadline_of(claim: NodeClaim | None) -> Deadline | None:
         return None
     found = []
     if (period := grace_period(claim)) is not None:
-        at = _plus(claim.metadata.deletion_timestamp, period)
+        at = later(claim.metadata.deletion_timestamp, period)
         found.append(Deadline(at, f"terminationGracePeriod {claim.spec.termination_grace_period}"))
     if (stamp := stamp_of(claim)) is not None:
         found.append(Deadline(stamp, TERMINATION_TIMESTAMP))
@@ -73,11 +73,7 @@ def grace_period(claim: NodeClaim) -> timedelta | None:
 
 def stamp_of(claim: NodeClaim) -> datetime | None:
     """What the annotation says, if that is an instant with its zone."""
-    try:
-        stamp = datetime.fromisoformat(claim.termination_stamp or "")
-        return stamp.astimezone(UTC) if stamp.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        return None
+    return read_instant(claim.termination_stamp or "")
 
 
 def hurry(claim: NodeClaim, bound: timedelta | None, now: datetime) -> timedelta | None:
@@ -88,7 +84,7 @@ def hurry(claim: NodeClaim, bound: timedelta | None, now: datetime) -> timedelta
     period = grace_period(claim)
     span = bound if period is None else min(bound, period)
     known = _known(claim)
-    return span if known is None or known > _plus(now, span) else None
+    return span if known is None or known > later(now, span) else None
 
 
 def hurried_until(claim: NodeClaim, span: timedelta) -> datetime | None:
@@ -132,10 +128,3 @@ def shortened(pod: Pod, deadline: Deadline) -> int | None:
     requested_at = deletion - timedelta(seconds=seconds)
     wanted = max(1, (deadline.at - requested_at) // timedelta(seconds=1))
     return wanted if wanted < seconds else None
-
-
-def _plus(instant: datetime, span: timedelta) -> datetime:
-    try:
-        return instant + span
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)

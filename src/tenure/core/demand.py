@@ -15,8 +15,8 @@ import msgspec
 from tenure.core.claims import is_our_node
 from tenure.core.deadline import deadline_of, force_at
 from tenure.core.drain import is_held, protection_cap
-from tenure.core.protection import CREATION, FOR_EVER, protection_of
-from tenure.model.meta import BEGINNING, controller_of, find_condition
+from tenure.core.protection import CREATION, protection_of
+from tenure.model.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.node import Node
 from tenure.model.pod import Pod
 from tenure.model.snapshot import Snapshot

@@ -47,7 +47,7 @@ from tenure.core.rooms import Rooms
 from tenure.core.sickness import FORCEFUL, Illness, Rules, illnesses
 from tenure.core.writes import patch, subject_of
 from tenure.model import names
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -193,7 +193,7 @@ def _pauses(claims: Mapping[str, NodeClaim]) -> Iterator[tuple[datetime, str]]:
         failures = failures_of(claim)
         if failures.at is not None and not claim.deleting:
             pause = min(PAUSE_MIN * 2 ** min(max(failures.times - 1, 0), 10), PAUSE_MAX)
-            yield failures.at + pause, name
+            yield later(failures.at, pause), name
 
 
 # -- one look ------------------------------------------------------------------------------

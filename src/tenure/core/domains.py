@@ -26,8 +26,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tenure.core.breaker import Breaker
-from tenure.core.protection import FOR_EVER
-from tenure.model.meta import format_time
+from tenure.model.meta import FOR_EVER, format_time, later
 from tenure.model.settings import Settings
 
 #: What makes a domain held.
@@ -42,13 +41,6 @@ PROBE_AGAIN: Final = timedelta(minutes=30)
 SETTLES: Final = timedelta(minutes=10)
 
 ZONE, IMAGE, TYPE = "zone", "image", "instance-type"
-
-
-def later(at: datetime, span: timedelta) -> datetime:
-    try:
-        return at + span
-    except OverflowError:
-        return FOR_EVER
 
 
 class Domain(NamedTuple):

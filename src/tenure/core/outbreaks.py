@@ -12,7 +12,7 @@ far as it matters.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -34,12 +34,12 @@ from tenure.core.domains import (
     is_held,
 )
 from tenure.core.pools import rules_of
-from tenure.core.protection import FOR_EVER, protection_on
+from tenure.core.protection import protection_on
 from tenure.core.readiness import Stage, boot_of
 from tenure.core.reboots import rebooted_at
 from tenure.core.sickness import Rules, illnesses
 from tenure.model import names
-from tenure.model.meta import BEGINNING
+from tenure.model.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -266,14 +266,9 @@ def read_permit(pool: str, written: str) -> Permit:
     """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; whatever else stands there is no permit to anybody."""
     try:
         domains, claim, instant = written.split(" ")
-        at = datetime.fromisoformat(instant)
     except ValueError:
         return Permit(pool=pool)
-    if at.tzinfo is None:
-        return Permit(pool=pool)
-    try:
-        at = at.astimezone(UTC)
-    except OverflowError:
+    if (at := read_instant(instant)) is None:
         return Permit(pool=pool)
     return Permit(pool=pool, claim=claim, domains=tuple(domains.split(",")), at=at)
 
@@ -292,9 +287,4 @@ def _no_sooner(at: datetime | None, than: datetime) -> datetime | None:
 
 def _is_late(at: datetime | None, begin: datetime) -> bool:
     """Whether it may still count when somebody who is sick since then falls due."""
-    if at is None:
-        return False
-    try:
-        return at + SETTLES > begin
-    except OverflowError:
-        return True
+    return at is not None and later(at, SETTLES) > begin

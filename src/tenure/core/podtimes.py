@@ -32,8 +32,9 @@ from tenure.core.leavingpods import (
     tier_of,
 )
 from tenure.core.podbudgets import Allowances, arithmetic
-from tenure.core.protection import FOR_EVER, protection_of
+from tenure.core.protection import protection_of
 from tenure.core.reasons import Reason
+from tenure.model.meta import later
 from tenure.model.pod import Pod
 from tenure.model.settings import Settings
 
@@ -222,7 +223,4 @@ def latest(instants: Iterable[datetime | None]) -> datetime | None:
 
 
 def _plus(instant: datetime | None, span: timedelta) -> datetime | None:
-    try:
-        return instant + span if instant is not None else None
-    except OverflowError:
-        return FOR_EVER
+    return later(instant, span) if instant is not None else None

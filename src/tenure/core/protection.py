@@ -19,14 +19,13 @@ peer's: a pod that has not started is protected.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime, timedelta
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
-from tenure.model.meta import ApiObject, format_time
+from tenure.model.meta import FOR_EVER, ApiObject, format_time, later, read_instant
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -35,7 +34,6 @@ from tenure.model.pod import Pod
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
-FOR_EVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def cap_of(pool: ApiObject | None) -> str | None:
@@ -106,11 +104,7 @@ def noted_at(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> datet
     seen, _, instant = thing.annotations.get(since_key(annotation), "").rpartition(" ")
     if value is None or seen != value:
         return None
-    try:
-        at = datetime.fromisoformat(instant)
-    except ValueError:
-        return None
-    return at.astimezone(UTC) if at.tzinfo is not None else None
+    return read_instant(instant)
 
 
 def positive(value: str) -> timedelta | None:
@@ -125,7 +119,4 @@ def positive(value: str) -> timedelta | None:
 def _end(since: datetime | None, span: timedelta | None) -> datetime:
     if since is None or span is None:
         return FOR_EVER
-    try:
-        return since + span
-    except OverflowError:
-        return FOR_EVER
+    return later(since, span)

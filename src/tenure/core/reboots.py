@@ -23,7 +23,7 @@ from tenure.core.decision import Action
 from tenure.core.writes import patch
 from tenure.errors import SpecError
 from tenure.model.duration import Duration, parse_duration
-from tenure.model.meta import Condition
+from tenure.model.meta import Condition, read_instant
 from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
 from tenure.model.nodeclaim import NodeClaim
 
@@ -164,12 +164,9 @@ def _history(claim: NodeClaim) -> list[datetime]:
 
 def _readable(history: str) -> Iterator[datetime]:
     for part in history.split(","):
-        try:
-            at = datetime.fromisoformat(part.strip())
-            if at.tzinfo is not None and at.year in _YEARS:
-                yield at.astimezone(UTC)
-        except (ValueError, OverflowError):
-            continue
+        at = read_instant(part.strip())
+        if at is not None and at.year in _YEARS:
+            yield at
 
 
 #: More than that is as good as for ever, and calendars end somewhere.

@@ -48,7 +48,7 @@ from tenure.core.sickness import Illness, Rules, illnesses
 from tenure.core.writes import delete_claim, patch, stamp_claim, subject_of
 from tenure.model import names
 from tenure.model.duration import Duration
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, read_instant
 from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
@@ -340,10 +340,7 @@ class Failures(msgspec.Struct, frozen=True):
 def failures_of(claim: NodeClaim) -> Failures:
     """What cannot be read is none."""
     times, _, at = claim.annotations.get(names.REPLACEMENT_FAILED, "").partition(" ")
-    try:
-        instant = datetime.fromisoformat(at)
-    except ValueError:
-        return Failures()
-    if instant.tzinfo is None or not times.isdecimal() or len(times) > 3:
+    instant = read_instant(at)
+    if instant is None or not times.isdecimal() or len(times) > 3:
         return Failures()
     return Failures(int(times), instant)

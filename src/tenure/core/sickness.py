@@ -17,7 +17,7 @@ whichever is the latest. A transition in the future counts as it is written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ import re2
 
 from tenure.errors import SpecError
 from tenure.model.duration import NEVER, parse_duration
-from tenure.model.meta import BEGINNING, Condition
+from tenure.model.meta import BEGINNING, Condition, later
 from tenure.model.node import Node
 from tenure.model.nodepool import Repair, RepairPolicy
 from tenure.model.repairs import RepairAction, RepairStatement
@@ -119,7 +119,7 @@ def ill_by(
     return Illness(
         condition=condition,
         since=since,
-        due_at=_plus(since, toleration) if toleration is not None else None,
+        due_at=later(since, toleration) if toleration is not None else None,
         policy=policy,
         action=_action(entry, statement),
         mode=_mode(entry, rules),
@@ -201,13 +201,6 @@ def _span(value: str) -> timedelta | None:
         return parse_duration(value).timedelta
     except (SpecError, OverflowError):
         return None
-
-
-def _plus(instant: datetime, span: timedelta) -> datetime:
-    try:
-        return instant + span
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
 
 
 @lru_cache(1024)

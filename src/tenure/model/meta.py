@@ -8,7 +8,7 @@ an older schema let in must still decode; what is *valid* is said in ``tenure.sc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -113,6 +113,25 @@ class ApiObject(Wire, frozen=True, kw_only=True):
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+#: No calendar goes further.
+FOR_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+def later(instant: datetime, span: timedelta) -> datetime:
+    """So much later, for instants and spans that people write, whatever they are."""
+    try:
+        return instant + span
+    except OverflowError:
+        return FOR_EVER
+
+
+def read_instant(text: str) -> datetime | None:
+    """An instant that says in which zone, as people write it; None for anything else."""
+    try:
+        instant = datetime.fromisoformat(text)
+        return instant.astimezone(UTC) if instant.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def find_condition(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
