@@ -25,7 +25,7 @@ from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.nodeclass import NodeClass
 from tenure.model.offering import InstanceType, Offering
 from tenure.model.quantity import format_resources, parse_resources
-from tenure.model.repairs import RepairStatement
+from tenure.model.repairs import RepairAction, RepairStatement
 from tenure.model.requirements import Requirement, Requirements
 from tenure.model.resource import Resource
 from tenure.ports.provider import Surroundings
@@ -35,6 +35,19 @@ ACME_CLASSES = Resource(
 )
 ZONES = ("north", "south")
 HALF_AN_HOUR = timedelta(minutes=30)
+STATEMENTS = (
+    RepairStatement(condition_type="Ready", status="False", toleration=HALF_AN_HOUR),
+    RepairStatement(condition_type="Ready", status="Unknown", reason=".*", toleration=HALF_AN_HOUR),
+    RepairStatement(
+        condition_type="AcceleratorHung",
+        status="True",
+        reason="^Driver",
+        toleration=timedelta(minutes=5),
+        grace_period=timedelta(minutes=10),
+        priority=10,
+        action=RepairAction.REBOOT,
+    ),
+)
 
 
 def machine_type(name: str, cpu: int, gib: int, price: float) -> InstanceType:
@@ -82,13 +95,7 @@ class AcmeCloud:
 
     name = "acme"
     node_classes = (ACME_CLASSES,)
-    #: Nodes that are not Ready are replaced after half an hour.
-    repair_statements = (
-        RepairStatement(condition_type="Ready", status="False", toleration=HALF_AN_HOUR),
-        RepairStatement(
-            condition_type="Ready", status="Unknown", reason=".*", toleration=HALF_AN_HOUR
-        ),
-    )
+    repair_statements = STATEMENTS
 
     def __init__(self, acme: Acme, surroundings: Surroundings) -> None:
         self._acme = acme

@@ -17,7 +17,9 @@ from tenure.errors import ProviderError, TenureError
 from tenure.model.instance import Instance, LaunchRequest
 from tenure.model.meta import ApiObject
 from tenure.model.offering import InstanceType
+from tenure.ports.cloud import Cloud
 from tenure.ports.cloudaround import CloudAround
+from tenure.schema.statements import statement_problems
 
 #: Longer than any cloud's own time-out, shorter than people wait before they ask what is wrong.
 CALL_MAX: Final = timedelta(seconds=60)
@@ -27,6 +29,12 @@ _Answer = TypeVar("_Answer")
 
 class BoundedCloud(CloudAround):
     """Implements ``ports.cloud.Cloud`` around another one."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        """Raises ``SpecError`` where the cloud's word on sick nodes could mean two things."""
+        super().__init__(cloud)
+        for problem in statement_problems(cloud.repair_statements):
+            raise problem
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         what = f"the instance types of {node_class.name}"

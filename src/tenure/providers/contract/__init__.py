@@ -17,7 +17,10 @@ import pytest
 
 # Before they are imported: then a failed assert shows what was there, wherever it is run.
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{module}" for module in ("bench", "ends", "launches", "reboots", "types"))
+    *(
+        f"{__name__}.{module}"
+        for module in ("bench", "ends", "launches", "reboots", "statements", "types")
+    )
 )
 
 from tenure.providers.contract.bench import Bench  # noqa: E402
@@ -25,12 +28,19 @@ from tenure.providers.contract.ends import EndContract, RefusalContract  # noqa:
 from tenure.providers.contract.launches import LaunchContract, RepeatContract  # noqa: E402
 from tenure.providers.contract.outside import ClassesOnly, outside  # noqa: E402
 from tenure.providers.contract.reboots import RebootContract  # noqa: E402
+from tenure.providers.contract.statements import StatementContract  # noqa: E402
 from tenure.providers.contract.types import TypesContract  # noqa: E402
 
 __all__ = ["Bench", "ClassesOnly", "ProviderContract", "outside"]
 
 
 class ProviderContract(
-    TypesContract, LaunchContract, RepeatContract, RefusalContract, RebootContract, EndContract
+    TypesContract,
+    StatementContract,
+    LaunchContract,
+    RepeatContract,
+    RefusalContract,
+    RebootContract,
+    EndContract,
 ):
     """All of it. Inherit from this one, under a name that begins with ``Test``."""
