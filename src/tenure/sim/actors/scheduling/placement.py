@@ -7,7 +7,7 @@ after it is gone; such a node is kept, but nothing new can go there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -102,6 +102,18 @@ class Placement:
         #: Nodes that exist or that pods name.
         self._known: dict[str, NodeState] = {}
         self._places: dict[str, Place] = {}
+        #: How often a node or what is on it has changed.
+        self.changes = 0
+        #: Which change was the last of each node; the latest stands last.
+        self._changed: dict[NodeState, int] = {}
+
+    def changed_since(self, changes: int) -> Iterator[NodeState]:
+        """The nodes that exist and have changed after so many changes."""
+        for state, last in reversed(self._changed.items()):
+            if last <= changes:
+                return
+            if state.source is not None:
+                yield state
 
     def put_node(self, node: Obj) -> NodeState | None:
         """The node's new state; None when nothing that scheduling reads has changed."""
@@ -112,6 +124,7 @@ class Placement:
             return None
         state.read(node)
         self.nodes[name] = state
+        self._note_change(state)
         return state
 
     def drop_node(self, name: str) -> None:
@@ -129,6 +142,7 @@ class Placement:
             self.remove(pod)
         state = self._state(node)
         state.take(cls, +1)
+        self._note_change(state)
         _count(cls.kin.placed, node, +1)
         if leaving:
             _count(cls.kin.leaving, node, +1)
@@ -142,6 +156,7 @@ class Placement:
             return None
         state = place.node
         state.take(place.cls, -1)
+        self._note_change(state)
         _count(place.cls.kin.placed, state.name, -1)
         if place.leaving:
             _count(place.cls.kin.leaving, state.name, -1)
@@ -154,9 +169,15 @@ class Placement:
             state = self._known[name] = NodeState(name)
         return state
 
+    def _note_change(self, state: NodeState) -> None:
+        self.changes += 1
+        self._changed.pop(state, None)
+        self._changed[state] = self.changes
+
     def _forget_if_empty(self, state: NodeState) -> None:
         if state.source is None and not state.pods:
             self._known.pop(state.name, None)
+            self._changed.pop(state, None)
 
 
 def _differs(old: Obj, new: Obj) -> bool:

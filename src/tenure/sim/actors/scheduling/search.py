@@ -41,6 +41,8 @@ class Search:
         self._random = random
         self._topology = Topology(placement, classes, namespace_labels)
         self._fits: dict[PodClass, dict[str, Fit]] = {}
+        #: Up to which change each class knows the answers of all nodes.
+        self._known: dict[PodClass, int] = {}
 
     def find(self, cls: PodClass) -> Outcome:
         fits = self._refreshed(cls)
@@ -67,14 +69,17 @@ class Search:
     def forget(self, cls: PodClass) -> None:
         """The class has no pods any more."""
         self._fits.pop(cls, None)
+        self._known.pop(cls, None)
 
     def _refreshed(self, cls: PodClass) -> dict[str, Fit]:
         nodes = self._placement.nodes
         fits = self._fits.setdefault(cls, {})
         if len(fits) > 2 * len(nodes) + 10:  # Mostly answers of nodes that are gone.
             fits.clear()
+            self._known.pop(cls, None)
         if cls.only_node is None:
-            _refresh(cls, fits, nodes.values())
+            _refresh(cls, fits, self._placement.changed_since(self._known.get(cls, 0)))
+            self._known[cls] = self._placement.changes
         elif cls.only_node in nodes:
             _refresh(cls, fits, (nodes[cls.only_node],))
         return fits
