@@ -9,7 +9,8 @@ import pytest
 
 from tenure.core.decision import Concern, Delete, Evict, Patch, Reboot, Verdict
 from tenure.core.reasons import Reason
-from tenure.core.rebooting import ISSUE_MAX, RECOVERY_MAX, RebootDecider
+from tenure.core.rebooting import RebootDecider
+from tenure.core.rebootsteps import ISSUE_MAX, RECOVERY_MAX
 from tenure.model.meta import Condition
 from tenure.model.names import (
     DISRUPTED_TAINT,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from functools import partial
 
 import msgspec
 
-from tenure.core.decision import Concern, Delete, Launch, Patch, Verdict
-from tenure.core.reasons import Reason
-from tenure.core.writes import subject_of
+from tenure.core import saying
+from tenure.core.decision import Concern
 from tenure.model.instance import Instance
 from tenure.model.meta import find_condition, format_time
 from tenure.model.node import Node
@@ -25,22 +24,7 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
     failure: LaunchFailure | None = None
 
 
-def say(
-    claim: NodeClaim,
-    reason: Reason,
-    message: str,
-    *,
-    action: Launch | Patch | Delete | None = None,
-    recheck_at: datetime | None = None,
-) -> Verdict:
-    return Verdict(
-        concern=Concern.LIFECYCLE,
-        subject=subject_of(claim),
-        reason=reason,
-        message=message,
-        action=action,
-        recheck_at=recheck_at,
-    )
+say = partial(saying.say, Concern.LIFECYCLE)
 
 
 def node_names(nodes: tuple[Node, ...]) -> str:

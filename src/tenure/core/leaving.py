@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
+from tenure.core import saying
 from tenure.core.claims import is_missing
 from tenure.core.deadline import force_at
-from tenure.core.decision import Action, Blocker, Concern, Terminate, Verdict
+from tenure.core.decision import Concern, Terminate, Verdict
 from tenure.core.leavingpods import (
     Attachment,
     DrainView,
@@ -19,7 +21,7 @@ from tenure.core.leavingpods import (
     left_alone,
 )
 from tenure.core.reasons import Reason
-from tenure.core.writes import release, subject_of
+from tenure.core.writes import release
 from tenure.model.instance import Instance
 from tenure.model.meta import format_time
 from tenure.model.node import Node
@@ -45,25 +47,7 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
         return [drain.node for drain in self.drains]
 
 
-def say(
-    about: Node | NodeClaim,
-    reason: Reason,
-    message: str,
-    *,
-    action: Action | None = None,
-    recheck_at: datetime | None = None,
-    blockers: tuple[Blocker, ...] = (),
-) -> Verdict:
-    return Verdict(
-        concern=Concern.TERMINATION,
-        subject=subject_of(about),
-        reason=reason,
-        message=message,
-        action=action,
-        recheck_at=recheck_at,
-        blockers=blockers,
-    )
-
+say = partial(saying.say, Concern.TERMINATION)
 
 Waiting = Sequence[tuple[PodView, Verdict]]
 

@@ -36,7 +36,6 @@ from tenure.core.decision import (
     Patch,
     Subject,
     Verdict,
-    Witness,
 )
 from tenure.core.obstacles import Disruption
 from tenure.core.pools import rules_of
@@ -44,12 +43,13 @@ from tenure.core.protection import protection_on
 from tenure.core.readiness import READY_ONCE, Stage, boot_of, initialization_ttl
 from tenure.core.reasons import Reason
 from tenure.core.reboots import DISRUPTION_REASON, rebooted_at
+from tenure.core.saying import also_of, say
 from tenure.core.sickness import Illness, Rules, illnesses
-from tenure.core.writes import delete_claim, patch, stamp_claim, subject_of
+from tenure.core.writes import as_judged, close, delete_claim, open_again, patch, stamp_claim
 from tenure.model import names
 from tenure.model.duration import Duration
 from tenure.model.meta import format_time, read_instant
-from tenure.model.node import Node, Taint
+from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
@@ -122,8 +122,7 @@ class ReplacementDecider:
             return ()
         if view.node is None or verdict.reason is Reason.DISRUPTION_FORGOTTEN:
             return (verdict,)
-        told = msgspec.structs.replace(verdict, subject=subject_of(view.node), action=None)
-        return (verdict, told)
+        return verdict, also_of(view.node, verdict)
 
 
 def _is_marked(claim: NodeClaim, nodes: Iterable[Node]) -> bool:
@@ -171,7 +170,9 @@ class _Command:
         node = self._view.node
         if node is not None and not node.deleting and node.has_taint(names.DISRUPTED_TAINT):
             message = f"Node {node.name} is not being disrupted; its taint is taken off"
-            return self._say(Reason.DISRUPTION_FORGOTTEN, message, _open(node))
+            return self._say(
+                Reason.DISRUPTION_FORGOTTEN, message, open_again(node, names.DISRUPTED_TAINT)
+            )
         said = claim_status(self._claim, drop=(DISRUPTION_REASON,))
         if said is None:
             return None
@@ -237,8 +238,7 @@ class _Command:
     def _close(self, node: Node) -> Action | None:
         if node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
             return None
-        others = [t for t in node.spec.taints if t.key != names.DISRUPTED_TAINT]
-        return _taints(node, [*others, Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")])
+        return close(node, names.DISRUPTED_TAINT)
 
     def _reasoned(self) -> Action | None:
         why = self._claim.annotations[names.DISRUPTION_REASON]
@@ -271,7 +271,7 @@ class _Command:
         verdict = self._say(
             Reason.REPLACED,
             f"{message}; it leaves{within}",
-            msgspec.structs.replace(action, witness=_as_judged(node)),
+            msgspec.structs.replace(action, witness=as_judged(node)),
             recheck_at,
         )
         if isinstance(action, Patch):
@@ -292,11 +292,11 @@ class _Command:
         action: Action | None,
         recheck_at: datetime | None = None,
     ) -> Verdict:
-        return Verdict(
-            concern=Concern.REPLACEMENT,
-            subject=subject_of(self._claim),
-            reason=reason,
-            message=message,
+        return say(
+            Concern.REPLACEMENT,
+            self._claim,
+            reason,
+            message,
             action=action,
             recheck_at=recheck_at,
         )
@@ -312,22 +312,6 @@ def _initialized_until(replacement: NodeClaim) -> datetime | None:
     if once.last_transition_time is None:
         return None
     return once.last_transition_time + (initialization_ttl(replacement) or INITIALIZES_WITHIN)
-
-
-def _as_judged(node: Node) -> Witness:
-    """It may have recovered in the meantime."""
-    meta = node.metadata
-    return Witness(
-        resource=NODES, name=node.name, uid=meta.uid, resource_version=meta.resource_version
-    )
-
-
-def _open(node: Node) -> Action:
-    return _taints(node, [t for t in node.spec.taints if t.key != names.DISRUPTED_TAINT])
-
-
-def _taints(node: Node, taints: list[Taint]) -> Action:
-    return patch(node, {}, {"taints": [msgspec.to_builtins(taint) for taint in taints]})
 
 
 class Failures(msgspec.Struct, frozen=True):

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Delete, Patch, Subject
+from tenure.core.decision import Delete, Patch, Subject, Witness
 from tenure.model import names
-from tenure.model.node import Node
+from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
@@ -48,6 +48,33 @@ def patch(
         resource_version=version,
         body=body,
     )
+
+
+def as_judged(thing: Written) -> Witness:
+    """For a write that depends on it: it may be another by the time of the call."""
+    meta = thing.metadata
+    return Witness(
+        resource=_RESOURCES[type(thing)],
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
+
+
+def close(node: Node, key: str) -> Patch:
+    """For new pods, by a taint of ours; another effect of the same key is replaced."""
+    return _taints(node, key, [Taint(key=key, effect="NoSchedule")], {})
+
+
+def open_again(node: Node, key: str, metadata: Mapping[str, Any] | None = None) -> Patch:
+    """``metadata``: what else is written to it at once."""
+    return _taints(node, key, [], metadata or {})
+
+
+def _taints(node: Node, key: str, ours: list[Taint], metadata: Mapping[str, Any]) -> Patch:
+    others = [taint for taint in node.spec.taints if taint.key != key]
+    written = [msgspec.to_builtins(taint) for taint in (*others, *ours)]
+    return patch(node, metadata, {"taints": written})
 
 
 def hold(thing: Written) -> list[str]:

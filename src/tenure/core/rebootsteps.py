@@ -1,0 +1,318 @@
+"""How a reboot is carried through, from the claim that says ``Rebooting`` to the node that is back.
+
+Everything stands in the cluster. ``Rebooting`` is True from the request on; our own condition
+``RebootIssued`` has the two instants that time-outs count from: it becomes Unknown when the drain
+is over, True when the cloud has accepted, and False when the reboot has failed for good.
+
+1. request      a bound that cannot be read: failed, and the claim stays;
+2. close        the Node is tainted, so that nobody new comes;
+3. drain        pods are asked to leave as in any drain, never forced: until the bound is over;
+                whoever is left then stays. A bound of nothing: nobody is asked;
+4. note         which boot this is, and that the drain is over;
+5. issue        the cloud is asked, with one and the same operation, for five minutes;
+6. watch        ``Initialized`` waits, its label is off the Node, until there is another boot: then
+                the taint goes. Ready as well: succeeded. Twenty minutes at the longest;
+7. failure      is noted; what follows from it is ``rebooting``'s.
+
+Whoever deletes the claim or the Node meanwhile ends this: the ordinary end takes over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tenure.core.claims import claim_status
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
+from tenure.core.leaving import next_change, waiting_pods
+from tenure.core.leavingnode import blockers_of, some
+from tenure.core.leavingpods import DrainView, judge_pods, left_alone
+from tenure.core.readiness import READY_ONCE, SPENT, was_ready
+from tenure.core.reasons import Reason
+from tenure.core.reboots import (
+    DISRUPTION_REASON,
+    FAILED,
+    ISSUED,
+    PROVIDER_ERROR,
+    REBOOTING,
+    RECOVERY_TIMEOUT,
+    SUCCEEDED,
+    bound_of,
+    mark_of,
+    requested_at,
+)
+from tenure.core.saying import say
+from tenure.core.writes import as_judged, close, open_again, patch
+from tenure.errors import SpecError
+from tenure.model.meta import format_time
+from tenure.model.names import INITIALIZED, REBOOT_PRE_BOOT_ID, REBOOTING_TAINT
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.observations import RebootAnswer
+from tenure.model.settings import Settings
+
+#: How long the cloud is asked, from the end of the drain on.
+ISSUE_MAX: Final = timedelta(minutes=5)
+#: How long the node may take to be back, from when the cloud has accepted.
+RECOVERY_MAX: Final = timedelta(minutes=20)
+#: Boot ids are as long as a UUID; where one is longer, its digest stands for it.
+_BOOT_ID_MAX: Final = 64
+
+
+class RebootView(msgspec.Struct, frozen=True, kw_only=True):
+    claim: NodeClaim
+    nodes: tuple[Node, ...] = ()
+    #: The pods of the Node, as long as they are asked to leave.
+    drain: DrainView | None = None
+    answer: RebootAnswer | None = None
+
+    @property
+    def node(self) -> Node | None:
+        return self.nodes[0] if len(self.nodes) == 1 else None
+
+
+_say = partial(say, Concern.REBOOT)
+
+
+class RebootSteps:
+    """One claim that says ``Rebooting``, at one instant."""
+
+    def __init__(self, view: RebootView, settings: Settings, now: datetime) -> None:
+        self._view, self._claim, self._node = view, view.claim, view.node
+        self._settings, self._now = settings, now
+        self._since = requested_at(view.claim)
+        self._mark = mark_of(view.claim)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        match self._mark.status if self._mark is not None else "":
+            case "":
+                yield from self._requested()
+            case "True":
+                yield self._issued()
+            case _:
+                yield self._issuing()
+
+    # -- until the drain is over -------------------------------------------------------
+
+    def _requested(self) -> Iterator[Verdict]:
+        try:
+            bound = bound_of(self._claim)
+        except SpecError as error:
+            yield self._invalid(str(error))
+            return
+        if not self._claim.registered:
+            yield self._invalid("it has no Node that could be rebooted")
+        elif self._node is None or self._view.drain is None:
+            yield self._no_node()
+        elif not self._node.has_taint(REBOOTING_TAINT, "NoSchedule"):
+            message = f"Node {self._node.name} is closed for new pods before it is rebooted"
+            yield self._say(Reason.REBOOT_REQUESTED, message, close(self._node, REBOOTING_TAINT))
+        else:
+            yield from self._drain(self._node, self._view.drain, bound)
+
+    def _drain(self, node: Node, drain: DrainView, bound: timedelta | None) -> Iterator[Verdict]:
+        settled = self._since + self._settings.drain_min
+        ends = None if bound is None else max(self._since + bound, settled)
+        if bound == timedelta() or (ends is not None and self._now >= ends):
+            staying = [item.pod.key for item in drain.pods if not left_alone(item.pod)]
+            yield self._noted(node, staying, None)
+            return
+        waiting = waiting_pods(drain, self._settings, self._now)
+        if waiting:
+            until = f", until {format_time(ends)} at the longest" if ends is not None else ""
+            held = some(item.pod.key for item, _ in waiting)
+            yield self._say(
+                Reason.REBOOT_REQUESTED,
+                f"Node {node.name} is drained before it is rebooted{until}; waiting for {held}",
+                recheck_at=_first(next_change(drain, waiting), ends),
+                blockers=blockers_of(waiting),
+            )
+        elif self._now < settled:
+            message = f"Node {node.name} is empty; it is rebooted at {format_time(settled)}"
+            yield self._say(Reason.REBOOT_REQUESTED, message, recheck_at=settled)
+        else:
+            yield self._noted(node, [], ends)
+        yield from (
+            _of_pod(verdict, node) for verdict in judge_pods(drain, self._settings, self._now)
+        )
+
+    def _noted(self, node: Node, left: list[str], recheck_at: datetime | None) -> Verdict:
+        """Which boot this is, on the claim; then that the drain is over."""
+        boot_id = node.status.node_info.boot_id
+        message = f"the drain of Node {node.name} is over"
+        message += f"; left, and taken along: {some(left)}" if left else ""
+        action: Action | None = None
+        if self._claim.annotations.get(REBOOT_PRE_BOOT_ID) != boot_id:
+            action = patch(self._claim, {"annotations": {REBOOT_PRE_BOOT_ID: boot_id}})
+        else:
+            action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", message))
+        return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
+
+    def _no_node(self) -> Verdict:
+        due = self._since + ISSUE_MAX
+        message = "it has no Node any more, or several"
+        if self._now >= due:
+            return self._failed(PROVIDER_ERROR, f"{message}; waited until {format_time(due)}")
+        message = f"{message}; given up at {format_time(due)}"
+        return self._say(Reason.REBOOT_REQUESTED, message, recheck_at=due)
+
+    # -- until the cloud has accepted --------------------------------------------------
+
+    def _issuing(self) -> Verdict:
+        due = self._marked_at() + ISSUE_MAX
+        answer, operation = self._view.answer, _operation(self._claim, self._since)
+        if answer is not None and answer.operation_id != operation:
+            answer = None
+        if self._rebooted() or (answer is not None and not answer.refusal):
+            message = f"the cloud has accepted that {self._claim.provider_id} is rebooted"
+            return self._say(Reason.REBOOT_ISSUED, message, self._accepted(message))
+        if answer is not None:
+            return self._failed(PROVIDER_ERROR, f"the cloud will not: {answer.refusal}")
+        if self._now >= due:
+            message = f"the cloud has not accepted it until {format_time(due)}"
+            return self._failed(PROVIDER_ERROR, message)
+        until = f"until {format_time(due)} at the longest"
+        if self._node is None:
+            message = f"it has no Node any more, or several; waited for {until}"
+            return self._say(Reason.REBOOT_REQUESTED, message, recheck_at=due)
+        message = f"asking the cloud to reboot {self._claim.provider_id}, {until}"
+        action = Reboot(
+            provider_id=self._claim.provider_id,
+            claim_uid=self._claim.uid,
+            operation_id=operation,
+            witness=as_judged(self._claim),
+        )
+        return self._say(Reason.REBOOT_REQUESTED, message, action, due)
+
+    def _accepted(self, message: str) -> Action | None:
+        wanted = [
+            Wanted(REBOOTING, "True", ISSUED, self._why()),
+            Wanted(ISSUED, "True", ISSUED, message),
+            Wanted("Initialized", "Unknown", REBOOTING, "the node is being rebooted"),
+        ]
+        # What else says so is about to go.
+        if self._claim.initialized:
+            wanted.append(Wanted(READY_ONCE, "True", SPENT))
+        elif was_ready(self._claim, self._node) and not self._claim.ready_once:
+            wanted.append(Wanted(READY_ONCE, "True", "NodeReady"))
+        return claim_status(self._claim, *wanted)
+
+    # -- until it is back --------------------------------------------------------------
+
+    def _issued(self) -> Verdict:
+        due = self._marked_at() + RECOVERY_MAX
+        node = self._node
+        back = f"it has to be back by {format_time(due)}"
+        if node is not None and self._rebooted():
+            seen = f"Node {node.name} has rebooted: boot {node.status.node_info.boot_id}"
+            if (opening := _open(node)) is not None:
+                return self._say(Reason.REBOOT_OBSERVED, seen, opening, self._ahead(due))
+            if node.ready:
+                return self._succeeded(seen)
+            if self._now < due:
+                message = f"{seen}; not Ready yet, {back}"
+                return self._say(Reason.REBOOT_OBSERVED, message, recheck_at=due)
+        if self._now >= due:
+            return self._failed(RECOVERY_TIMEOUT, f"the node was not back by {format_time(due)}")
+        message = f"{self._claim.provider_id} is being rebooted; {back}"
+        unready = _uninitialized(node) if node is not None else None
+        return self._say(Reason.REBOOT_ISSUED, message, unready, due)
+
+    def _succeeded(self, seen: str) -> Verdict:
+        action = claim_status(
+            self._claim,
+            Wanted(REBOOTING, "False", SUCCEEDED, self._why()),
+            drop=(ISSUED, DISRUPTION_REASON),
+        )
+        return self._say(Reason.REBOOT_SUCCEEDED, f"{seen}, and is Ready", action)
+
+    # -- how it fails ------------------------------------------------------------------
+
+    def _failed(self, result: str, why: str) -> Verdict:
+        action = claim_status(
+            self._claim,
+            Wanted(REBOOTING, "False", FAILED, why),
+            Wanted(ISSUED, "False", result, why),
+        )
+        return self._say(Reason.REBOOT_FAILED, f"{why}; it is replaced", action)
+
+    def _invalid(self, why: str) -> Verdict:
+        action = claim_status(
+            self._claim,
+            Wanted(REBOOTING, "False", FAILED, why),
+            drop=(ISSUED, DISRUPTION_REASON),
+        )
+        return self._say(Reason.REBOOT_FAILED, f"{why}; it is not rebooted, and stays", action)
+
+    # -- small things ------------------------------------------------------------------
+
+    def _rebooted(self) -> bool:
+        before = self._claim.annotations.get(REBOOT_PRE_BOOT_ID)
+        if self._node is None or before is None:
+            return False
+        return self._node.status.node_info.boot_id not in ("", before)
+
+    def _marked_at(self) -> datetime:
+        at = self._mark.last_transition_time if self._mark is not None else None
+        return at if at is not None else self._since
+
+    def _ahead(self, at: datetime) -> datetime | None:
+        return at if at > self._now else None
+
+    def _why(self) -> str:
+        """What is said of the request stays: it names the condition that asked for it."""
+        condition = self._claim.condition(REBOOTING)
+        return condition.message if condition is not None else ""
+
+    def _say(
+        self,
+        reason: Reason,
+        message: str,
+        action: Action | None = None,
+        recheck_at: datetime | None = None,
+        blockers: tuple[Blocker, ...] = (),
+    ) -> Verdict:
+        return _say(
+            self._claim, reason, message, action=action, recheck_at=recheck_at, blockers=blockers
+        )
+
+
+def _of_pod(verdict: Verdict, node: Node) -> Verdict:
+    message = verdict.message
+    if verdict.reason is Reason.EVICTING:
+        message = f"asked to leave node {node.name}, which is going to be rebooted"
+    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, message=message)
+
+
+# -- writes --------------------------------------------------------------------------------
+
+
+def _operation(claim: NodeClaim, since: datetime) -> str:
+    """The same for every try of one reboot, and for no other."""
+    before = claim.annotations.get(REBOOT_PRE_BOOT_ID, "")
+    if len(before) > _BOOT_ID_MAX:
+        before = hashlib.sha256(before.encode()).hexdigest()[:32]
+    return f"{claim.uid}-{int(since.timestamp())}-{before}"
+
+
+def _open(node: Node) -> Action | None:
+    """Takes pods again; whether it is initialized is found out anew."""
+    if node.has_taint(REBOOTING_TAINT):
+        return open_again(node, REBOOTING_TAINT, {"labels": {INITIALIZED: None}})
+    return _uninitialized(node)
+
+
+def _uninitialized(node: Node) -> Action | None:
+    if INITIALIZED not in node.labels:
+        return None
+    return patch(node, {"labels": {INITIALIZED: None}})
+
+
+def _first(*instants: datetime | None) -> datetime | None:
+    return min((at for at in instants if at is not None), default=None)
