@@ -9,8 +9,10 @@ import msgspec
 from tenure.kube.cache import GONE_MAX, Cache
 from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject, ObjectMeta
+from tenure.model.node import Node, NodeStatus
 from tenure.model.pod import Pod, PodSpec
-from tenure.model.resource import PODS
+from tenure.model.quantity import UNIT
+from tenure.model.resource import NODES, PODS
 from tenure.model.snapshot import Change
 
 
@@ -181,3 +183,18 @@ def test_the_memory_of_the_gone_is_bounded() -> None:
     cache.take_changes()
     assert len(cache._gone) == GONE_MAX
     assert not cache._quiet
+
+
+def a_node(version: int, cpu: str) -> Node:
+    metadata = ObjectMeta(name="n1", uid="u1", resource_version=str(version))
+    return Node(metadata=metadata, status=NodeStatus(allocatable={"cpu": cpu}))
+
+
+def test_what_was_worked_out_from_a_node_outlives_its_heartbeats_and_nothing_else() -> None:
+    cache = Cache()
+    cache.upsert(NODES, a_node(1, "2"))
+    worked_out = cache.tables.table(NODES)["n1"].allocatable
+    cache.upsert(NODES, a_node(2, "2"))
+    assert cache.tables.table(NODES)["n1"].allocatable is worked_out
+    cache.upsert(NODES, a_node(3, "4"))
+    assert cache.tables.table(NODES)["n1"].allocatable == {"cpu": 4 * UNIT}

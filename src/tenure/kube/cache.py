@@ -23,6 +23,8 @@ from typing import Final
 import msgspec
 
 from tenure.model.meta import ApiObject
+from tenure.model.node import Node
+from tenure.model.pod import Pod
 from tenure.model.resource import Resource
 from tenure.model.snapshot import Change, Tables
 
@@ -107,8 +109,10 @@ class Cache:
     def _put(self, resource: Resource, item: ApiObject, current: ApiObject | None) -> None:
         if current is not None and item.uid and current.uid not in ("", item.uid):
             self._drop(resource, current)  # Its namesake: the old one went, a new one came.
-        change = self.tables.put(resource, item)
-        self._note(change, quiet=_looks_the_same(change.old, change.new))
+        quiet = _looks_the_same(current, item)
+        if quiet:
+            _inherit(item, current)
+        self._note(self.tables.put(resource, item), quiet=quiet)
 
     def _drop(self, resource: Resource, current: ApiObject) -> None:
         self._remember_gone(resource, current)
@@ -165,6 +169,12 @@ def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
         return False
     content = _content_of(type(new))
     return content(old) == content(new)
+
+
+def _inherit(item: ApiObject, former: ApiObject | None) -> None:
+    """What was worked out from an object and kept with it is true of one that looks the same."""
+    if isinstance(item, Node | Pod):
+        vars(item).update(vars(former))
 
 
 @cache
