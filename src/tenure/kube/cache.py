@@ -110,7 +110,7 @@ class Cache:
         if current is not None and item.uid and current.uid not in ("", item.uid):
             self._drop(resource, current)  # Its namesake: the old one went, a new one came.
         quiet = _looks_the_same(current, item)
-        if quiet:
+        if quiet and current is not None:
             _inherit(item, current)
         self._note(self.tables.put(resource, item), quiet=quiet)
 
@@ -160,6 +160,10 @@ def _number(version: str) -> int:
 _BESIDE: Final = ("metadata", "kind", "api_version")
 
 
+#: Types of objects that what was worked out from them is kept with.
+_KEEPERS: Final = frozenset({Node, Pod})
+
+
 def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
     """Whether no judgement can tell the two apart: of what we read, only the version differs."""
     if old is None or new is None or type(old) is not type(new):
@@ -171,10 +175,10 @@ def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
     return content(old) == content(new)
 
 
-def _inherit(item: ApiObject, former: ApiObject | None) -> None:
+def _inherit(item: ApiObject, former: ApiObject) -> None:
     """What was worked out from an object and kept with it is true of one that looks the same."""
-    if isinstance(item, Node | Pod):
-        vars(item).update(vars(former))
+    if type(item) in _KEEPERS:
+        item.__dict__.update(former.__dict__)
 
 
 @cache
