@@ -10,6 +10,7 @@ instant of it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from datetime import timedelta
 from random import Random
 from typing import Final
@@ -17,8 +18,17 @@ from typing import Final
 import msgspec
 
 from tenure.core.reasons import Reason
+from tenure.sim.history import Entry
 from tenure.sim.world import World, WorldOptions
-from tests.fuzz.deeds import DEEDS, LEAKY_DEEDS, Deed, crash, populate, set_faults
+from tests.fuzz.deeds import (
+    DEEDS,
+    LEAKY_DEEDS,
+    SICKLY_DEEDS,
+    Deed,
+    crash,
+    populate,
+    set_faults,
+)
 from tests.fuzz.rest import overdue, restless, settled, unsettled
 from tests.runtime.stage import Tapped
 
@@ -39,6 +49,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 LONG: Final = Pace(trouble=timedelta(hours=2), gap=timedelta(seconds=90))
 SHORT: Final = Pace(trouble=timedelta(minutes=12), gap=timedelta(seconds=20))
 LEAKY: Final = msgspec.structs.replace(SHORT, deeds=LEAKY_DEEDS)
+SICKLY: Final = msgspec.structs.replace(SHORT, deeds=SICKLY_DEEDS)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +57,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     launched: int
     reboots: int
+    #: Nodes that left once their replacement was there.
+    replaced: int
     crashes: int
     events: int
     #: Of the whole history: the same seed gives the same one in every process.
@@ -66,6 +79,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
             problems=tuple(problems),
             launched=world.cloud.launch_count,
             reboots=len(world.cloud_tap.of("reboot")),
+            replaced=len({e.subject for e in _told(world, Reason.REPLACED)}),
             crashes=crashes,
             events=len(world.history.entries),
             digest=hashlib.sha256(msgspec.json.encode(world.history.entries)).hexdigest(),
@@ -106,6 +120,10 @@ def _calm(world: Tapped, pace: Pace) -> list[str]:
     before = settled(world)
     world.run(pace.rest)
     return restless(world) + unsettled(world, before)
+
+
+def _told(world: Tapped, reason: Reason) -> Iterator[Entry]:
+    return (e for e in world.history.entries if e.reason == reason and "NodeClaim" in e.subject)
 
 
 def _failed_judgements(world: World) -> list[str]:

@@ -32,6 +32,7 @@ Deed = Callable[[Tapped, Random], None]
 
 SECOND: Final = timedelta(seconds=1)
 REBOOT_REQUIRED: Final = "KWOKRebootRequired"
+UNHEALTHY: Final = "KWOKUnhealthy"
 
 
 # -- at the beginning ------------------------------------------------------------------
@@ -154,7 +155,37 @@ def need_reboot(world: Tapped, random: Random) -> None:
     world.cloud.listen(hear)
 
 
+def fall_ill(world: Tapped, random: Random) -> None:
+    """A node says that it is unwell, and stays Ready; some recover by themselves."""
+    nodes = [node["metadata"]["name"] for node in world.store.list(NODES)]
+    alive = [name for name in nodes if world.kubelets.is_alive(name)]
+    if not alive:
+        return
+    name = random.choice(alive)
+    world.kubelets.set_condition(name, UNHEALTHY, "True", "Ill")
+    if random.random() < 0.3:
+        pause = random.choice((20, 45, 90)) * SECOND
+        world.environment.after(pause, _recover, world, name)
+
+
+def _recover(world: Tapped, name: str) -> None:
+    if world.kubelets.is_alive(name):
+        world.kubelets.set_condition(name, UNHEALTHY, "False", "Well")
+
+
 # -- what people do --------------------------------------------------------------------
+
+
+def change_repair(world: Tapped, random: Random) -> None:
+    """With care or by force, for many at once or one by one."""
+    pool = random.choice(world.store.list(NODE_POOLS))
+    repair = {
+        "terminationMode": random.choice(("Graceful", "Graceful", "Graceful", "Forceful")),
+        "defaultTolerationDuration": random.choice(("10s", "30s", "2m")),
+    }
+    budgets = [{"nodes": random.choice(("1", "50%", "100%"))}]
+    spec = {"repair": repair, "disruption": {"budgets": budgets}}
+    world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], {"spec": spec})
 
 
 def scale(world: Tapped, random: Random) -> None:
@@ -222,3 +253,6 @@ DEEDS: Final[tuple[Deed, ...]] = (
 
 #: Apart, so that the days that are kept stay the days they were.
 LEAKY_DEEDS: Final = (*DEEDS, need_reboot, need_reboot, need_reboot)
+
+#: Days on which nodes are replaced with care.
+SICKLY_DEEDS: Final = (*DEEDS, *[fall_ill] * 5, *[change_repair] * 3)

@@ -11,11 +11,11 @@ from tenure.core.deadline import deadline_of
 from tenure.core.decision import Concern
 from tenure.core.plan import deciders
 from tenure.model.kinds import decode
-from tenure.model.names import FINALIZER, REBOOT_PRE_BOOT_ID
+from tenure.model.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.runtime.judge import Judge
-from tests.fuzz.deeds import REBOOT_REQUIRED
+from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
 from tests.runtime.stage import Tapped
 
 
@@ -33,7 +33,11 @@ def restless(world: Tapped) -> list[str]:
         for node in world.store.list(NODES)
         if _is_ours(node) and not _ready(node)
     ]
-    problems += [f"node {name} needs a reboot" for name in _leaking(world)]
+    problems += [f"node {name} needs a reboot" for name in _saying(world, REBOOT_REQUIRED)]
+    problems += [f"node {name} is unwell" for name in _saying(world, UNHEALTHY)]
+    problems += [f"{meta['name']} is being replaced" for meta in things if _is_replaced(meta)]
+    closed = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_closed(n)]
+    problems += [f"node {name} is closed" for name in closed]
     problems += [f"{meta['name']} is rebooting" for meta in things if _reboots(meta)]
     problems += [f"instance {name} has no claim" for name in world.checkers.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
@@ -110,13 +114,22 @@ def _is_ours(node: dict[str, Any]) -> bool:
     return FINALIZER in node["metadata"].get("finalizers", ())
 
 
-def _leaking(world: Tapped) -> list[str]:
+def _saying(world: Tapped, type_: str) -> list[str]:
+    """Nodes with that condition."""
     return [
         node["metadata"]["name"]
         for node in world.store.list(NODES)
         for c in node.get("status", {}).get("conditions", ())
-        if (c["type"], c["status"]) == (REBOOT_REQUIRED, "True")
+        if (c["type"], c["status"]) == (type_, "True")
     ]
+
+
+def _is_replaced(meta: dict[str, Any]) -> bool:
+    return REPLACED_BY in meta.get("annotations", {})
+
+
+def _is_closed(node: dict[str, Any]) -> bool:
+    return any(taint["key"] == DISRUPTED_TAINT for taint in node["spec"].get("taints", ()))
 
 
 def _reboots(meta: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 python -m tests.fuzz.run                     two minutes of new seeds
 python -m tests.fuzz.run --seed 7            that one
-python -m tests.fuzz.run --seed 7 --short    that one, as the tests live through it
+python -m tests.fuzz.run --seed 7 --pace short    that one, as the tests live through it
 python -m tests.fuzz.run --minutes 30        longer
 python -m tests.fuzz.run --first 1000        every seed from there on
 """
@@ -15,8 +15,11 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import count
 from random import SystemRandom
+from typing import Final
 
-from tests.fuzz.day import LONG, SHORT, Outcome, Pace, live
+from tests.fuzz.day import LEAKY, LONG, SHORT, SICKLY, Outcome, Pace, live
+
+PACES: Final = {"long": LONG, "short": SHORT, "leaky": LEAKY, "sickly": SICKLY}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,9 +27,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, help="repeat this one")
     parser.add_argument("--first", type=int, help="count seeds from here instead of drawing them")
     parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--short", action="store_true", help="short days, as in the tests")
+    parser.add_argument("--pace", choices=PACES, default="long", help="what kind of days")
     options = parser.parse_args(arguments)
-    pace = SHORT if options.short else LONG
+    pace = PACES[options.pace]
     if options.seed is not None:
         return _tell(live(options.seed, pace), pace)
     end = time.monotonic() + options.minutes * 60
@@ -55,8 +58,8 @@ def _tell(outcome: Outcome, pace: Pace) -> int:
     print(f"seed {outcome.seed}: {len(outcome.problems)} problems ({what})")
     for problem in outcome.problems[:10]:
         print(f"  {problem[:500]}")
-    short = " ARGS=--short" if pace is SHORT else ""
-    print(f"  repeat it with: make fuzz SEED={outcome.seed}{short}", flush=True)
+    (name,) = (name for name, one in PACES.items() if one is pace)
+    print(f"  repeat it with: make fuzz SEED={outcome.seed} ARGS='--pace {name}'", flush=True)
     return 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.day import LEAKY, SHORT, live
+from tests.fuzz.day import LEAKY, SHORT, SICKLY, live
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,6 +34,13 @@ def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, LEAKY)
     assert outcome.problems == ()
     assert outcome.reboots > 3
+
+
+@pytest.mark.parametrize("seed", [5, 9, 10, 17])
+def test_a_day_on_which_nodes_are_replaced_with_care_ends_at_rest_too(seed: int) -> None:
+    outcome = live(seed, SICKLY)
+    assert outcome.problems == ()
+    assert outcome.replaced > 2
 
 
 def test_the_same_seed_lives_the_same_day_twice_and_another_one_does_not() -> None:
