@@ -33,21 +33,16 @@ from tenure.core.domains import (
     Ward,
     is_held,
 )
+from tenure.core.health import examine, limit_of
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
-from tenure.core.readiness import Stage, boot_of
-from tenure.core.reboots import rebooted_at
-from tenure.core.sickness import Rules, illnesses
+from tenure.core.sickness import Rules
 from tenure.model import names
 from tenure.model.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodepool import NodePool
 from tenure.model.snapshot import Snapshot
 from tenure.schema.problems import problems_of_pool
-
-#: How many of a pool's nodes may be sick where the pool does not say.
-DEFAULT_LIMIT: Final = "20%"
 
 
 class _Bed(msgspec.Struct, frozen=True):
@@ -136,14 +131,10 @@ class _Survey:
         return known.patient
 
     def _examined(self, claim: NodeClaim, node: Node) -> Patient | None:
-        """As ``repairround`` counts for the breaker of its pool."""
-        boot = None if claim.initialized else boot_of(claim, node)
-        before_ready = boot is not None and boot.stage is not Stage.INITIALIZATION
-        ill = [
-            illness
-            for illness in illnesses(node, self._of_pool(claim), rebooted_at=rebooted_at(claim))
-            if illness.counts and not (before_ready and illness.condition.type == "Ready")
-        ]
+        """As the breaker of its own pool counts."""
+        health = examine(claim, node, self._of_pool(claim))
+        ill = [illness for illness in health.ill if illness.counts]
+        boot, before_ready = health.boot, health.before_ready
         if not before_ready and not ill:
             return None
         repaired_at = min((i.due_at for i in ill if i.due_at is not None), default=None)
@@ -235,12 +226,6 @@ class _Survey:
             len(self._snapshot.nodes_of_pool(name)),
             limit_of(self._snapshot.pools.get(name)),
         )
-
-
-def limit_of(pool: NodePool | None) -> str | int:
-    """How many of its nodes may be sick."""
-    repair = pool.spec.repair if pool is not None else None
-    return repair.max_unhealthy if repair is not None else DEFAULT_LIMIT
 
 
 def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:

@@ -16,9 +16,10 @@ from typing import Final
 from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.domains import Domains
+from tenure.core.health import LOST, HealthView, Member
 from tenure.core.outbreaks import domains_in, domains_of, patients_in
 from tenure.core.pools import rules_of
-from tenure.core.repairround import LOST, HealthView, Member, Round
+from tenure.core.repairround import diagnose
 from tenure.core.sickness import Rules
 from tenure.model.names import NODEPOOL
 from tenure.model.node import Node
@@ -66,7 +67,7 @@ class RepairDecider:
         return health_of(key, snapshot)
 
     def decide(self, view: HealthView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        return list(Round(view, settings, now).verdicts())
+        return diagnose(view, settings, now).verdicts
 
 
 def health_of(name: str, snapshot: Snapshot) -> HealthView | None:

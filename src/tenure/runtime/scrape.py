@@ -21,8 +21,9 @@ from tenure.core.breaker import Breaker
 from tenure.core.budgets import consuming, fleet_of, limit
 from tenure.core.decision import Concern
 from tenure.core.demand import is_provisionable
+from tenure.core.health import limit_of
 from tenure.core.obstacles import Disruption
-from tenure.core.outbreaks import domains_in, limit_of, patients_in
+from tenure.core.outbreaks import domains_in, patients_in
 from tenure.core.pools import is_ours, usage_of
 from tenure.core.reasons import Reason
 from tenure.kube.informer import Informer

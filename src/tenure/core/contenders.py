@@ -1,0 +1,112 @@
+"""Which nodes may come to be disrupted with care, and what that would depend on.
+
+So far those that are sick, or Ready and not initialized in time, where that is not dealt with by
+force. They stay in the view as long as nothing changes in the cluster, due or not: from when on
+each is a candidate is a matter of time, and so of ``disruption``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.drain import drain_until
+from tenure.core.fleet import PoolFleet, fleet_of
+from tenure.core.health import HealthView, Member, examine
+from tenure.core.leavingpods import DrainView
+from tenure.core.readiness import Stage, initialization_ttl
+from tenure.core.repair import health_of
+from tenure.core.replacing import failures_of, is_replaced
+from tenure.core.sickness import FORCEFUL, Illness, Rules
+from tenure.model import names
+from tenure.model.meta import later
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.repairs import RepairAction
+from tenure.model.snapshot import Snapshot
+
+#: After a failed replacement the pool pauses so long, twice as long after the next, and so on.
+PAUSE_MIN: Final = timedelta(minutes=1)
+PAUSE_MAX: Final = timedelta(minutes=30)
+
+
+class Contender(msgspec.Struct, frozen=True):
+    """A node that may become a candidate, and what its disruption would depend on."""
+
+    drain: DrainView
+    #: Claims that were launched in its stead.
+    replacements: tuple[str, ...] = ()
+
+
+class PoolView(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool that has contenders."""
+
+    pool: NodePool
+    health: HealthView
+    fleet: PoolFleet
+    #: By claim name.
+    contenders: Mapping[str, Contender]
+    #: Until when nothing is replaced, and because of which claim.
+    pauses: tuple[tuple[datetime, str], ...] = ()
+
+
+def pools_with_contenders(snapshot: Snapshot) -> Iterator[PoolView]:
+    pools = {node.labels.get(names.NODEPOOL, "") for node in snapshot.unwell_nodes().values()}
+    bounded = (c for c in snapshot.new_claims().values() if initialization_ttl(c) is not None)
+    pools |= {claim.pool_name for claim in bounded}  # Ready, and all the same not at work in time.
+    for name in sorted(pools & snapshot.pools.keys()):
+        health = health_of(name, snapshot)
+        if health is None:
+            continue
+        members = [member for member in health.members if _is_contender(member, health.rules)]
+        if members:
+            yield PoolView(
+                pool=snapshot.pools[name],
+                health=health,
+                fleet=fleet_of(name, snapshot),
+                contenders={member.claim.name: _contender(member, snapshot) for member in members},
+                pauses=tuple(_pauses(snapshot.claims_of_pool(name))),
+            )
+
+
+def _contender(member: Member, snapshot: Snapshot) -> Contender:
+    drain = drain_until(member.nodes[0], None, snapshot)
+    return Contender(drain, snapshot.once(_standing_in).get(member.claim.uid, ()))
+
+
+def _is_contender(member: Member, rules: Rules) -> bool:
+    """Whether it may become a candidate, if it is not one already, as long as nothing changes."""
+    claim, node = member.claim, member.node
+    if node is None or not claim.registered or claim.deleting or is_replaced(claim):
+        return False
+    health = examine(claim, node, rules)
+    with_care = rules.repair is None or rules.repair.termination_mode != FORCEFUL
+    late = health.boot is not None and health.boot.stage is Stage.INITIALIZATION and with_care
+    return late or any(map(_needs_care, health.ill))
+
+
+def _needs_care(illness: Illness) -> bool:
+    by_force = illness.mode == FORCEFUL and illness.action is not RepairAction.REBOOT
+    return illness.counts and not by_force
+
+
+def _standing_in(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """By the UID of the claim that goes: who came for it."""
+    marked = (claim for claim in snapshot.claims.values() if names.REPLACES in claim.annotations)
+    found: dict[str, tuple[str, ...]] = {}
+    for claim in sorted(marked, key=lambda claim: claim.name):
+        if not claim.deleting:
+            for uid in claim.annotations[names.REPLACES].split(","):
+                found[uid] = (*found.get(uid, ()), claim.name)
+    return found
+
+
+def _pauses(claims: Mapping[str, NodeClaim]) -> Iterator[tuple[datetime, str]]:
+    for name, claim in sorted(claims.items()):
+        failures = failures_of(claim)
+        if failures.at is not None and not claim.deleting:
+            pause = min(PAUSE_MIN * 2 ** min(max(failures.times - 1, 0), 10), PAUSE_MAX)
+            yield later(failures.at, pause), name
