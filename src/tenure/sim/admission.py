@@ -10,7 +10,9 @@ custom half is a port, because the same rules also serve the webhook.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from tenure.errors import Cause
 from tenure.model.resource import NODES, Resource
@@ -85,7 +87,7 @@ class Gate:
         """The object to store; its metadata is settled already."""
         if kind.custom:
             return self._admit_custom(kind, obj, None)
-        obj = with_text_amounts(kind.resource, without_nulls(obj))
+        obj = with_text_amounts(kind.resource, _cleared(obj))
         obj = create_defaults(kind.resource, obj, self._priority)
         if causes := list(creation_causes(kind.resource, obj)):
             raise invalid(kind.resource, obj["metadata"]["name"], causes)
@@ -99,7 +101,7 @@ class Gate:
         for key, value in obj.items():
             # Metadata is settled, and in a status a null does no harm: the hot path stays short.
             if value is not old.get(key) and key not in ("metadata", "status"):
-                obj = {**obj, key: without_nulls(value)}
+                obj = {**obj, key: _cleared(value)}
         part = "status" if kind.resource == NODES else "spec"
         if obj.get(part) is not old.get(part):
             obj = with_text_amounts(kind.resource, obj)
@@ -115,6 +117,11 @@ class Gate:
         if causes := self._custom.validate(resource, obj, old):
             raise invalid(resource, obj["metadata"]["name"], causes)
         return obj
+
+
+def _cleared(tree: Any) -> Any:
+    """Without nulls. That there are none is seen sooner in the bytes than in the tree."""
+    return without_nulls(tree) if b"null" in msgspec.json.encode(tree) else tree
 
 
 def _only_metadata_differs(obj: Obj, old: Obj) -> bool:
