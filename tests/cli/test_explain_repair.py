@@ -137,9 +137,18 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
         assert json.loads(to_json(answer))["repairs"] == [outlook]
 
 
-def test_a_block_that_cannot_be_used_is_named() -> None:
+def test_a_policy_that_is_left_out_is_named_and_the_others_hold() -> None:
     policies = [{"conditionType": "GpuBroken", "toleration": "5m"}]
     with a_story(repair={"policies": policies}) as story:
         story.run(3 * MINUTE)
+        told = section(explained(story))
+    assert told[1].startswith("left out a policy of the pool cannot be used: spec.repair.pol")
+    assert not any(line.startswith("off ") for line in told)
+
+
+def test_a_block_that_cannot_be_used_is_named() -> None:
+    unreadable = {"conditionType": "Ready", "toleration": "5m", "reason": "("}
+    with a_story(repair={"policies": [unreadable]}) as story:
+        story.run(3 * MINUTE)
         off = section(explained(story))[1]
-    assert off.startswith("off the pool's repair block cannot be used: spec.repair.policies[0].st")
+    assert off.startswith("off the pool's repair block cannot be used: spec.repair.policies[0].rea")

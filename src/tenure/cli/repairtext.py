@@ -11,12 +11,14 @@ import msgspec
 from tenure.cli.timetabletext import columns
 from tenure.core.budgets import allowance, fleet_of
 from tenure.core.claims import is_ours
+from tenure.core.health import limit_of, unusable
 from tenure.core.obstacles import Disruption
 from tenure.core.policies import Prospect, what_would_happen
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
 from tenure.core.readiness import Boot, Stage, boot_of
 from tenure.core.reboots import rebooted_at
+from tenure.core.repairholds import switched_off
 from tenure.core.sickness import FORCEFUL, Rules
 from tenure.model.duration import Duration, compact
 from tenure.model.meta import format_time
@@ -57,7 +59,7 @@ def repair_outlook(
             *_switched_off(pool, rules, settings),
             *_first_boot(claim, node),
             *_vetoes(claim, node, now),
-            *(_of_pool(pool, rules, node, claim, snapshot, now) if pool is not None else ()),
+            *(_of_pool(pool, node, claim, snapshot, now) if pool is not None else ()),
         ),
         rows=tuple(what_would_happen(node, rules, rebooted_at=rebooted_at(claim))),
     )
@@ -67,15 +69,13 @@ Remarks = Iterator[tuple[str, str]]
 
 
 def _switched_off(pool: NodePool | None, rules: Rules, settings: Settings) -> Remarks:
-    if not settings.node_repair:
-        yield "off", "node repair is switched off (--node-repair=false)"
-    if pool is None:
-        if not settings.legacy_node_repair:
-            yield "off", "it has no pool, and only nodes of pools are repaired"
-        return
-    watched = {statement.condition_type for statement in rules.statements}
-    if broken := in_words(problems_of_pool(pool, watched).repair):
-        yield "off", f"the pool's repair block cannot be used: {broken}"
+    broken = unusable(pool)
+    if off := switched_off(pool, broken, settings):
+        yield "off", off
+    if pool is not None and not broken:
+        watched = {statement.condition_type for statement in rules.statements}
+        if left_out := in_words(problems_of_pool(pool, watched).repair):
+            yield "left out", f"a policy of the pool cannot be used: {left_out}"
 
 
 def _first_boot(claim: NodeClaim, node: Node) -> Remarks:
@@ -100,13 +100,12 @@ def _vetoes(claim: NodeClaim, node: Node, now: datetime) -> Remarks:
 
 def _of_pool(
     pool: NodePool,
-    rules: Rules,
     node: Node,
     claim: NodeClaim,
     snapshot: Snapshot,
     now: datetime,
 ) -> Remarks:
-    limit = rules.repair.max_unhealthy if rules.repair is not None else "20%"
+    limit = limit_of(pool)
     yield "breaker", f"nothing is repaired while more than {limit} of the pool's nodes are sick"
     if claim.initialized:
         fleet = fleet_of(pool.name, snapshot)

@@ -18,6 +18,7 @@ from tenure.core.sickness import Illness, Rules, illnesses
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
+from tenure.schema.problems import in_words, problems_of_pool
 
 #: The condition of a claim whose Node is gone.
 LOST: Final = "NodeLost"
@@ -84,6 +85,14 @@ def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
     if boot is not None and boot.stage is not Stage.INITIALIZATION:
         found = tuple(illness for illness in found if illness.condition.type != "Ready")
     return Health(boot, found)
+
+
+def unusable(pool: NodePool | None) -> str:
+    """Why its repair block is not used; empty when it is.
+
+    A policy that does not say which status means sick is left out by itself, and told of.
+    """
+    return in_words(problems_of_pool(pool, None).repair) if pool is not None else ""
 
 
 def limit_of(pool: NodePool | None) -> str | int:

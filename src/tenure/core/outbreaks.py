@@ -33,7 +33,7 @@ from tenure.core.domains import (
     Ward,
     is_held,
 )
-from tenure.core.health import examine, limit_of
+from tenure.core.health import examine, limit_of, unusable
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
 from tenure.core.sickness import Rules
@@ -42,7 +42,6 @@ from tenure.model.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.snapshot import Snapshot
-from tenure.schema.problems import problems_of_pool
 
 
 class _Bed(msgspec.Struct, frozen=True):
@@ -161,8 +160,7 @@ class _Survey:
     def _is_broken(self, pool: str) -> bool:
         """Whether the pool's ``repair`` block cannot be used, so that nothing repairs by it."""
         if pool not in self._broken:
-            found = self._snapshot.pools.get(pool)
-            self._broken[pool] = found is not None and bool(problems_of_pool(found, None).repair)
+            self._broken[pool] = bool(unusable(self._snapshot.pools.get(pool)))
         return self._broken[pool]
 
     # -- what they share ---------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Final
 from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.domains import Domains
-from tenure.core.health import LOST, HealthView, Member
+from tenure.core.health import LOST, HealthView, Member, unusable
 from tenure.core.outbreaks import domains_in, domains_of, patients_in
 from tenure.core.pools import rules_of
 from tenure.core.repairround import diagnose
@@ -27,7 +27,6 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.schema.problems import in_words, problems_of_pool
 
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
@@ -76,12 +75,10 @@ def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
     members = tuple(_members(name, rules, snapshot))
     if not members:
         return None
-    # A policy that does not say which status means sick is left out by itself, and told of.
-    broken = in_words(problems_of_pool(pool, None).repair) if pool is not None else ""
     return HealthView(
         pool=pool,
         rules=rules,
-        broken=broken,
+        broken=unusable(pool),
         total=len(snapshot.nodes_of_pool(name)),
         members=members,
         domains=_domains_of(members, snapshot),

@@ -26,6 +26,7 @@ from tenure.model.meta import format_time
 from tenure.model.names import DO_NOT_REPAIR
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.settings import Settings
 
 
@@ -38,14 +39,14 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     domain: bool = False
 
 
-def switched_off(view: HealthView, settings: Settings) -> str:
-    """Why no sick condition is repaired; empty where they are."""
+def switched_off(pool: NodePool | None, broken: str, settings: Settings) -> str:
+    """Why no sick condition is repaired; empty where they are. ``broken``: see ``unusable``."""
     if not settings.node_repair:
         return "node repair is switched off (--node-repair=false)"
-    if view.pool is None and not settings.legacy_node_repair:
+    if pool is None and not settings.legacy_node_repair:
         return "it has no pool, and only nodes of pools are repaired"
-    if view.broken:
-        return f"the pool's repair block cannot be used: {view.broken}"
+    if broken:
+        return f"the pool's repair block cannot be used: {broken}"
     return ""
 
 

@@ -243,7 +243,7 @@ class _Round:
     def _repair(self, member: Member, cause: Cause) -> Verdict:
         """A sick condition, as opposed to a time-out, may be switched off or need more care."""
         claim = member.claim
-        if off := switched_off(self._view, self._settings):
+        if off := switched_off(self._view.pool, self._view.broken, self._settings):
             return _say(claim, Reason.REPAIR_OFF, f"{cause.message}; {off}")
         if cause.forceful and cause.action is RepairAction.REPLACE:
             verdict = self._by_force(member, Reason.REPAIRING, cause.message, counted=True)
