@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
 from tenure.core.decision import Patch
+from tenure.model import names
 from tenure.model.meta import find_condition
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
@@ -32,6 +33,11 @@ def is_our_node(node: Node, snapshot: Snapshot) -> bool:
     if claim is not None:
         return is_ours(claim, snapshot)
     return any(class_label_key(group, kind) in node.labels for group, kind in snapshot.ours)
+
+
+def is_replaced(claim: NodeClaim) -> bool:
+    """Whether it is settled who takes its place: it stays until they are there."""
+    return names.REPLACED_BY in claim.annotations
 
 
 def class_label_key(group: str, kind: str) -> str:

@@ -13,13 +13,14 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.claims import is_replaced
 from tenure.core.drain import drain_until
 from tenure.core.fleet import PoolFleet, fleet_of
 from tenure.core.health import HealthView, Member, examine
 from tenure.core.leavingpods import DrainView
 from tenure.core.readiness import Stage, initialization_ttl
 from tenure.core.repair import health_of
-from tenure.core.replacing import failures_of, is_replaced
+from tenure.core.replacing import failures_of
 from tenure.core.sickness import FORCEFUL, Illness, Rules
 from tenure.model import names
 from tenure.model.meta import later

@@ -38,7 +38,7 @@ from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.reboots import commit
 from tenure.core.repairround import Candidate, Diagnosis, diagnose
-from tenure.core.replacement import Exchange, Market, Plan, market_of
+from tenure.core.replacement import Exchange, Exchanges, Plan, exchanges_in
 from tenure.core.rooms import Rooms
 from tenure.core.saying import also_of, say
 from tenure.core.writes import patch
@@ -69,7 +69,7 @@ _say = partial(say, Concern.DISRUPTION)
 
 class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
     pools: tuple[PoolView, ...]
-    market: Market
+    exchanges: Exchanges
 
 
 class DisruptionDecider:
@@ -95,8 +95,8 @@ class DisruptionDecider:
         pools = tuple(pools_with_contenders(snapshot))
         if not pools:
             return None  # The usual case, and it must stay cheap.
-        market = market_of(snapshot, self._rooms, self._protection_clock)
-        return DisruptionView(pools=pools, market=market)
+        exchanges = exchanges_in(snapshot, self._rooms, self._protection_clock)
+        return DisruptionView(pools=pools, exchanges=exchanges)
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         found = list(_Pass(view, settings, now).verdicts())
@@ -218,7 +218,7 @@ class _Pass:
         claim = candidate.claim
         moving = [item.pod for item in contender.drain.pods if is_reschedulable(item.pod)]
         exchange = Exchange(claim, candidate.node, tuple(moving))
-        plan = self._view.market.plan(exchange, self._settings, self._now)
+        plan = self._view.exchanges.plan(exchange, self._settings, self._now)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
             message = f"{candidate.cause.message}; {plan.why}"

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claims import is_ours
-from tenure.model.names import DISRUPTED_TAINT, NORMALIZED_LABELS, REPLACED_BY
+from tenure.core.claims import is_ours, is_replaced
+from tenure.model.names import DISRUPTED_TAINT, NORMALIZED_LABELS
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import Budget, NodePool
@@ -123,12 +123,7 @@ def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterato
 
 
 def _is_leaving(claim: NodeClaim, node: Node) -> bool:
-    return (
-        claim.deleting
-        or node.deleting
-        or REPLACED_BY in claim.annotations
-        or node.has_taint(DISRUPTED_TAINT)
-    )
+    return claim.deleting or node.deleting or is_replaced(claim) or node.has_taint(DISRUPTED_TAINT)
 
 
 def _both(one: FleetNode, twin: FleetNode) -> FleetNode:

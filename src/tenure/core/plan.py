@@ -1,7 +1,8 @@
 """The deciders, read top to bottom like a policy.
 
 Of several verdicts on one subject, an earlier decider's governs (``Concern`` has the
-same order); their actions never touch the same field.
+same order). Their actions do not undo each other: whoever takes off a mark that several may
+write asks first whether another stands behind it.
 """
 
 from __future__ import annotations

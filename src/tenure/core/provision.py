@@ -28,32 +28,21 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Create, Subject, Verdict
+from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
-from tenure.core.domains import NOTHING, Domains, Look
-from tenure.core.newclaim import claim_manifest, claim_name
-from tenure.core.outbreaks import domains_in
+from tenure.core.domains import Look
+from tenure.core.places import NewClaim, Places, places_in
 from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
-from tenure.core.supply import (
-    closed_nodes,
-    daemons,
-    in_service_since,
-    nodes_with_room,
-    open_pools,
-    unlisted_pools,
-)
+from tenure.core.supply import in_service_since
 from tenure.model.meta import format_time
 from tenure.model.names import ZONE
-from tenure.model.nodepool import NodePool
-from tenure.model.offering import OfferingKey, format_price
 from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
-from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
-from tenure.packing.result import Packing, PlannedClaim
+from tenure.packing.result import Packing
 
 #: Placing pods is one question about the whole cluster.
 CLUSTER = "cluster"
@@ -66,22 +55,10 @@ SCHEDULER_TAKES: Final = timedelta(seconds=30)
 CUT_OFF: Final = timedelta(seconds=1)
 
 
-class ProvisionView(msgspec.Struct, frozen=True, kw_only=True):
-    demands: tuple[Demand, ...]
-    nodes: tuple[ExistingNode, ...]
+class ProvisionView(msgspec.Struct, frozen=True):
+    places: Places
     #: From when on the scheduler could use a node; only those that it can use now.
     in_service: Mapping[str, datetime]
-    templates: tuple[PoolTemplate, ...]
-    #: Pools that launch nothing, and why.
-    closed: Mapping[str, str]
-    #: Pools whose instance types are not known yet: nothing is decided without them.
-    unlisted: tuple[str, ...]
-    daemons: tuple[Daemon, ...]
-    dry: Mapping[OfferingKey, datetime]
-    pools: Mapping[str, NodePool]
-    claim_names: frozenset[str]
-    #: Zones in which many nodes are sick.
-    zones: Domains = NOTHING
 
 
 class ProvisionDecider:
@@ -108,35 +85,12 @@ class ProvisionDecider:
         demands = pods_to_place(snapshot, self._protection_clock)
         if not demands:
             return None  # The usual case, and it must stay cheap.
-        templates, closed = open_pools(snapshot)
-        return ProvisionView(
-            demands=tuple(demands),
-            nodes=(*nodes_with_room(snapshot, self._rooms), *closed_nodes(snapshot)),
-            in_service=in_service_since(snapshot),
-            templates=tuple(templates),
-            closed=closed,
-            unlisted=unlisted_pools(templates, snapshot),
-            daemons=tuple(daemons(snapshot)),
-            dry=dict(snapshot.observations.dry_offerings),
-            pools=dict(snapshot.pools),
-            claim_names=frozenset(snapshot.claims),
-            zones=domains_in(snapshot).zones(),
-        )
+        return ProvisionView(places_in(snapshot, demands, self._rooms), in_service_since(snapshot))
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        demands = [demand for demand in view.demands if demand.needs_place(now)]
-        dry = {key for key, until in view.dry.items() if until > now}
-        zones = view.zones.at(settings, now)
-        packing = pack(
-            Problem(
-                pods=tuple(demand.pod for demand in demands),
-                nodes=view.nodes,
-                templates=view.templates,
-                daemons=view.daemons,
-                dry=frozenset(dry),
-                avoid=frozenset(zones.held_zones()),
-            )
-        )
+        places = view.places
+        zones = places.zones.at(settings, now)
+        packing = pack(places.problem(places.waiting(now), zones, now))
         return _Answer(view, packing, zones, settings, now).verdicts()
 
 
@@ -153,53 +107,47 @@ class _Answer:
     def __init__(
         self, view: ProvisionView, packing: Packing, zones: Look, settings: Settings, now: datetime
     ) -> None:
-        self._view, self._packing, self._now = view, packing, now
+        self._places, self._in_service = view.places, view.in_service
+        self._packing, self._now = packing, now
         self._held_zones = zones.held_zones()
-        opens_at = _batch_opens_at(view, packing, settings)
+        opens_at = _batch_opens_at(view.places.demands, packing, settings)
         #: When the batch that is still being gathered is acted upon.
         self._gathers_until = opens_at if opens_at is not None and now < opens_at else None
         #: By pod UID: the new claim, for a sentence.
         self._target: dict[str, str] = {}
         instants = [
-            *view.dry.values(),
-            *(demand.since for demand in view.demands if demand.leaves),
+            *view.places.instants(zones),
             *((opens_at,) if opens_at is not None else ()),
-            *((zones.changes_at,) if zones.changes_at is not None else ()),
-            *filter(None, map(self._patience_ends, view.demands)),
+            *filter(None, map(self._patience_ends, view.places.demands)),
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
 
     def verdicts(self) -> list[Verdict]:
-        claims = [] if self._gathers_until or self._view.unlisted else self._claims()
-        return [*claims, *map(self._about, self._view.demands)]
+        claims = [] if self._gathers_until or self._places.unlisted else self._claims()
+        return [*claims, *map(self._about, self._places.demands)]
 
     def _claims(self) -> list[Verdict]:
-        verdicts, taken = [], set(self._view.claim_names)
-        for planned in self._packing.claims:
-            name = claim_name(planned, taken)
-            taken.add(name)
-            described = f"{name} ({_described(planned)})"
-            self._target |= dict.fromkeys(planned.pods, described)
-            verdicts.append(self._new_claim(planned, name))
-        return verdicts
+        found = self._places.new_claims(self._packing.claims)
+        for new in found:
+            self._target |= dict.fromkeys(new.planned.pods, f"{new.name} ({new.described})")
+        return list(map(self._needed, found))
 
-    def _new_claim(self, planned: PlannedClaim, name: str) -> Verdict:
-        pool = self._view.pools[planned.pool]
-        (template,) = (t for t in self._view.templates if t.pool == planned.pool)
-        body = claim_manifest(planned, pool, name, template.instance_types)
-        who = "1 pod needs it" if len(planned.pods) == 1 else f"{len(planned.pods)} pods need it"
+    def _needed(self, new: NewClaim) -> Verdict:
+        pods = len(new.planned.pods)
+        who = "1 pod needs it" if pods == 1 else f"{pods} pods need it"
         return Verdict(
             concern=Concern.PROVISIONING,
-            subject=Subject(NODE_CLAIMS.kind, name),
+            subject=Subject(NODE_CLAIMS.kind, new.name),
             reason=Reason.NEEDED_FOR_PODS,
-            message=f"{who}; cheapest fit: {_described(planned)}{self._avoided(planned, template)}",
-            action=Create(resource=NODE_CLAIMS, name=name, body=body),
+            message=f"{who}; cheapest fit: {new.described}{self._avoided(new)}",
+            action=new.create,
             recheck_at=self._changes_at,
         )
 
-    def _avoided(self, planned: PlannedClaim, template: PoolTemplate) -> str:
+    def _avoided(self, new: NewClaim) -> str:
         """Which zones it keeps out of, or cannot keep out of, and why."""
-        allowed, offered = planned.requirements.allowed(ZONE), template.requirements.allowed(ZONE)
+        allowed = new.planned.requirements.allowed(ZONE)
+        offered = new.template.requirements.allowed(ZONE)
         said = ""
         for zone, hold in sorted(self._held_zones.items()):
             if allowed.has(zone):
@@ -232,9 +180,8 @@ class _Answer:
             return Reason.SCHEDULER_DISAGREES, f"fits {packing.placed[uid]}, but {disagrees}"
         if uid in packing.placed:
             return Reason.NOMINATED, f"fits {packing.placed[uid]}"
-        if self._view.unlisted:
-            pools = ", ".join(self._view.unlisted)
-            return Reason.AWAITING_TYPES, f"the cloud is being asked what it offers for {pools}"
+        if unknown := self._places.unknown:
+            return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
             return Reason.FAILED_SCHEDULING, self._with_closed(packing.unplaced[uid].message)
         if self._gathers_until is not None:
@@ -244,20 +191,22 @@ class _Answer:
 
     def _patience_ends(self, demand: Demand) -> datetime | None:
         """When the scheduler should have bound a pod that fits a node in service."""
-        usable = self._view.in_service.get(self._packing.placed.get(demand.pod.uid, ""))
+        usable = self._in_service.get(self._packing.placed.get(demand.pod.uid, ""))
         if usable is None or demand.leaves:
             return None
         return max(usable, demand.since) + SCHEDULER_TAKES
 
     def _with_closed(self, message: str) -> str:
-        closed = self._view.closed.items()
+        closed = self._places.closed.items()
         return "; ".join([message, *(f"{pool} launches nothing: {why}" for pool, why in closed)])
 
 
-def _batch_opens_at(view: ProvisionView, packing: Packing, settings: Settings) -> datetime | None:
+def _batch_opens_at(
+    demands: Iterable[Demand], packing: Packing, settings: Settings
+) -> datetime | None:
     """When the pods that need new nodes are acted upon; None when there are none."""
     needing = {uid for planned in packing.claims for uid in planned.pods}
-    came = [_came_at(demand) for demand in view.demands if demand.pod.uid in needing]
+    came = [_came_at(demand) for demand in demands if demand.pod.uid in needing]
     if not came:
         return None
     # By the batch's last pod, which may have come at the end of the second that it names.
@@ -268,10 +217,3 @@ def _came_at(demand: Demand) -> datetime:
     """By its own word, unless a watch told us later: pods that we see together share nodes, too."""
     seen_at = demand.seen_at
     return demand.since if seen_at is None else max(demand.since, seen_at - CUT_OFF)
-
-
-def _described(planned: PlannedClaim) -> str:
-    return (
-        f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
-        f"{format_price(planned.price)}"
-    )

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.cause import Cause, merged, symptom, urgency_of
-from tenure.core.claims import claim_status
+from tenure.core.claims import claim_status, is_replaced
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import hurried_until, hurry, stamp_of
 from tenure.core.decision import Concern, Verdict
@@ -42,7 +42,7 @@ from tenure.core.sickness import FORCEFUL, Illness
 from tenure.core.writes import patch, stamp_claim
 from tenure.model.duration import Duration
 from tenure.model.meta import format_time
-from tenure.model.names import REPLACED_BY, REPLACES, TERMINATION_TIMESTAMP
+from tenure.model.names import REPLACES, TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -137,7 +137,7 @@ class _Round:
             stale = _stale(claim)
             if verdict is None:
                 verdict = stale
-            elif verdict.action is None and REPLACED_BY not in claim.annotations:
+            elif verdict.action is None and not is_replaced(claim):
                 # By a person, or before something held it: it stays.
                 verdict = msgspec.structs.replace(verdict, action=stale.action)
         if verdict is None:

@@ -11,32 +11,25 @@ until it has got its own, which takes seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
-from tenure.core.decision import Create
-from tenure.core.demand import Demand, is_reschedulable, pods_to_place
-from tenure.core.domains import NOTHING, Domains, Look
-from tenure.core.newclaim import claim_manifest, claim_name
-from tenure.core.outbreaks import domains_in
+from tenure.core.claims import is_replaced
+from tenure.core.demand import is_reschedulable, pods_to_place
+from tenure.core.domains import Look
+from tenure.core.places import NewClaim, Places, places_in
 from tenure.core.pools import capacity_of
-from tenure.core.replacing import is_replaced
 from tenure.core.rooms import Rooms
-from tenure.core.supply import closed_nodes, daemons, nodes_with_room, open_pools, unlisted_pools
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodepool import NodePool
-from tenure.model.offering import OfferingKey, format_price
 from tenure.model.pod import Pod
-from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.packing.pack import pack
-from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
-from tenure.packing.result import Packing, PlannedClaim
+from tenure.packing.problem import ExistingNode, PoolTemplate, Problem
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -45,13 +38,6 @@ class Exchange(msgspec.Struct, frozen=True):
     claim: NodeClaim
     node: Node
     pods: tuple[Pod, ...]
-
-
-class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    #: For a sentence.
-    described: str
-    create: Create
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,29 +50,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     changes_at: datetime | None = None
 
 
-class Market(msgspec.Struct, frozen=True, kw_only=True):
-    """All room there is and all that could be had."""
+class Exchanges(msgspec.Struct, frozen=True):
+    """What every exchange depends on."""
 
-    demands: tuple[Demand, ...]
-    #: Of nodes that are being replaced: they will need a place, too.
+    places: Places
+    #: Pods of nodes that are being replaced: they will need a place, too.
     moving: tuple[Pod, ...]
-    nodes: tuple[ExistingNode, ...]
-    templates: tuple[PoolTemplate, ...]
-    unlisted: tuple[str, ...]
-    daemons: tuple[Daemon, ...]
-    dry: Mapping[OfferingKey, datetime]
-    pools: Mapping[str, NodePool]
-    claim_names: frozenset[str]
-    #: Zones in which many nodes are sick: new claims keep out of them.
-    zones: Domains = NOTHING
 
     def plan(self, exchange: Exchange, settings: Settings, now: datetime) -> Plan:
-        zones = self.zones.at(settings, now)
-        changes_at = self._changes_at(zones, now)
-        if self.unlisted:
-            why = f"the cloud is being asked what it offers for {', '.join(self.unlisted)}"
-            return Plan(why=why, passing=True, changes_at=changes_at)
-        packing = self._packed(exchange, zones, now)
+        zones = self.places.zones.at(settings, now)
+        changes_at = min((at for at in self.places.instants(zones) if at > now), default=None)
+        if unknown := self.places.unknown:
+            return Plan(why=unknown, passing=True, changes_at=changes_at)
+        packing = pack(self._problem(exchange, zones, now))
         ours = {pod.uid for pod in exchange.pods}
         for pod in exchange.pods:
             if (unplaced := packing.unplaced.get(pod.uid)) is not None:
@@ -95,73 +71,36 @@ class Market(msgspec.Struct, frozen=True, kw_only=True):
         needed = [planned for planned in packing.claims if ours & set(planned.pods)]
         if any(set(planned.pods) - ours for planned in needed):
             return Plan(why="pods that wait get their nodes first", passing=True)
-        return Plan(claims=tuple(self._new(needed, exchange.claim)), changes_at=changes_at)
+        claims = self.places.new_claims(needed, {names.REPLACES: exchange.claim.uid})
+        return Plan(claims=tuple(claims), changes_at=changes_at)
 
-    def _packed(self, exchange: Exchange, zones: Look, now: datetime) -> Packing:
-        waiting = [demand.pod for demand in self.demands if demand.needs_place(now)]
-        pods = {pod.uid: pod for pod in (*waiting, *self.moving, *exchange.pods)}
-        return pack(
-            Problem(
-                pods=tuple(pods.values()),
-                nodes=tuple(_without(self.nodes, exchange.node)),
-                templates=tuple(self._credited(exchange)),
-                daemons=self.daemons,
-                dry=frozenset(key for key, until in self.dry.items() if until > now),
-                avoid=frozenset(zones.held_zones()),
-            )
+    def _problem(self, exchange: Exchange, zones: Look, now: datetime) -> Problem:
+        everybody = (*self.places.waiting(now), *self.moving, *exchange.pods)
+        pods = {pod.uid: pod for pod in everybody}
+        return msgspec.structs.replace(
+            self.places.problem(pods.values(), zones, now),
+            nodes=tuple(_without(self.places.nodes, exchange.node)),
+            templates=tuple(_credited(self.places.templates, exchange)),
         )
 
-    def _credited(self, exchange: Exchange) -> list[PoolTemplate]:
-        """What goes makes room under its pool's limits."""
-        back = capacity_of(exchange.claim, exchange.node)
-        return [
-            msgspec.structs.replace(
-                template,
-                remaining={
-                    name: left + back.get(name, 0) for name, left in template.remaining.items()
-                },
-            )
-            if template.pool == exchange.claim.pool_name and template.remaining is not None
-            else template
-            for template in self.templates
-        ]
 
-    def _new(self, needed: list[PlannedClaim], replaced: NodeClaim) -> list[NewClaim]:
-        taken, found = set(self.claim_names), []
-        for planned in needed:
-            name = claim_name(planned, taken)
-            taken.add(name)
-            (template,) = (t for t in self.templates if t.pool == planned.pool)
-            body = claim_manifest(planned, self.pools[planned.pool], name, template.instance_types)
-            body["metadata"]["annotations"][names.REPLACES] = replaced.uid
-            described = (
-                f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
-                f"{format_price(planned.price)}"
-            )
-            create = Create(resource=NODE_CLAIMS, name=name, body=body)
-            found.append(NewClaim(name=name, described=described, create=create))
-        return found
-
-    def _changes_at(self, zones: Look, now: datetime) -> datetime | None:
-        instants = [*self.dry.values(), *(one.since for one in self.demands if one.leaves)]
-        instants += [zones.changes_at] if zones.changes_at is not None else []
-        return min((at for at in instants if at > now), default=None)
+def exchanges_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Exchanges:
+    demands = pods_to_place(snapshot, protection_clock)
+    return Exchanges(places_in(snapshot, demands, rooms), tuple(_moving(snapshot)))
 
 
-def market_of(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Market:
-    templates, _ = open_pools(snapshot)
-    return Market(
-        demands=tuple(pods_to_place(snapshot, protection_clock)),
-        moving=tuple(_moving(snapshot)),
-        nodes=(*nodes_with_room(snapshot, rooms), *closed_nodes(snapshot)),
-        templates=tuple(templates),
-        unlisted=unlisted_pools(templates, snapshot),
-        daemons=tuple(daemons(snapshot)),
-        dry=dict(snapshot.observations.dry_offerings),
-        pools=dict(snapshot.pools),
-        claim_names=frozenset(snapshot.claims),
-        zones=domains_in(snapshot).zones(),
-    )
+def _credited(templates: Sequence[PoolTemplate], exchange: Exchange) -> list[PoolTemplate]:
+    """What goes makes room under its pool's limits."""
+    back = capacity_of(exchange.claim, exchange.node)
+    return [
+        msgspec.structs.replace(
+            template,
+            remaining={name: left + back.get(name, 0) for name, left in template.remaining.items()},
+        )
+        if template.pool == exchange.claim.pool_name and template.remaining is not None
+        else template
+        for template in templates
+    ]
 
 
 def _moving(snapshot: Snapshot) -> list[Pod]:

@@ -25,7 +25,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.cause import merged
-from tenure.core.claims import claim_status, is_ours
+from tenure.core.claims import claim_status, is_ours, is_replaced
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import hurried_until, hurry
 from tenure.core.decision import (
@@ -69,11 +69,6 @@ class ReplacementView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def node(self) -> Node | None:
         return self.nodes[0] if len(self.nodes) == 1 else None
-
-
-def is_replaced(claim: NodeClaim) -> bool:
-    """Whether a command stands behind it."""
-    return names.REPLACED_BY in claim.annotations
 
 
 class ReplacementDecider:

@@ -1,0 +1,126 @@
+"""All room there is and all that could be had: what placing pods depends on, whoever asks.
+
+Provisioning asks for pods that wait, ``replacement`` for the pods of a node that is to go. Both
+have to come to the same nodes at the same price, so both ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tenure.core.decision import Create
+from tenure.core.demand import Demand
+from tenure.core.domains import NOTHING, Domains, Look
+from tenure.core.newclaim import claim_manifest, claim_name
+from tenure.core.outbreaks import domains_in
+from tenure.core.rooms import Rooms
+from tenure.core.supply import closed_nodes, daemons, nodes_with_room, open_pools, unlisted_pools
+from tenure.model.nodepool import NodePool
+from tenure.model.offering import OfferingKey, format_price
+from tenure.model.pod import Pod
+from tenure.model.resource import NODE_CLAIMS
+from tenure.model.snapshot import Snapshot
+from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.result import PlannedClaim
+
+
+class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that would have to be created, under the name that it would have."""
+
+    planned: PlannedClaim
+    template: PoolTemplate
+    create: Create
+
+    @property
+    def name(self) -> str:
+        return self.create.name
+
+    @property
+    def described(self) -> str:
+        """For a sentence."""
+        planned = self.planned
+        return (
+            f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
+            f"{format_price(planned.price)}"
+        )
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    demands: tuple[Demand, ...]
+    nodes: tuple[ExistingNode, ...]
+    templates: tuple[PoolTemplate, ...]
+    #: Pools that launch nothing, and why.
+    closed: Mapping[str, str]
+    #: Pools whose instance types are not known yet: nothing is decided without them.
+    unlisted: tuple[str, ...]
+    daemons: tuple[Daemon, ...]
+    dry: Mapping[OfferingKey, datetime]
+    pools: Mapping[str, NodePool]
+    claim_names: frozenset[str]
+    #: Zones in which many nodes are sick: new claims keep out of them.
+    zones: Domains = NOTHING
+
+    @property
+    def unknown(self) -> str:
+        """What is still being found out, in words; empty when everything is known."""
+        if not self.unlisted:
+            return ""
+        return f"the cloud is being asked what it offers for {', '.join(self.unlisted)}"
+
+    def waiting(self, now: datetime) -> list[Pod]:
+        return [demand.pod for demand in self.demands if demand.needs_place(now)]
+
+    def problem(self, pods: Iterable[Pod], zones: Look, now: datetime) -> Problem:
+        return Problem(
+            pods=tuple(pods),
+            nodes=self.nodes,
+            templates=self.templates,
+            daemons=self.daemons,
+            dry=frozenset(key for key, until in self.dry.items() if until > now),
+            avoid=frozenset(zones.held_zones()),
+        )
+
+    def new_claims(
+        self, needed: Sequence[PlannedClaim], marks: Mapping[str, str] | None = None
+    ) -> list[NewClaim]:
+        """``marks``: annotations that each of them gets."""
+        taken, found = set(self.claim_names), []
+        for planned in needed:
+            name = claim_name(planned, taken)
+            taken.add(name)
+            (template,) = (t for t in self.templates if t.pool == planned.pool)
+            pool = self.pools[planned.pool]
+            body: dict[str, Any] = claim_manifest(planned, pool, name, template.instance_types)
+            body["metadata"]["annotations"] |= marks or {}
+            create = Create(resource=NODE_CLAIMS, name=name, body=body)
+            found.append(NewClaim(planned=planned, template=template, create=create))
+        return found
+
+    def instants(self, zones: Look) -> list[datetime]:
+        """When the same question may have another answer although nothing happens."""
+        return [
+            *self.dry.values(),
+            *(demand.since for demand in self.demands if demand.leaves),
+            *([zones.changes_at] if zones.changes_at is not None else []),
+        ]
+
+
+def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Places:
+    """``demands``: the pods that need a place, or soon will."""
+    templates, closed = open_pools(snapshot)
+    return Places(
+        demands=tuple(demands),
+        nodes=(*nodes_with_room(snapshot, rooms), *closed_nodes(snapshot)),
+        templates=tuple(templates),
+        closed=closed,
+        unlisted=unlisted_pools(templates, snapshot),
+        daemons=tuple(daemons(snapshot)),
+        dry=dict(snapshot.observations.dry_offerings),
+        pools=dict(snapshot.pools),
+        claim_names=frozenset(snapshot.claims),
+        zones=domains_in(snapshot).zones(),
+    )
