@@ -25,6 +25,7 @@ def test_by_default_a_fifth_may_be_sick_rounded_up(total: int, repaired_with: se
         (3, 3, False),
         ("3", 4, True),
         ("nonsense", 1, True),
+        pytest.param("9" * 5000, 10, False, id="more digits than int() reads"),
     ],
 )
 def test_a_limit_may_be_a_number_or_a_share(limit: str | int, sick: int, tripped: bool) -> None:

@@ -8,7 +8,12 @@ once. Recovery is never delayed.
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+#: A number with more of them is above any number of nodes, and int() refuses thousands.
+_DIGITS: Final = 9
 
 
 class Breaker(msgspec.Struct, frozen=True):
@@ -21,10 +26,12 @@ class Breaker(msgspec.Struct, frozen=True):
     def allowed(self) -> int:
         """How many may be sick; a limit that cannot be read lets nothing be repaired."""
         text = str(self.limit)
-        if text.isdecimal():
-            return int(text)
-        percent = text.removesuffix("%")
-        return -(-int(percent) * self.total // 100) if percent.isdecimal() else 0
+        number = text.removesuffix("%")
+        if not number.isdecimal():
+            return 0
+        if len(number) > _DIGITS:
+            return self.total
+        return int(text) if number == text else -(-int(number) * self.total // 100)
 
     @property
     def tripped(self) -> bool:

@@ -42,7 +42,7 @@ class Contender(msgspec.Struct, frozen=True):
     replacements: tuple[str, ...] = ()
 
 
-class PoolView(msgspec.Struct, frozen=True, kw_only=True):
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """A pool that has contenders."""
 
     pool: NodePool
@@ -54,7 +54,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     pauses: tuple[tuple[datetime, str], ...] = ()
 
 
-def pools_with_contenders(snapshot: Snapshot) -> Iterator[PoolView]:
+def contests_in(snapshot: Snapshot) -> Iterator[Contest]:
     pools = {node.labels.get(names.NODEPOOL, "") for node in snapshot.unwell_nodes().values()}
     bounded = (c for c in snapshot.new_claims().values() if initialization_ttl(c) is not None)
     pools |= {claim.pool_name for claim in bounded}  # Ready, and all the same not at work in time.
@@ -64,7 +64,7 @@ def pools_with_contenders(snapshot: Snapshot) -> Iterator[PoolView]:
             continue
         members = [member for member in health.members if _is_contender(member, health.rules)]
         if members:
-            yield PoolView(
+            yield Contest(
                 pool=snapshot.pools[name],
                 health=health,
                 fleet=fleet_of(name, snapshot),

@@ -29,7 +29,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.budgets import allowance
-from tenure.core.contenders import Contender, PoolView, pools_with_contenders
+from tenure.core.contenders import Contender, Contest, contests_in
 from tenure.core.deadline import grace_period
 from tenure.core.decision import Blocker, Commitment, Concern, Patch, Subject, Verdict
 from tenure.core.demand import is_reschedulable
@@ -68,7 +68,7 @@ _say = partial(say, Concern.DISRUPTION)
 
 
 class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
-    pools: tuple[PoolView, ...]
+    contests: tuple[Contest, ...]
     exchanges: Exchanges
 
 
@@ -92,11 +92,11 @@ class DisruptionDecider:
         return (CLUSTER,) if subject.kind in ("NodeClass", NODE_CLAIMS.kind) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
-        pools = tuple(pools_with_contenders(snapshot))
-        if not pools:
+        contests = tuple(contests_in(snapshot))
+        if not contests:
             return None  # The usual case, and it must stay cheap.
         exchanges = exchanges_in(snapshot, self._rooms, self._protection_clock)
-        return DisruptionView(pools=pools, exchanges=exchanges)
+        return DisruptionView(contests=contests, exchanges=exchanges)
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         found = list(_Pass(view, settings, now).verdicts())
@@ -112,21 +112,23 @@ class _Pass:
         self._planned = ""
 
     def verdicts(self) -> Iterator[Verdict]:
-        found: list[tuple[PoolView, Candidate]] = []
-        for home in self._view.pools:
-            diagnosis = diagnose(home.health, self._settings, self._now)
+        found: list[tuple[Contest, Candidate]] = []
+        for contest in self._view.contests:
+            diagnosis = diagnose(contest.health, self._settings, self._now)
             # Whoever is being replaced already is still due, and no contender any more.
-            found += [(home, c) for c in diagnosis.candidates if c.claim.name in home.contenders]
-            yield _watched(home, diagnosis)
-        for home, candidate in sorted(found, key=lambda pair: _order(*pair)):
-            yield from self._of(home, candidate)
+            found += [
+                (contest, c) for c in diagnosis.candidates if c.claim.name in contest.contenders
+            ]
+            yield _watched(contest, diagnosis)
+        for contest, candidate in sorted(found, key=lambda pair: _order(*pair)):
+            yield from self._of(contest, candidate)
 
-    def _of(self, home: PoolView, candidate: Candidate) -> Iterator[Verdict]:
+    def _of(self, contest: Contest, candidate: Candidate) -> Iterator[Verdict]:
         claim = candidate.claim
-        contender = home.contenders[claim.name]
-        verdict = self._pause(home, candidate)
+        contender = contest.contenders[claim.name]
+        verdict = self._pause(contest, candidate)
         if not candidate.cause.forceful:
-            verdict = verdict or self._budget(home, candidate)
+            verdict = verdict or self._budget(contest, candidate)
             verdict = verdict or self._obstacles(contender, candidate)
         if verdict is None and candidate.cause.action is RepairAction.REBOOT:
             verdict = self._reboot(candidate)
@@ -140,8 +142,8 @@ class _Pass:
 
     # -- what holds it -----------------------------------------------------------------
 
-    def _pause(self, home: PoolView, candidate: Candidate) -> Verdict | None:
-        until, name = max(home.pauses, default=(self._now, ""))
+    def _pause(self, contest: Contest, candidate: Candidate) -> Verdict | None:
+        until, name = max(contest.pauses, default=(self._now, ""))
         if until <= self._now:
             return None
         what = f"the replacement of {name} has failed, and the pool pauses until"
@@ -152,11 +154,13 @@ class _Pass:
             recheck_at=until,
         )
 
-    def _budget(self, home: PoolView, candidate: Candidate) -> Verdict | None:
+    def _budget(self, contest: Contest, candidate: Candidate) -> Verdict | None:
         if not candidate.claim.initialized:
             return None  # It neither needs nor uses one.
-        pool = home.pool.name
-        found = allowance(home.pool, Disruption.UNHEALTHY, candidate.node, home.fleet, self._now)
+        pool = contest.pool.name
+        found = allowance(
+            contest.pool, Disruption.UNHEALTHY, candidate.node, contest.fleet, self._now
+        )
         if found.allowed > self._started.get(pool, 0):
             return None
         why = found.why if found.allowed == 0 else f"{found.why}; others go first"
@@ -264,14 +268,14 @@ class _Pass:
         yield from (verdict, also_of(candidate.node, verdict))
 
 
-def _watched(home: PoolView, diagnosis: Diagnosis) -> Verdict:
+def _watched(contest: Contest, diagnosis: Diagnosis) -> Verdict:
     """When any of its nodes may become a candidate, or cease to be one."""
     instants = (verdict.recheck_at for verdict in diagnosis.verdicts)
     recheck_at = min((at for at in instants if at is not None), default=None)
-    message = f"looked at for repair with care: {', '.join(sorted(home.contenders))}"
-    return _say(home.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)
+    message = f"looked at for repair with care: {', '.join(sorted(contest.contenders))}"
+    return _say(contest.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)
 
 
-def _order(home: PoolView, candidate: Candidate) -> tuple[float, int, str]:
-    pods = home.contenders[candidate.claim.name].drain.pods
+def _order(contest: Contest, candidate: Candidate) -> tuple[float, int, str]:
+    pods = contest.contenders[candidate.claim.name].drain.pods
     return -candidate.cause.urgency, len(pods), candidate.node.name

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.reasons import Reason
 from tenure.core.reboots import rebooted_at
 from tenure.errors import SpecError
 from tenure.model.duration import NEVER, parse_duration
@@ -37,6 +38,15 @@ class Stage(StrEnum):
     REGISTRATION = "registration_timeout"
     READINESS = "readiness_timeout"
     INITIALIZATION = "initialization_timeout"
+
+
+#: What is said of a node that has not managed it in time.
+TIMEOUTS: Final = {
+    Stage.LAUNCH: Reason.LAUNCH_TIMEOUT,
+    Stage.REGISTRATION: Reason.REGISTRATION_TIMEOUT,
+    Stage.READINESS: Reason.READINESS_TIMEOUT,
+    Stage.INITIALIZATION: Reason.INITIALIZATION_TIMEOUT,
+}
 
 
 class Boot(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ from tenure.core.deadline import hurried_until, hurry, stamp_of
 from tenure.core.decision import Concern, Verdict
 from tenure.core.domains import Permit
 from tenure.core.health import LOST, Health, HealthView, Member, examine
-from tenure.core.readiness import Boot, Stage, readiness_ttl
+from tenure.core.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
 from tenure.core.reasons import Reason
 from tenure.core.reboots import MOST, changes_at, recent
 from tenure.core.repairforce import committed, force, permit_probe, probe_mark
@@ -48,13 +48,6 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.repairs import RepairAction
 from tenure.model.settings import Settings
-
-_TIMEOUTS: Final = {
-    Stage.LAUNCH: Reason.LAUNCH_TIMEOUT,
-    Stage.REGISTRATION: Reason.REGISTRATION_TIMEOUT,
-    Stage.READINESS: Reason.READINESS_TIMEOUT,
-    Stage.INITIALIZATION: Reason.INITIALIZATION_TIMEOUT,
-}
 
 _SAID_OF_NODES: Final = frozenset(
     {
@@ -188,7 +181,7 @@ class _Round:
         # Nobody runs on a replacement that never came up, and who waits for it should know.
         stands_in = boot.stage is Stage.READINESS and REPLACES in claim.annotations
         counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not stands_in
-        return self._by_force(member, _TIMEOUTS[boot.stage], message, counted=counted)
+        return self._by_force(member, TIMEOUTS[boot.stage], message, counted=counted)
 
     def _initializing(
         self, member: Member, health: Health, verdict: Verdict | None

@@ -66,7 +66,8 @@ REBOOT_GRACE_PERIOD: Final = "karpenter.sh/reboot-termination-grace-period"
 REBOOT_PRE_BOOT_ID: Final = "karpenter.sh/reboot-pre-boot-id"
 #: … and when it was rebooted in the last day, commas between.
 REBOOT_HISTORY: Final = "karpenter.sh/reboot-history"
-#: On a claim that is repaired to see whether its failure domain is well again: which one.
+#: Who is repaired to see whether a failure domain is well again: on his pool, and for people to
+#: see on his claim.
 REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
 # Ours alone, so not under Karpenter's name: on the Lease, who of us held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenure.core import readiness
 from tenure.core.decision import Delete, Verdict
-from tenure.core.reasons import Reason
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.snapshot import Change
 
 #: Verdicts that give a new node up, and a metric's word for each.
-TIMEOUTS: Final = {
-    Reason.LAUNCH_TIMEOUT: "launch_timeout",
-    Reason.REGISTRATION_TIMEOUT: "registration_timeout",
-    Reason.READINESS_TIMEOUT: "readiness_timeout",
-    Reason.INITIALIZATION_TIMEOUT: "initialization_timeout",
-}
+TIMEOUTS: Final = {reason: str(stage) for stage, reason in readiness.TIMEOUTS.items()}
 
 
 def claim_registered(change: Change) -> NodeClaim | None:
