@@ -83,6 +83,9 @@ class Nodes:
         zones: dict[tuple[str, int], Tally] = {}
         moving = _moving(pods)
         homes: dict[tuple[str, int], list[str]] = {}
+        if not any(one.rules.zones for one in pods.classes):
+            # Pods on nodes that take nobody count in their zone, and nobody asks for that.
+            nodes = (node for node in nodes if self._may_take(node, pods.resources))
         for node in sorted(nodes, key=lambda node: (not node.initialized, node.name)):
             shape = shapes.of(node)
             free = _free(node, shapes.daemon_requests(shape), pods.resources)
@@ -127,6 +130,10 @@ class Nodes:
             self._rooms = [room for room in self._rooms if self._any_room(room.free)]
         return placed
 
+    def _may_take(self, node: ExistingNode, resources: Sequence[str]) -> bool:
+        """A first look, without the daemons that would leave less: most nodes are full."""
+        return not node.closed and self._any_room(_free(node, {}, resources))
+
     def _any_room(self, free: Sequence[int]) -> bool:
         """False when not even the smallest request fits, so nobody needs to look again."""
         return all(map(int.__ge__, free, self._least))
@@ -154,20 +161,23 @@ class _Shapes:
         keys = {key for requirements in wanted for key in requirements}
         if any(one.rules.zones for one in pods.classes):
             keys.add(ZONE)  # Such a class will be split, and its parts ask for their zone.
-        self._keys = sorted(keys)
+        self._by_name = NODE_NAME in keys
+        self._keys = sorted(keys - {NODE_NAME})
         self._daemons = daemons
-        self._known: dict[tuple[tuple[Taint, ...], tuple[str | None, ...]], int] = {}
+        self._known: dict[tuple[tuple[Taint, ...], str, tuple[str | None, ...]], int] = {}
         self.all: list[Shape] = []
         self._loads: list[Resources] = []
 
     def of(self, node: ExistingNode) -> int:
         """The index of the node's shape."""
-        labels = {**node.labels, NODE_NAME: node.name}
-        seen = node.taints, tuple(map(labels.get, self._keys))
+        name = node.name if self._by_name else ""
+        seen = node.taints, name, tuple(map(node.labels.get, self._keys))
         shape = self._known.get(seen)
         if shape is None:
             shape = self._known[seen] = len(self.all)
-            visible = {key: labels[key] for key in self._keys if key in labels}
+            visible = {key: node.labels[key] for key in self._keys if key in node.labels}
+            if self._by_name:
+                visible[NODE_NAME] = node.name
             self.all.append((node.taints, Requirements.from_labels(visible)))
             self._loads.append(load_on_node(self._daemons, *self.all[shape]).requests)
         return shape
@@ -179,6 +189,8 @@ class _Shapes:
 
 def _free(node: ExistingNode, expected: Resources, resources: Sequence[str]) -> list[int]:
     """What is available once the daemons that belong here and are not here yet have come."""
+    if not expected:
+        return [max(0, node.available.get(name, 0)) for name in resources]
     present = node.daemon_requests
     return [
         max(0, node.available.get(name, 0) - max(0, expected.get(name, 0) - present.get(name, 0)))
