@@ -132,6 +132,13 @@ def test_a_reboot_that_is_half_committed_does_not_count_against_itself() -> None
     assert len(recent(whole, NOW)) == MOST
 
 
+def test_the_next_reboot_may_be_committed_in_the_second_in_which_the_last_one_ended() -> None:
+    """Nothing is tolerated, and instants have whole seconds."""
+    half = with_history(NOW - HOUR, ago(3), bound="1m0s", conditions=(ended(ago(3)),))
+    assert recent(half, NOW) == (NOW - HOUR,), "else it would be replaced after one reboot"
+    assert next_write(half).subresource == "status", "no second entry"
+
+
 def test_a_bound_that_changed_meanwhile_is_written_without_a_second_entry() -> None:
     action = next_write(with_history(ago(3), bound="5m0s"))
     assert action.body["metadata"]["annotations"] == {REBOOT_GRACE_PERIOD: "1m0s"}

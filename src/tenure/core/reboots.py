@@ -2,7 +2,7 @@
 
 First the instant goes into the history and the bound of the drain beside it, in one patch;
 then the condition ``Rebooting`` becomes True. A crash between the two is resumed without a
-second entry: the newest one is then newer than the last transition of that condition.
+second entry: the newest one is then no older than the last transition of that condition.
 
 The history is an annotation that people can reach. What cannot be read in it, or lies ahead of
 any clock that may be wrong, counts as not there: one reboot more disturbs less than the
@@ -148,8 +148,13 @@ def _known(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
 
 
 def _half_committed(claim: NodeClaim, known: tuple[datetime, ...]) -> bool:
-    """Whether the first write is done, and the second is not."""
-    return bool(known) and not claim.rebooting and known[-1] > _last_transition(claim)
+    """Whether the first write is done, and the second is not.
+
+    Instants have whole seconds, and the next reboot may be due in the second in which the last
+    one ended. That ended no reboot of the same second: none is that quick, but for one that was
+    never issued.
+    """
+    return bool(known) and not claim.rebooting and known[-1] >= _last_transition(claim)
 
 
 def _last_transition(claim: NodeClaim) -> datetime:
