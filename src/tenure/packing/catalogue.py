@@ -8,7 +8,7 @@ the same claim again and again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -64,7 +64,8 @@ class Catalogue:
     ) -> None:
         self.template: Final = template
         self.resources: Final = tuple(resources)
-        self.types, self._index = _indexed(_Same(template.instance_types))
+        given = _Same(template.instance_types)
+        self.types, self._index = _indexed(given)
         #: Keys that some type speaks about: its provider will label nodes with them.
         self.known_keys: Final = WELL_KNOWN_LABELS.union(self._index)
         accepting = {i: self._accepting(pod) for i, pod in enumerate(daemons)}
@@ -77,7 +78,7 @@ class Catalogue:
             tuple(t.allocatable.get(name, 0) - over.get(name, 0) for name in resources)
             for t, over in zip(self.types, self.overhead, strict=True)
         ]
-        self._offers = _offers_by_place(self.types, dry)
+        self._offers = _offers_by_place(given, dry)
         self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
@@ -216,11 +217,11 @@ def _index(types: Sequence[InstanceType]) -> _Index:
     return {key: list(bits.items()) for key, bits in masks.items()}
 
 
-def _offers_by_place(
-    types: Sequence[InstanceType], dry: frozenset[OfferingKey]
-) -> dict[Place, list[Offer]]:
+@lru_cache(16)
+def _offers_by_place(given: _Same, dry: frozenset[OfferingKey]) -> Mapping[Place, Sequence[Offer]]:
+    """What can be had where; kept, too, for as long as nothing else is sold out."""
     offers: dict[Place, list[Offer]] = {}
-    for i, instance_type in enumerate(types):
+    for i, instance_type in enumerate(_indexed(given)[0]):
         for offering in instance_type.offerings:
             zone, term = offering.zone, offering.capacity_type
             if offering.available and (instance_type.name, zone, term) not in dry:

@@ -88,6 +88,8 @@ class Topology:
         #: Terms over other keys than the hostname, by which running pods repel others.
         self._repelling: list[tuple[Group, str, Pod]] = []
         for pod in bound:
+            if pod.spec.affinity is None:
+                continue  # Nearly all of them, and they are asked at every packing.
             for term, group in _avoided(pod):
                 if term.topology_key == HOSTNAME:
                     self._groups.add(group)
