@@ -14,15 +14,20 @@ from tenure.core.rebootsteps import ISSUE_MAX, RECOVERY_MAX
 from tenure.model.meta import Condition
 from tenure.model.names import (
     DISRUPTED_TAINT,
+    DO_NOT_REPAIR,
     INITIALIZED,
     REBOOT_GRACE_PERIOD,
+    REBOOT_HISTORY,
     REBOOT_PRE_BOOT_ID,
     REBOOTING_TAINT,
     TERMINATION_TIMESTAMP,
 )
 from tenure.model.node import Node, NodeSystemInfo, Taint
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.observations import RebootAnswer
+from tenure.model.repairs import peers_statements
+from tenure.model.settings import Settings
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -33,20 +38,22 @@ from tests.core.build import (
     a_leaving_node,
     a_node,
     a_pod,
+    a_pool,
     about,
     ago,
     ahead,
     body_of,
     condition,
-    judged,
     said,
 )
+from tests.core.build import judged as judged_alone
 
 DECIDER = RebootDecider()
 CLOSED = Taint(key=REBOOTING_TAINT, effect="NoSchedule")
 OTHER = Taint(key="team", value="blue", effect="NoExecute")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-WHY = "KWOKRebootRequired=True"
+SICK = "KWOKRebootRequired"
+WHY = f"{SICK}=True"
 HALF_A_MINUTE_AGO, LATELY = ago(30), ago(10)
 
 
@@ -79,16 +86,26 @@ def rebooting(
 
 
 def the_node(*taints: Taint, boot: str = "boot-1", **more: Any) -> Node:
-    ready = more.pop("ready", True)
+    ready, sick = more.pop("ready", True), more.pop("sick", True)
     told = {
         "node_info": NodeSystemInfo(boot_id=boot),
-        "conditions": (condition("Ready", "True" if ready else "Unknown"),),
+        "conditions": (
+            condition("Ready", "True" if ready else "Unknown"),
+            condition(SICK, "True" if sick else "False"),
+        ),
     }
     return a_node(taints=taints, status=told, **{"labels": {INITIALIZED: "true"}} | more)
 
 
+def judged(*objects: Any, **more: Any) -> list[Verdict]:
+    """In a pool as it is by default, by what the provider states about sick nodes."""
+    pool: tuple[Any, ...] = () if any(isinstance(one, NodePool) for one in objects) else (a_pool(),)
+    known = {"repair_statements": peers_statements()} | more
+    return judged_alone(DECIDER, *pool, *objects, **known)
+
+
 def on_claim(*objects: Any, **more: Any) -> Verdict:
-    return about(judged(DECIDER, *objects, **more), "NodeClaim/a")
+    return about(judged(*objects, **more), "NodeClaim/a")
 
 
 def taints_of(verdict: Verdict) -> list[str]:
@@ -108,7 +125,7 @@ def taints_of(verdict: Verdict) -> list[str]:
     ],
 )
 def test_nothing_is_decided_about_claims_that_do_not_reboot_or_leave(objects: Any) -> None:
-    assert judged(DECIDER, *objects) == []
+    assert judged(*objects) == []
 
 
 # -- the request -------------------------------------------------------------------------
@@ -130,18 +147,130 @@ def test_a_claim_that_never_registered_has_nothing_to_reboot() -> None:
 
 
 def test_the_node_is_closed_first_and_keeps_its_other_taints() -> None:
-    verdicts = judged(DECIDER, rebooting(), the_node(OTHER), a_pod())
+    verdicts = judged(rebooting(), the_node(OTHER), a_pod())
     (verdict,) = verdicts  # Nobody is asked to leave before the door is closed.
     assert verdict.reason is Reason.REBOOT_REQUESTED
     assert taints_of(verdict) == ["team", REBOOTING_TAINT]
     assert verdict.concern is Concern.REBOOT
 
 
+# -- calling it off ----------------------------------------------------------------------
+
+VETO = {DO_NOT_REPAIR: "true"}
+ASKED_FOR = {REBOOT_HISTORY: "2026-03-02T09:00:00Z, 2026-03-02T11:59:30Z"}
+STRUCK_OUT = {REBOOT_HISTORY: "2026-03-02T09:00:00Z,2026-03-02T11:59:30Z cancelled"}
+
+
+def asked_for(*conditions: Condition, notes: Any = ASKED_FOR, **more: Any) -> NodeClaim:
+    told = conditions or (requested(), condition("DisruptionReason", "True", "Unhealthy"))
+    return a_claim(conditions=told, annotations=notes, **more)
+
+
+@pytest.mark.parametrize(
+    ("objects", "settings", "why"),
+    [
+        pytest.param(
+            (asked_for(), the_node(CLOSED, sick=False)),
+            Settings(),
+            "Node node-a has recovered",
+            id="recovery",
+        ),
+        pytest.param(
+            (asked_for(), the_node(CLOSED, annotations=VETO)),
+            Settings(),
+            'karpenter.sh/do-not-repair: "true" vetoes it',
+            id="veto on the Node",
+        ),
+        pytest.param(
+            (asked_for(notes=ASKED_FOR | VETO), the_node(CLOSED)),
+            Settings(),
+            'karpenter.sh/do-not-repair: "true" vetoes it',
+            id="veto on the claim",
+        ),
+        pytest.param(
+            (asked_for(notes=ASKED_FOR | VETO),),
+            Settings(),
+            'karpenter.sh/do-not-repair: "true" vetoes it',
+            id="veto without a Node",
+        ),
+        pytest.param(
+            (asked_for(), the_node(CLOSED)),
+            Settings(node_repair=False),
+            "node repair is switched off (--node-repair=false)",
+            id="switched off",
+        ),
+        pytest.param(
+            (asked_for(), the_node(CLOSED), a_pool(repair={"maxUnhealthy": "some"})),
+            Settings(),
+            "the pool's repair block cannot be used: spec.repair.maxUnhealthy",
+            id="rules that cannot be used",
+        ),
+    ],
+)
+def test_before_the_cloud_is_asked_a_reboot_is_called_off(
+    objects: Any, settings: Settings, why: str
+) -> None:
+    """Struck out first: it never took place, so that it does not count against two in a day."""
+    verdict = on_claim(*objects, a_pod(), settings=settings)
+    assert verdict.reason is Reason.REBOOT_CANCELLED
+    assert verdict.message.startswith(why)
+    assert verdict.message.endswith(": it is not rebooted, and takes pods again")
+    assert body_of(verdict)["metadata"]["annotations"] == STRUCK_OUT
+
+
+def test_a_reboot_that_is_struck_out_ends_whatever_happens_then() -> None:
+    """A crash between the two writes, and the veto is gone meanwhile."""
+    verdict = on_claim(asked_for(notes=STRUCK_OUT), the_node(CLOSED))
+    assert verdict.reason is Reason.REBOOT_CANCELLED
+    assert verdict.message == "it has been called off, and is not rebooted, and takes pods again"
+    assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
+    assert "DisruptionReason" not in said(verdict)
+    assert said(verdict)["Initialized"][0] == "True"
+
+
+@pytest.mark.parametrize("notes", [{}, {REBOOT_HISTORY: ""}, {REBOOT_HISTORY: "yesterday,"}])
+def test_without_an_entry_there_is_nothing_to_strike_out(notes: dict[str, str]) -> None:
+    verdict = on_claim(asked_for(notes=notes), the_node(CLOSED, sick=False))
+    assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
+
+
+def test_a_veto_that_ends_is_looked_at_again_then() -> None:
+    noted = {DO_NOT_REPAIR: "2h", f"{DO_NOT_REPAIR}-since": "2h 2026-03-02T11:00:00Z"}
+    verdict = on_claim(asked_for(), the_node(CLOSED, annotations=noted))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.REBOOT_CANCELLED, ahead(3600))
+    assert "vetoes it until 2026-03-02T13:00:00Z" in verdict.message
+    later = on_claim(asked_for(), the_node(CLOSED, annotations=noted), now=ahead(3600))
+    assert later.reason is Reason.REBOOT_REQUESTED
+
+
+@pytest.mark.parametrize("sick", [True, False], ids=["sick", "well"])
+def test_once_the_cloud_is_asked_there_is_no_way_back(sick: bool) -> None:
+    """The answer may be lost, and the reboot not."""
+    node = the_node(CLOSED, sick=sick, annotations=VETO)
+    assert isinstance(on_claim(ISSUING, node).action, Reboot)
+    away = on_claim(issued(), the_node(CLOSED, sick=sick, annotations=VETO, labels={}))
+    assert (away.reason, away.action) == (Reason.REBOOT_ISSUED, None)
+
+
+def test_the_last_step_before_that_is_taken_on_the_word_of_the_node_right_then() -> None:
+    action = on_claim(rebooting(boot="boot-1"), the_node(CLOSED)).action
+    assert isinstance(action, Patch)
+    assert action.witness is not None
+    assert (action.witness.name, action.witness.resource_version) == ("node-a", "7")
+
+
+def test_after_it_was_called_off_the_node_is_opened_and_nothing_else() -> None:
+    over = condition("Rebooting", "False", "RebootCancelled")
+    verdict = on_claim(asked_for(over, notes=STRUCK_OUT), the_node(CLOSED, OTHER))
+    assert (verdict.reason, taints_of(verdict)) == (Reason.REBOOT_ENDED, ["team"])
+    assert judged(asked_for(over, notes=STRUCK_OUT), the_node(OTHER)) == []
+
+
 # -- the drain ---------------------------------------------------------------------------
 
 
 def test_pods_are_asked_to_leave_until_the_bound_is_over() -> None:
-    verdicts = judged(DECIDER, rebooting(), the_node(CLOSED), a_pod())
+    verdicts = judged(rebooting(), the_node(CLOSED), a_pod())
     pod = about(verdicts, "Pod/default/web")
     assert isinstance(pod.action, Evict)
     assert (pod.reason, pod.concern) == (Reason.EVICTING, Concern.REBOOT)
@@ -156,7 +285,7 @@ def test_pods_are_asked_to_leave_until_the_bound_is_over() -> None:
 
 
 def test_whoever_is_left_when_the_bound_is_over_stays() -> None:
-    verdicts = judged(DECIDER, rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
+    verdicts = judged(rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
     (verdict,) = verdicts
     assert verdict.message == "the drain of Node node-a is over; left, and taken along: default/web"
     assert body_of(verdict)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: "boot-1"}
@@ -175,9 +304,7 @@ def test_whoever_is_left_when_the_bound_is_over_stays() -> None:
 def test_protection_and_budgets_are_respected_and_nobody_is_forced(pod: Any, reason: Any) -> None:
     budget = a_budget("db", app="db", disruptions_allowed=0, observed_generation=1)
     for seconds in (0, 29):
-        found = judged(
-            DECIDER, rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds)
-        )
+        found = judged(rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds))
         verdict = about(found, "Pod/default/web")
         assert verdict.reason is reason
         assert verdict.action is None or isinstance(verdict.action, Evict)
@@ -185,7 +312,7 @@ def test_protection_and_budgets_are_respected_and_nobody_is_forced(pod: Any, rea
 
 def test_pods_leave_in_tiers() -> None:
     critical = a_pod("dns", spec={"priority_class_name": "system-node-critical"})
-    found = judged(DECIDER, rebooting(), the_node(CLOSED), a_pod(), critical)
+    found = judged(rebooting(), the_node(CLOSED), a_pod(), critical)
     assert about(found, "Pod/default/dns").reason is Reason.TIER_WAITS
 
 
@@ -200,7 +327,7 @@ def test_without_a_bound_the_drain_waits_for_its_pods() -> None:
 
 def test_a_bound_of_nothing_asks_nobody_and_waits_for_nothing() -> None:
     claim = rebooting(requested(NOW), bound="0s")
-    (verdict,) = judged(DECIDER, claim, the_node(CLOSED), a_pod())
+    (verdict,) = judged(claim, the_node(CLOSED), a_pod())
     assert REBOOT_PRE_BOOT_ID in body_of(verdict)["metadata"]["annotations"]
 
 
@@ -308,7 +435,7 @@ def test_a_cloud_that_does_not_answer_is_asked_for_five_minutes_from_the_end_of_
 
 
 def test_nobody_is_asked_to_leave_once_the_drain_is_over() -> None:
-    assert len(judged(DECIDER, ISSUING, the_node(CLOSED), a_pod())) == 1
+    assert len(judged(ISSUING, the_node(CLOSED), a_pod())) == 1
 
 
 # -- the way back ------------------------------------------------------------------------
@@ -412,7 +539,7 @@ def test_the_bound_is_one_for_the_end_too_counted_from_the_failure(
         annotations={key: value for key, value in notes.items() if value is not None},
         spec={"termination_grace_period": grace},
     )
-    verdicts = judged(DECIDER, claim, the_node())
+    verdicts = judged(claim, the_node())
     if written is None:
         assert verdicts == []
         return
@@ -434,9 +561,9 @@ def test_what_a_reboot_left_behind_is_taken_off(conditions: tuple[Condition, ...
     then = on_claim(claim, the_node(OTHER))
     assert isinstance(then.action, Patch)
     assert body_of(then)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: None}
-    assert judged(DECIDER, a_claim(conditions=conditions), the_node(OTHER)) == []
+    assert judged(a_claim(conditions=conditions), the_node(OTHER)) == []
 
 
 def test_the_taint_of_another_concern_is_not_ours_to_take_off() -> None:
     disrupted = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
-    assert judged(DECIDER, a_claim(conditions=(SUCCEEDED,)), the_node(disrupted)) == []
+    assert judged(a_claim(conditions=(SUCCEEDED,)), the_node(disrupted)) == []

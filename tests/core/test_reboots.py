@@ -139,6 +139,15 @@ def test_the_next_reboot_may_be_committed_in_the_second_in_which_the_last_one_en
     assert next_write(half).subresource == "status", "no second entry"
 
 
+def test_a_reboot_that_was_called_off_counts_for_nothing() -> None:
+    over = condition("Rebooting", "False", "RebootCancelled", at=ago(60))
+    struck_out = f"{format_time(ago(90))} cancelled"
+    claim = with_history(NOW - HOUR, struck_out, bound="1m0s", conditions=(over,))
+    assert recent(claim, NOW) == (NOW - HOUR,)
+    written = next_write(claim).body["metadata"]["annotations"]
+    assert written == {REBOOT_HISTORY: "2026-03-02T11:00:00Z,"}
+
+
 def test_a_bound_that_changed_meanwhile_is_written_without_a_second_entry() -> None:
     action = next_write(with_history(ago(3), bound="5m0s"))
     assert action.body["metadata"]["annotations"] == {REBOOT_GRACE_PERIOD: "1m0s"}
@@ -179,6 +188,7 @@ def test_a_claim_whose_reboot_has_failed_is_replaced_and_not_committed_again() -
     ("reason", "mark", "result"),
     [
         ("RebootSucceeded", "", "succeeded"),
+        ("RebootCancelled", "", "cancelled"),
         ("RebootFailed", "", "invalid_request"),
         ("RebootFailed", "ProviderError", "provider_error"),
         ("RebootFailed", "RecoveryTimeout", "recovery_timeout"),

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenure.errors import InstanceGone, ProviderError, RebootNotSupported
 from tenure.model.meta import format_time
 from tenure.model.names import (
     DO_NOT_DISRUPT,
+    DO_NOT_REPAIR,
     INITIALIZED,
     REBOOT_GRACE_PERIOD,
     REBOOT_HISTORY,
     REBOOT_PRE_BOOT_ID,
     REBOOTING_TAINT,
 )
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS
+from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.settings import Settings
 from tenure.sim.cloud import CloudEvent
 from tenure.sim.tree import Obj
 from tests.builders import (
@@ -35,6 +40,9 @@ from tests.runtime.stage import Tapped
 
 #: Room for everybody on one node, with some to spare.
 BIG = a_requirement("node.kubernetes.io/instance-type", "m7i.2xlarge")
+
+
+SICK = "KWOKRebootRequired"
 
 
 class Rebooted(Tapped):
@@ -57,7 +65,9 @@ class Rebooted(Tapped):
         self.first_claim, self.first_node = self.the(NODE_CLAIMS), self.the(NODES)
 
     def commit(self, bound: str | None = "1m0s") -> None:
-        """As a repair does it: history and bound, then the condition."""
+        """As a repair does it: history and bound, then the condition. A reboot is the cure."""
+        sicken(self)
+        self.cloud.listen(self._cured)
         name, at = self.the(NODE_CLAIMS)["metadata"]["name"], format_time(self.now)
         notes = {REBOOT_HISTORY: at, REBOOT_GRACE_PERIOD: bound}
         self.store.patch(NODE_CLAIMS, "", name, {"metadata": {"annotations": notes}})
@@ -80,6 +90,10 @@ class Rebooted(Tapped):
         ]
         body = {"status": {"conditions": conditions}}
         self.store.patch(NODE_CLAIMS, "", name, body, subresource="status")
+
+    def _cured(self, event: CloudEvent, _: object) -> None:
+        if event is CloudEvent.REBOOTING:
+            recover(self)
 
     @property
     def claim(self) -> Obj:
@@ -112,6 +126,15 @@ class Rebooted(Tapped):
     def until(self, type_: str, status: str, at_most: timedelta = 30 * MINUTE) -> None:
         self.run_while(lambda: self.says(type_)[0] != status, at_most=at_most, step=SECOND)
         assert self.says(type_)[0] == status
+
+
+def sicken(story: Rebooted) -> None:
+    name = story.node["metadata"]["name"]
+    story.kubelets.set_condition(name, SICK, "True", "Leak", "memory leaks")
+
+
+def recover(story: Rebooted) -> None:
+    story.kubelets.set_condition(story.node["metadata"]["name"], SICK, "False", "NoLeak")
 
 
 def ends_well(story: Rebooted) -> None:
@@ -216,6 +239,82 @@ def test_nobody_new_comes_while_it_reboots_and_no_new_node_does() -> None:
         assert story.cloud.launch_count == 1
 
 
+# -- how it is called off ----------------------------------------------------------------
+
+
+def veto(story: Rebooted, resource: Resource = NODES, value: str | None = "true") -> None:
+    (thing,) = story.all(resource)
+    body = {"metadata": {"annotations": {DO_NOT_REPAIR: value}}}
+    story.store.patch(resource, "", thing["metadata"]["name"], body)
+
+
+def switch_off(story: Rebooted) -> None:
+    off = Settings(node_repair=False)
+    story.options = msgspec.structs.replace(story.options, settings=off)
+    story.crash()
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        pytest.param(recover, id="it recovers"),
+        pytest.param(veto, id="the Node is vetoed"),
+        pytest.param(partial(veto, resource=NODE_CLAIMS), id="the claim is vetoed"),
+        pytest.param(switch_off, id="repair is switched off"),
+    ],
+)
+def test_a_reboot_that_the_cloud_was_not_asked_for_yet_is_called_off(
+    why: Callable[[Rebooted], None],
+) -> None:
+    """A pod that must not be disturbed holds the drain, which nothing bounds."""
+    with Rebooted() as story:
+        story.settle()
+        story.commit(None)
+        story.run(MINUTE)
+        assert story.node["spec"]["taints"], "it waits for its drain"
+        why(story)
+        story.run(MINUTE)
+        called_off(story)
+        assert "RebootCancelled" in story.events()
+        assert story.counted("reboots_total", result="cancelled") == 1
+        (held,) = story.all(PODS, app="held")
+        story.store.delete(PODS, "default", held["metadata"]["name"])
+        story.run(60 * MINUTE)
+        called_off(story)
+
+
+def called_off(story: Rebooted) -> None:
+    assert story.says("Rebooting") == ("False", "RebootCancelled")
+    assert story.says("RebootIssued") == story.says("DisruptionReason") == ("", "")
+    assert story.says("Initialized")[0] == "True"
+    assert not story.node["spec"].get("taints"), "it takes pods again"
+    assert story.claim["metadata"]["annotations"][REBOOT_HISTORY].endswith("Z cancelled")
+    assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
+    assert story.boot.endswith("-boot-1")
+    assert story.cloud_tap.of("reboot") == []
+    assert story.cloud.launch_count == 1
+    assert story.running() == 4
+    story.checkers.assert_kept()
+
+
+def test_a_reboot_that_was_called_off_does_not_count_against_two_in_a_day() -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit(None)
+        story.run(MINUTE)
+        veto(story)
+        story.run(MINUTE)
+        called_off(story)
+        veto(story, value=None)
+        story.until("RebootIssued", "True")
+        story.until("Rebooting", "False")
+        story.run(MINUTE)
+        ends_well(story)
+        history = story.claim["metadata"]["annotations"][REBOOT_HISTORY]
+        assert len(history.split(",")) == 1
+        assert "cancelled" not in history
+
+
 # -- how it fails ------------------------------------------------------------------------
 
 
@@ -281,7 +380,7 @@ def test_a_bound_that_means_nothing_keeps_node_and_claim_as_they_are() -> None:
     with Rebooted() as story:
         story.settle()
         story.commit("-5m")
-        story.run(MINUTE)
+        story.run(20 * SECOND)
         assert story.says("Rebooting") == ("False", "RebootFailed")
         assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
         assert "RebootFailed" in story.events()
@@ -382,6 +481,16 @@ def test_a_crash_after_any_call_heals(fatal: int, dies: bool) -> None:
         ends_well(story)
 
 
+@pytest.mark.parametrize("fatal", range(1, 11))
+def test_a_crash_after_any_call_of_a_reboot_that_is_called_off_heals(fatal: int) -> None:
+    with closing(Crashing(fatal, dies=True)) as story:
+        story.commit(None)
+        story.play(MINUTE / 3)
+        veto(story)
+        story.play(2 * MINUTE)
+        called_off(story)
+
+
 @pytest.mark.parametrize("fatal", range(1, 31, 2))
 def test_a_crash_after_any_call_of_a_reboot_that_fails_heals(fatal: int) -> None:
     with closing(Crashing(fatal, dies=True)) as story:
@@ -401,19 +510,13 @@ def test_a_crash_after_any_call_of_a_reboot_that_fails_heals(fatal: int) -> None
 # -- from the sick condition on ----------------------------------------------------------
 
 
-def sicken(story: Rebooted) -> None:
-    name = story.node["metadata"]["name"]
-    story.kubelets.set_condition(name, "KWOKRebootRequired", "True", "Leak", "memory leaks")
-
-
 def test_a_condition_that_asks_for_it_has_the_node_rebooted_and_healed() -> None:
     with Rebooted() as story:
         story.settle()
         sicken(story)
         story.until("Rebooting", "True")
         story.until("RebootIssued", "True")
-        name = story.node["metadata"]["name"]
-        story.kubelets.set_condition(name, "KWOKRebootRequired", "False", "NoLeak")
+        recover(story)
         story.until("Rebooting", "False")
         story.run(10 * MINUTE)
         ends_well(story)
@@ -445,9 +548,8 @@ def test_a_crash_between_the_writes_that_commit_to_it_heals_without_a_second_ent
 
         def heals(event: CloudEvent, _: object) -> None:
             if event is CloudEvent.REBOOTING:
-                story.kubelets.set_condition(name, "KWOKRebootRequired", "False", "NoLeak")
+                recover(story)
 
-        name = story.node["metadata"]["name"]
         story.cloud.listen(heals)
         sicken(story)
         story.play(10 * MINUTE)

@@ -75,6 +75,7 @@ class Reason(StrEnum):
     REBOOT_SUCCEEDED = "RebootSucceeded"
     REBOOT_FAILED = "RebootFailed"
     REBOOT_ENDED = "RebootEnded"
+    REBOOT_CANCELLED = "RebootCancelled"
     REPLACEMENT_FAILED = "ReplacementFailed"
     DISRUPTION_CANCELLED = "DisruptionCancelled"
     DISRUPTION_FORGOTTEN = "DisruptionForgotten"
@@ -350,6 +351,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.REBOOT_ENDED: ReasonInfo(
         "The claim is not being rebooted; what a reboot left on it or on its Node is taken off."
+    ),
+    Reason.REBOOT_CANCELLED: ReasonInfo(
+        "The node was going to be rebooted, and before the cloud was asked it recovered, or a "
+        "person vetoed that or switched it off: it stays as it is, and takes pods again.",
+        event=_NORMAL,
     ),
     Reason.REPLACEMENT_FAILED: ReasonInfo(
         "A replacement of the node did not come up. The node stays and takes pods again; the pool "

@@ -18,9 +18,17 @@ from tenure.core.claims import is_ours
 from tenure.core.deadline import deadline_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drain import drain_until
+from tenure.core.health import unusable
+from tenure.core.pools import rules_of
 from tenure.core.reasons import Reason
-from tenure.core.reboots import REBOOTING, bound_of, has_failed, mark_of
-from tenure.core.rebootsteps import RebootSteps, RebootView
+from tenure.core.rebootholds import RebootView
+from tenure.core.reboots import (
+    REBOOTING,
+    bound_of,
+    has_failed,
+    mark_of,
+)
+from tenure.core.rebootsteps import RebootSteps
 from tenure.core.saying import say
 from tenure.core.writes import delete_claim, open_again, patch
 from tenure.errors import SpecError
@@ -73,10 +81,14 @@ class RebootDecider:
             return None
         if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
             nodes = ()  # Whose they are, nobody knows.
+        pool = snapshot.pools.get(claim.pool_name)
         drained = not claim.rebooting or mark_of(claim) is not None
         return RebootView(
             claim=claim,
             nodes=nodes,
+            pool=pool,
+            rules=rules_of(claim.pool_name, snapshot),
+            broken=unusable(pool),
             drain=None if drained or len(nodes) != 1 else drain_until(nodes[0], None, snapshot),
             answer=snapshot.observations.reboots.get(claim.uid) if claim.rebooting else None,
         )

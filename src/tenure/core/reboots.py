@@ -4,6 +4,9 @@ First the instant goes into the history and the bound of the drain beside it, in
 then the condition ``Rebooting`` becomes True. A crash between the two is resumed without a
 second entry: the newest one is then no older than the last transition of that condition.
 
+It is called off in two writes as well: first its entry is struck out, then the condition becomes
+False. An entry that is struck out no longer counts, and says after a crash what was decided.
+
 The history is an annotation that people can reach. What cannot be read in it, or lies ahead of
 any clock that may be wrong, counts as not there: one reboot more disturbs less than the
 replacement that would follow, and each writes an entry that can be read.
@@ -11,7 +14,7 @@ replacement that would follow, and each writes an entry that can be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -33,9 +36,12 @@ ISSUED: Final = "RebootIssued"
 DISRUPTION_REASON: Final = "DisruptionReason"
 SUCCEEDED: Final = "RebootSucceeded"
 FAILED: Final = "RebootFailed"
+CANCELLED: Final = "RebootCancelled"
 #: How it failed.
 PROVIDER_ERROR: Final = "ProviderError"
 RECOVERY_TIMEOUT: Final = "RecoveryTimeout"
+#: Behind an entry of the history: this one never took place.
+_STRUCK_OUT: Final = " cancelled"
 
 #: So many reboots within a day; then a node is replaced instead.
 MOST: Final = 2
@@ -60,7 +66,7 @@ def changes_at(claim: NodeClaim, now: datetime) -> datetime | None:
 
 
 def rebooted_at(claim: NodeClaim) -> datetime | None:
-    """The end of the last reboot, good or bad; None while there is one, or never was."""
+    """The end of the last reboot, good, bad or called off; None while there is one, or never was."""
     condition = claim.condition(REBOOTING)
     if condition is None or condition.status != "False":
         return None
@@ -96,6 +102,8 @@ def result_of(claim: NodeClaim) -> str:
     condition, mark = claim.condition(REBOOTING), claim.condition(ISSUED)
     if condition is not None and condition.reason == SUCCEEDED:
         return "succeeded"
+    if condition is not None and condition.reason == CANCELLED:
+        return "cancelled"
     if mark is None:
         return "invalid_request"
     return "recovery_timeout" if mark.reason == RECOVERY_TIMEOUT else "provider_error"
@@ -143,6 +151,22 @@ def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -
     )
 
 
+def is_called_off(claim: NodeClaim) -> bool:
+    """Whether the reboot that is under way has been struck out: there is no way back then."""
+    return claim.rebooting and _entries(claim)[-1].endswith(_STRUCK_OUT)
+
+
+def call_off(claim: NodeClaim, why: str) -> Action | None:
+    """The next of the two writes; the second alone where there is no entry to strike out."""
+    entries = _entries(claim)
+    if entries[-1] and not entries[-1].endswith(_STRUCK_OUT):
+        struck = ",".join([*entries[:-1], entries[-1] + _STRUCK_OUT])
+        return patch(claim, {"annotations": {REBOOT_HISTORY: struck}})
+    return claim_status(
+        claim, Wanted(REBOOTING, "False", CANCELLED, why), drop=(ISSUED, DISRUPTION_REASON)
+    )
+
+
 def _known(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
     return tuple(at for at in _history(claim) if now - DAY < at <= now + SKEW)
 
@@ -164,12 +188,17 @@ def _last_transition(claim: NodeClaim) -> datetime:
 
 
 def _history(claim: NodeClaim) -> list[datetime]:
-    return sorted(_readable(claim.annotations.get(REBOOT_HISTORY, "")))
+    return sorted(_readable(_entries(claim)))
 
 
-def _readable(history: str) -> Iterator[datetime]:
-    for part in history.split(","):
-        at = read_instant(part.strip())
+def _entries(claim: NodeClaim) -> list[str]:
+    """As they are written, one at least; the newest comes last."""
+    return [part.strip() for part in claim.annotations.get(REBOOT_HISTORY, "").split(",")]
+
+
+def _readable(entries: Iterable[str]) -> Iterator[datetime]:
+    for entry in entries:
+        at = read_instant(entry)
         if at is not None and at.year in _YEARS:
             yield at
 

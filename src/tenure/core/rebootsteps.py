@@ -4,7 +4,8 @@ Everything stands in the cluster. ``Rebooting`` is True from the request on; our
 ``RebootIssued`` has the two instants that time-outs count from: it becomes Unknown when the drain
 is over, True when the cloud has accepted, and False when the reboot has failed for good.
 
-1. request      a bound that cannot be read: failed, and the claim stays;
+1. request      a bound that cannot be read: failed, and the claim stays. Until the end of the
+                drain it may be called off (``rebootholds``);
 2. close        the Node is tainted, so that nobody new comes;
 3. drain        pods are asked to leave as in any drain, never forced: until the bound is over;
                 whoever is left then stays. A bound of nothing: nobody is asked;
@@ -35,6 +36,7 @@ from tenure.core.leavingnode import blockers_of, some
 from tenure.core.leavingpods import DrainView, judge_pods, left_alone
 from tenure.core.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.reasons import Reason
+from tenure.core.rebootholds import Hold, RebootView, pointless
 from tenure.core.reboots import (
     DISRUPTION_REASON,
     FAILED,
@@ -44,6 +46,8 @@ from tenure.core.reboots import (
     RECOVERY_TIMEOUT,
     SUCCEEDED,
     bound_of,
+    call_off,
+    is_called_off,
     mark_of,
     requested_at,
 )
@@ -54,7 +58,6 @@ from tenure.model.meta import format_time
 from tenure.model.names import INITIALIZED, REBOOT_PRE_BOOT_ID, REBOOTING_TAINT
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.observations import RebootAnswer
 from tenure.model.settings import Settings
 
 #: How long the cloud is asked, from the end of the drain on.
@@ -63,18 +66,6 @@ ISSUE_MAX: Final = timedelta(minutes=5)
 RECOVERY_MAX: Final = timedelta(minutes=20)
 #: Boot ids are as long as a UUID; where one is longer, its digest stands for it.
 _BOOT_ID_MAX: Final = 64
-
-
-class RebootView(msgspec.Struct, frozen=True, kw_only=True):
-    claim: NodeClaim
-    nodes: tuple[Node, ...] = ()
-    #: The pods of the Node, as long as they are asked to leave.
-    drain: DrainView | None = None
-    answer: RebootAnswer | None = None
-
-    @property
-    def node(self) -> Node | None:
-        return self.nodes[0] if len(self.nodes) == 1 else None
 
 
 _say = partial(say, Concern.REBOOT)
@@ -101,6 +92,10 @@ class RebootSteps:
     # -- until the drain is over -------------------------------------------------------
 
     def _requested(self) -> Iterator[Verdict]:
+        hold = pointless(self._view, self._settings, self._now)
+        if hold is not None or is_called_off(self._claim):
+            yield self._called_off(hold)
+            return
         try:
             bound = bound_of(self._claim)
         except SpecError as error:
@@ -115,6 +110,13 @@ class RebootSteps:
             yield self._say(Reason.REBOOT_REQUESTED, message, close(self._node, REBOOTING_TAINT))
         else:
             yield from self._drain(self._node, self._view.drain, bound)
+
+    def _called_off(self, hold: Hold | None) -> Verdict:
+        """Once that is written down it stays so, even if there is no reason for it any more."""
+        why = f"{hold.why}: it" if hold is not None else "it has been called off, and"
+        message = f"{why} is not rebooted, and takes pods again"
+        action, until = call_off(self._claim, message), hold.until if hold is not None else None
+        return self._say(Reason.REBOOT_CANCELLED, message, action, until)
 
     def _drain(self, node: Node, drain: DrainView, bound: timedelta | None) -> Iterator[Verdict]:
         settled = self._since + self._settings.drain_min
@@ -152,6 +154,9 @@ class RebootSteps:
             action = patch(self._claim, {"annotations": {REBOOT_PRE_BOOT_ID: boot_id}})
         else:
             action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", message))
+            assert action is not None, "it is not said yet"
+            # From here on it cannot be called off, so by the Node as it is right then.
+            action = msgspec.structs.replace(action, witness=as_judged(node))
         return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
 
     def _no_node(self) -> Verdict:

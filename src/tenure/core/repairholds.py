@@ -86,7 +86,7 @@ class Holds:
         """``counted``: whether the breakers are asked, too."""
         veto = veto_on(member.claim, member.node, self._now)
         if veto is not None:
-            why = _vetoed(veto)
+            why = vetoed(veto)
             return Held(reason=Reason.REPAIR_VETOED, why=why, until=veto.ends_at)
         if not counted:
             return None
@@ -124,6 +124,6 @@ def _breaker(view: HealthView, found: Sequence[tuple[Member, Health]], now: date
     return Breaker(sick, view.total, limit_of(view.pool))
 
 
-def _vetoed(veto: Protection) -> str:
+def vetoed(veto: Protection) -> str:
     end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
     return f'{DO_NOT_REPAIR}: "{veto.value}" vetoes it{end}'

@@ -120,7 +120,8 @@ REBOOTS: Final = Named(
     "karpenter_nodes_reboots_total",
     _C,
     ("result",),
-    "Reboots that have ended: succeeded, provider_error, recovery_timeout or invalid_request.",
+    "Reboots that have ended: succeeded, provider_error, recovery_timeout, invalid_request or "
+    "cancelled.",
 )
 REBOOT: Final = Named(
     "karpenter_nodes_reboot_duration_seconds",

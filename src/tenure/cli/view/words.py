@@ -63,6 +63,7 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.REBOOT_SUCCEEDED: "rebooting",
     Reason.REBOOT_FAILED: "given up",
     Reason.REBOOT_ENDED: "in service",
+    Reason.REBOOT_CANCELLED: "in service",
 }
 
 #: What a node in this state waits for when no instant is known.
