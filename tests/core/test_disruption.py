@@ -313,6 +313,14 @@ def test_after_two_reboots_in_a_day_it_is_replaced_until_the_day_is_over() -> No
     assert about(found, "NodePool/general").recheck_at == ahead(3600)
 
 
+def test_a_node_whose_reboot_has_failed_is_replaced_where_something_held_that_then() -> None:
+    over = condition("Rebooting", "False", "RebootFailed", at=ago(3000))
+    spared = condition("RebootIssued", "False", "Spared", at=ago(3000))
+    told = on_claim(a_claim(conditions=[over, spared]), sick(type_=REBOOT))
+    assert told.reason is Reason.REPLACING
+    assert "its last reboot has failed, so it is replaced" in told.message
+
+
 def test_a_forceful_reboot_asks_no_budget_and_drains_nobody() -> None:
     pool = a_pool(disruption={"budgets": [{"nodes": "0"}]}, repair={"maxUnhealthy": "100%"})
     told = on_claim(pool, a_claim(), sick(type_=REBOOT), a_pod(protected="true"))

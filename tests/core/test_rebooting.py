@@ -424,6 +424,14 @@ def test_a_refusal_of_the_cloud_fails_the_reboot() -> None:
     assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
 
 
+def test_a_refusal_under_a_veto_says_that_the_claim_stays() -> None:
+    no = RebootAnswer(operation_id=OPERATION, at=NOW, refusal="no such rack")
+    verdict = on_claim(ISSUING, the_node(CLOSED, annotations=VETO), reboots={"uid-a": no})
+    assert verdict.reason is Reason.REBOOT_FAILED
+    assert verdict.message.endswith('karpenter.sh/do-not-repair: "true" vetoes it, so it stays')
+    assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
+
+
 def test_a_cloud_that_does_not_answer_is_asked_for_five_minutes_from_the_end_of_the_drain() -> None:
     long_ago = rebooting(requested(ago(86_400)), drained(ago(299)), bound=None, boot="boot-1")
     assert isinstance(on_claim(long_ago, the_node(CLOSED)).action, Reboot)
@@ -511,6 +519,35 @@ def test_after_a_failure_the_node_is_opened_and_then_the_claim_deleted() -> None
     assert isinstance(then.action, Delete)
     assert (then.action.uid, then.action.resource_version) == ("uid-a", "7")
     assert (then.reason, then.message) == (Reason.REBOOT_FAILED, "no such rack; it is replaced")
+
+
+def test_what_has_failed_under_a_veto_is_opened_and_spared() -> None:
+    claim = rebooting(*failed(), condition("DisruptionReason", "True", "Unhealthy"))
+    first = on_claim(claim, the_node(CLOSED, annotations=VETO))
+    assert (first.reason, taints_of(first)) == (Reason.REBOOT_FAILED, [])
+    then = on_claim(claim, the_node(annotations=VETO))
+    assert then.reason is Reason.REBOOT_FAILED
+    assert then.message.startswith("no such rack; karpenter.sh/do-not-repair")
+    assert then.message.endswith("so it stays")
+    assert said(then)["Rebooting"] == ("False", "RebootFailed")
+    assert said(then)["RebootIssued"] == ("False", "Spared")
+    assert "DisruptionReason" not in said(then)
+
+
+SPARED = rebooting(*failed(result="Spared"))
+
+
+def test_a_claim_that_was_spared_is_nothing_but_sick_from_then_on() -> None:
+    """Whether the veto is still there makes no difference here."""
+    assert judged(SPARED, the_node()) == judged(SPARED, the_node(annotations=VETO)) == []
+    leaving = a_leaving_claim(conditions=failed(result="Spared"), annotations=SPARED.annotations)
+    assert judged(leaving, the_node()) == [], "the bound of that reboot is long over"
+
+
+def test_the_failure_of_a_spared_node_that_recovers_is_forgotten() -> None:
+    verdict = on_claim(SPARED, the_node(sick=False))
+    assert verdict.reason is Reason.REBOOT_ENDED
+    assert "RebootIssued" not in said(verdict)
 
 
 def test_a_claim_whose_node_is_gone_as_well_is_deleted() -> None:

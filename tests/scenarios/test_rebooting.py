@@ -401,6 +401,47 @@ def test_a_claim_that_is_deleted_meanwhile_goes_the_ordinary_way() -> None:
         assert story.running() == 4
 
 
+def fails_under_a_veto(story: Rebooted) -> None:
+    """It comes while the cloud is being asked, which does not answer."""
+    story.settle()
+    throttled = ProviderError("throttled")
+    story.cloud_tap.spoil = lambda verb, _: throttled if verb == "reboot" else None
+    story.commit("0s")
+    story.until("RebootIssued", "Unknown")
+    veto(story)
+    story.run(60 * MINUTE)
+    assert story.says("Rebooting") == ("False", "RebootFailed")
+    assert story.says("RebootIssued") == ("False", "Spared")
+    assert story.says("DisruptionReason") == ("", "")
+    assert not story.node["spec"].get("taints"), "it takes pods again"
+    assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
+    assert story.counted("reboots_total", result="provider_error") == 1
+    assert story.running() == 4
+
+
+def test_a_node_whose_reboot_fails_under_a_veto_is_replaced_when_that_ends() -> None:
+    with Rebooted() as story:
+        fails_under_a_veto(story)
+        asked = len(story.cloud_tap.of("reboot"))
+        veto(story, value=None)
+        story.run(15 * MINUTE)
+        replaced(story)
+        assert len(story.cloud_tap.of("reboot")) == asked, "it is not tried again"
+
+
+def test_a_node_that_is_well_again_when_the_veto_ends_stays_and_may_be_rebooted_later() -> None:
+    with Rebooted() as story:
+        fails_under_a_veto(story)
+        recover(story)
+        veto(story, value=None)
+        story.run(60 * MINUTE)
+        assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
+        assert story.says("RebootIssued") == ("", "")
+        story.cloud_tap.spoil = lambda *_: None
+        sicken(story)
+        story.until("Rebooting", "True")
+
+
 # -- clocks of new nodes -----------------------------------------------------------------
 
 

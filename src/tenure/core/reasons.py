@@ -345,7 +345,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.REBOOT_SUCCEEDED: ReasonInfo("The rebooted node is Ready; this is being written down."),
     Reason.REBOOT_FAILED: ReasonInfo(
         "The node was not rebooted, or did not come back in time; it is replaced. Where the "
-        "request itself cannot be understood it stays.",
+        "request itself cannot be understood, or its repair is vetoed or off, it stays.",
         "Look at what the cloud said, and at the instance's boot log.",
         _WARNING,
     ),

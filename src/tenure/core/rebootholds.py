@@ -1,4 +1,4 @@
-"""Why a reboot does not go ahead.
+"""Why a reboot does not go ahead, or what has failed of one has no consequences for now.
 
 Before the cloud is asked a reboot is called off, the first of these:
 
@@ -6,7 +6,8 @@ Before the cloud is asked a reboot is called off, the first of these:
 2. veto        ``karpenter.sh/do-not-repair`` on the Node or the claim;
 3. recovered   no condition of the Node that would be repaired means sick any more.
 
-Once it is asked there is no way back.
+Once it is asked there is no way back. A reboot that fails under one of the first two leaves the
+claim where it is: it is spared.
 """
 
 from __future__ import annotations

@@ -4,8 +4,10 @@
 
 1. leaving      a failed one that is being deleted: its drain has the reboot's bound;
 2. taint        it goes, however the reboot ended;
-3. failed       the claim is deleted, and so replaced;
-4. left over    what else the reboot has written on the claim is taken off.
+3. failed       the claim is deleted, and so replaced; or, where that is held (``rebootholds``),
+                it is spared: from then on ``repair`` decides when it is replaced;
+4. recovered    a spared one that is well: its failure is forgotten;
+5. left over    what else the reboot has written on the claim is taken off.
 """
 
 from __future__ import annotations
@@ -14,28 +16,34 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from tenure.core.claims import is_ours
+from tenure.core.claims import claim_status, is_ours
+from tenure.core.conditions import Wanted
 from tenure.core.deadline import deadline_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drain import drain_until
 from tenure.core.health import unusable
 from tenure.core.pools import rules_of
 from tenure.core.reasons import Reason
-from tenure.core.rebootholds import RebootView
+from tenure.core.rebootholds import Hold, RebootView, held
 from tenure.core.reboots import (
+    DISRUPTION_REASON,
+    ISSUED,
     REBOOTING,
+    SPARED,
     bound_of,
     has_failed,
+    is_spared,
     mark_of,
 )
 from tenure.core.rebootsteps import RebootSteps
 from tenure.core.saying import say
 from tenure.core.writes import delete_claim, open_again, patch
 from tenure.errors import SpecError
-from tenure.model.meta import format_time
+from tenure.model.meta import ApiObject, format_time
 from tenure.model.names import REBOOT_PRE_BOOT_ID, REBOOTING_TAINT, TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool, Repair
 from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
@@ -61,8 +69,12 @@ class RebootDecider:
             for pod in change.versions():
                 assert isinstance(pod, Pod)
                 yield from _rebooting_with(pod, snapshot)
-        elif change.resource in (POD_DISRUPTION_BUDGETS, NODE_POOLS):
+        elif change.resource == POD_DISRUPTION_BUDGETS:
             yield from snapshot.rebooting_claims()
+        elif change.resource == NODE_POOLS:
+            yield from snapshot.rebooting_claims()  # Its cap on the protection of their pods.
+            if _rules_in(change.old) != _rules_in(change.new):
+                yield from snapshot.claims_of_pool(change.key)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         if subject.kind == NODE_CLAIMS.kind:
@@ -96,7 +108,7 @@ class RebootDecider:
     def decide(self, view: RebootView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         if view.claim.rebooting:
             return list(RebootSteps(view, settings, now).verdicts())
-        verdict = _ended(view)
+        verdict = _ended(view, held(view, settings, now))
         return (verdict,) if verdict is not None else ()
 
 
@@ -109,10 +121,17 @@ def _rebooting_with(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
         yield from (name for name, claim in claims.items() if claim.rebooting)
 
 
+def _rules_in(pool: ApiObject | None) -> tuple[bool, Repair | None]:
+    """What of a pool makes a difference to a reboot of its nodes that has failed."""
+    return pool is None, pool.spec.repair if isinstance(pool, NodePool) else None
+
+
 def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
     if claim.deleting:
         return has_failed(claim)
-    if claim.rebooting or has_failed(claim) or REBOOT_PRE_BOOT_ID in claim.annotations:
+    if claim.rebooting or has_failed(claim) or is_spared(claim):
+        return True
+    if REBOOT_PRE_BOOT_ID in claim.annotations:
         return True
     return any(node.has_taint(REBOOTING_TAINT) for node in nodes)
 
@@ -120,7 +139,7 @@ def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
 # -- when it has ended ---------------------------------------------------------------------
 
 
-def _ended(view: RebootView) -> Verdict | None:
+def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
     claim, node = view.claim, view.node
     failed = has_failed(claim)
     reason = Reason.REBOOT_FAILED if failed else Reason.REBOOT_ENDED
@@ -130,14 +149,34 @@ def _ended(view: RebootView) -> Verdict | None:
         message = f"Node {node.name} is not being rebooted; its taint is taken off"
         return _say(claim, reason, message, action=open_again(node, REBOOTING_TAINT))
     if failed:
-        condition = claim.condition(REBOOTING)
-        why = condition.message if condition is not None else ""
-        return _say(claim, reason, f"{why}; it is replaced", action=delete_claim(claim))
+        return _spared(claim, hold) if hold is not None else _replaced(claim)
+    if is_spared(claim) and view.recovered:
+        message = "its reboot has failed, and it is well all the same; that is forgotten"
+        return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
     if REBOOT_PRE_BOOT_ID in claim.annotations:
         action = patch(claim, {"annotations": {REBOOT_PRE_BOOT_ID: None}})
         message = "it is not being rebooted; what that left is taken off"
         return _say(claim, reason, message, action=action)
     return None
+
+
+def _replaced(claim: NodeClaim) -> Verdict:
+    message = f"{_why(claim)}; it is replaced"
+    return _say(claim, Reason.REBOOT_FAILED, message, action=delete_claim(claim))
+
+
+def _spared(claim: NodeClaim, hold: Hold) -> Verdict:
+    """It is a sick node like others from now on, but for that it will not be rebooted again."""
+    message = f"{_why(claim)}; {hold.why}, so it stays"
+    action = claim_status(
+        claim, Wanted(ISSUED, "False", SPARED, message), drop=(DISRUPTION_REASON,)
+    )
+    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=hold.until)
+
+
+def _why(claim: NodeClaim) -> str:
+    condition = claim.condition(REBOOTING)
+    return condition.message if condition is not None else ""
 
 
 def _hurried(claim: NodeClaim) -> Verdict | None:

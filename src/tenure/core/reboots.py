@@ -40,6 +40,8 @@ CANCELLED: Final = "RebootCancelled"
 #: How it failed.
 PROVIDER_ERROR: Final = "ProviderError"
 RECOVERY_TIMEOUT: Final = "RecoveryTimeout"
+#: It failed, and something held its replacement at that time.
+SPARED: Final = "Spared"
 #: Behind an entry of the history: this one never took place.
 _STRUCK_OUT: Final = " cancelled"
 
@@ -89,12 +91,21 @@ def mark_of(claim: NodeClaim) -> Condition | None:
 
 
 def has_failed(claim: NodeClaim) -> bool:
-    """Whether its last reboot has failed so that it has to be replaced."""
+    """Whether its last reboot has failed so that it has to be replaced at once."""
+    return _failure(claim) not in ("", SPARED)
+
+
+def is_spared(claim: NodeClaim) -> bool:
+    """Whether its last reboot has failed, and it was not replaced: that is decided like any repair."""
+    return _failure(claim) == SPARED
+
+
+def _failure(claim: NodeClaim) -> str:
     condition, mark = claim.condition(REBOOTING), claim.condition(ISSUED)
-    if condition is None or mark is None:
-        return False
+    if condition is None or mark is None or mark.status != "False":
+        return ""
     failed = (condition.status, condition.reason) == ("False", FAILED)
-    return failed and mark.status == "False"
+    return (mark.reason or PROVIDER_ERROR) if failed else ""
 
 
 def result_of(claim: NodeClaim) -> str:
@@ -128,7 +139,7 @@ def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -
 
     ``bound``: how long the drain may take; None: as long as its pods make it wait.
     """
-    if claim.rebooting or claim.deleting or has_failed(claim):
+    if claim.rebooting or claim.deleting or _failure(claim):
         return None
     known = _known(claim, now)
     begun = _half_committed(claim, known)

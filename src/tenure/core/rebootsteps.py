@@ -36,7 +36,7 @@ from tenure.core.leavingnode import blockers_of, some
 from tenure.core.leavingpods import DrainView, judge_pods, left_alone
 from tenure.core.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.reasons import Reason
-from tenure.core.rebootholds import Hold, RebootView, pointless
+from tenure.core.rebootholds import Hold, RebootView, held, pointless
 from tenure.core.reboots import (
     DISRUPTION_REASON,
     FAILED,
@@ -245,6 +245,10 @@ class RebootSteps:
             Wanted(REBOOTING, "False", FAILED, why),
             Wanted(ISSUED, "False", result, why),
         )
+        hold = held(self._view, self._settings, self._now)
+        if hold is not None:
+            message = f"{why}; {hold.why}, so it stays"
+            return self._say(Reason.REBOOT_FAILED, message, action, hold.until)
         return self._say(Reason.REBOOT_FAILED, f"{why}; it is replaced", action)
 
     def _invalid(self, why: str) -> Verdict:

@@ -34,7 +34,7 @@ from tenure.core.domains import Permit
 from tenure.core.health import LOST, Health, HealthView, Member, examine
 from tenure.core.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
 from tenure.core.reasons import Reason
-from tenure.core.reboots import MOST, changes_at, recent
+from tenure.core.reboots import MOST, changes_at, is_spared, recent
 from tenure.core.repairforce import committed, force, permit_probe, probe_mark
 from tenure.core.repairholds import Held, Holds, switched_off
 from tenure.core.saying import also_of, no_later, say
@@ -226,10 +226,16 @@ class _Round:
 
     def _cause(self, claim: NodeClaim, due: list[Illness]) -> Cause:
         cause = merged(due, (one.priority for one in self._rules.statements))
-        if cause.action is RepairAction.REBOOT and len(recent(claim, self._now)) >= MOST:
-            message = f"{cause.message}; rebooted {MOST} times within a day, so it is replaced"
-            return msgspec.structs.replace(cause, action=RepairAction.REPLACE, message=message)
-        return cause
+        if cause.action is not RepairAction.REBOOT:
+            return cause
+        if is_spared(claim):
+            why = "its last reboot has failed"
+        elif len(recent(claim, self._now)) >= MOST:
+            why = f"rebooted {MOST} times within a day"
+        else:
+            return cause
+        message = f"{cause.message}; {why}, so it is replaced"
+        return msgspec.structs.replace(cause, action=RepairAction.REPLACE, message=message)
 
     # -- what is due -------------------------------------------------------------------
 
