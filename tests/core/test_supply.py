@@ -84,6 +84,14 @@ def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) ->
     assert in_service_since(Snapshot.of(claim, ready)) == {}, "the scheduler cannot use it now"
 
 
+def test_pods_that_leave_a_node_to_be_rebooted_leave_their_room_to_their_successors() -> None:
+    pods = a_pod("stays"), a_pod("goes", deletion_timestamp=ahead(20))
+    rebooting = a_claim(conditions=[condition("Rebooting", "True", "RebootRequested")])
+    assert only_node(rebooting, a_node(), *pods) == only_node(rebooting, a_node(), pods[0])
+    both = only_node(a_claim(), a_node(), *pods)
+    assert both.available["cpu"] < only_node(a_claim(), a_node(), pods[0]).available["cpu"]
+
+
 def test_a_node_that_nobody_claims_takes_pods_too() -> None:
     node = a_node(registered=False)
     assert only_node(node) == ExistingNode(name="node-a", labels={}, available=ROOM)

@@ -239,6 +239,22 @@ def test_nobody_new_comes_while_it_reboots_and_no_new_node_does() -> None:
         assert story.cloud.launch_count == 1
 
 
+def test_nothing_is_launched_for_the_pods_of_a_node_that_is_full_while_it_reboots() -> None:
+    """Whoever is asked to leave is still there when his successor looks for a place."""
+    small = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
+    with Tapped(a_node_class(), a_pool(requirements=[small]), a_deployment(replicas=2)) as story:
+        story.run(3 * MINUTE)
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, SICK, "True", "Leak")
+        story.run(MINUTE)
+        assert story.running() == 0
+        story.kubelets.set_condition(node, SICK, "False", "NoLeak")
+        story.run(5 * MINUTE)
+        assert story.running() == 2
+        assert story.the(NODES)["status"]["nodeInfo"]["bootID"].endswith("-boot-2")
+        assert story.cloud.launch_count == 1
+
+
 # -- how it is called off ----------------------------------------------------------------
 
 

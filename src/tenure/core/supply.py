@@ -3,7 +3,7 @@
 Nodes: everything there is and everything on its way, claims without a Node included. A
 node that is not initialized yet is taken as it will be: without the taints it will lose,
 with the labels, taints and resources that its claim promises; so is one that is being rebooted,
-which will be back in a moment. Cordoned and leaving nodes
+which will be back in a moment, without the pods that are leaving it. Cordoned and leaving nodes
 take no pods, but the scheduler counts those that run there. Pools: those that may launch,
 with what their limits leave; of the others, why they may not.
 """
@@ -106,6 +106,8 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
         taints = taints if claim.registered else registered_taints(claim, node)
         taints = tuple(t for t in taints if not is_startup(t, claim) and not is_ephemeral(t))
         if claim.rebooting:
+            # Whoever was asked to leave is gone by then; his successor is to have his place.
+            pods = [pod for pod in pods if not pod.deleting]
             taints = tuple(t for t in taints if t.key not in _WHILE_REBOOTING)
         labels = {**labels, **claim.labels}
     return ExistingNode.holding(
