@@ -1,5 +1,8 @@
 """Say what ``karpenter.sh/do-not-disrupt`` protects, and until when.
 
+A ``karpenter.sh/do-not-repair`` that nobody can read vetoes for ever, and that is said here, too:
+whether it holds anything, ``repair`` says.
+
 Of every pod on a node of ours, and of every Node and claim of ours that carries it: for ever,
 until an instant, over, or a value that means nothing. On Nodes and claims a duration counts
 from when its value was first seen, so that is written beside it, and taken off with it.
@@ -19,6 +22,7 @@ from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.drain import protection_cap
 from tenure.core.protection import (
+    UNREADABLE,
     Protection,
     cap_of,
     noted_at,
@@ -100,7 +104,9 @@ class ProtectionDecider:
             if (noting := _note(thing, annotation)) is not None:
                 return [noting]
         protection = protection_on(thing)
-        return [_judge(thing, protection, now)] if protection is not None else []
+        verdict = _judge(thing, protection, now) if protection is not None else None
+        found = _unreadable_veto(thing, verdict) or verdict
+        return [found] if found is not None else []
 
 
 def _speaks(thing: ApiObject) -> bool:
@@ -134,6 +140,18 @@ def _note(thing: Node | NodeClaim, annotation: str) -> Verdict | None:
         action = patch(thing, {"annotations": {since: None}})
         return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
     return None
+
+
+def _unreadable_veto(thing: Node | NodeClaim, beside: Verdict | None) -> Verdict | None:
+    """``beside``: what is to be said of its protection as well."""
+    veto = protection_on(thing, DO_NOT_REPAIR)
+    if veto is None or not veto.unreadable:
+        return None
+    message = f'{DO_NOT_REPAIR}: "{veto.value}" {UNREADABLE} vetoes its repair for ever'
+    if beside is None:
+        return _say(thing, Reason.VETO_UNREADABLE, message)
+    message = f"{message}; {beside.message}"
+    return _say(thing, Reason.VETO_UNREADABLE, message, recheck_at=beside.recheck_at)
 
 
 def _judge(thing: Pod | Node | NodeClaim, protection: Protection, now: datetime) -> Verdict:

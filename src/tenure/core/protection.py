@@ -20,6 +20,7 @@ peer's: a pod that has not started is protected.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -34,6 +35,8 @@ from tenure.model.pod import Pod
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
+#: Of a value, in a sentence that goes on.
+UNREADABLE: Final = 'is neither "true", "false" nor a duration such as 4h, and'
 
 
 def cap_of(pool: ApiObject | None) -> str | None:
@@ -59,7 +62,7 @@ class Protection(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         said = f'{DO_NOT_DISRUPT}: "{self.value}"'
         if self.unreadable:
-            said += ' is neither "true", "false" nor a duration such as 4h, and'
+            said += f" {UNREADABLE}"
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
         cap = f" (maxPodProtection {self.capped_by})" if self.capped_by else ""
         return f"{said} protects it {end}{cap}"

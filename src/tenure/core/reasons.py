@@ -93,6 +93,7 @@ class Reason(StrEnum):
     TIER_WAITS = "LaterTier"
     PROTECTED = "DoNotDisrupt"
     PROTECTION_UNREADABLE = "InvalidDoNotDisruptAnnotation"
+    VETO_UNREADABLE = "InvalidDoNotRepairAnnotation"
     POD_TERMINATING = "PodTerminating"
     LEFT_ALONE = "LeftAlone"
 
@@ -415,6 +416,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.PROTECTION_UNREADABLE: ReasonInfo(
         "The value of karpenter.sh/do-not-disrupt means nothing, so the pod is protected for ever.",
+        'Write "true", "false" or a duration such as 4h.',
+        _WARNING,
+    ),
+    Reason.VETO_UNREADABLE: ReasonInfo(
+        "The value of karpenter.sh/do-not-repair means nothing, so the node is never repaired.",
         'Write "true", "false" or a duration such as 4h.',
         _WARNING,
     ),
