@@ -152,9 +152,24 @@ def test_a_sick_node_says_by_whose_word_and_until_when_it_is_tolerated() -> None
     verdict = about(told, "NodeClaim/a")
     assert verdict.message == (
         "Ready=False (Broken) since 2026-03-02T11:59:00Z; the pool's defaultTolerationDuration "
-        "10m: repaired at 2026-03-02T12:09:00Z"
+        "10m: due at 2026-03-02T12:09:00Z"
     )
     assert about(told, "Node/node-a").message == verdict.message
+
+
+def test_before_it_is_due_it_says_what_would_hold_it() -> None:
+    node = not_ready(since=ago(60), creation_timestamp=ago(7200))
+    off = on_claim(FORCEFUL, a_claim(), node, settings=Settings(node_repair=False))
+    due = "10m: due at 2026-03-02T12:09:00Z"
+    assert off.reason is Reason.UNHEALTHY
+    assert off.message.endswith(f"{due}; node repair is switched off (--node-repair=false)")
+    noted = {DO_NOT_REPAIR: "1h1m", f"{DO_NOT_REPAIR}-since": "1h1m 2026-03-02T11:00:00Z"}
+    told = on_claim(FORCEFUL, a_claim(annotations=noted), node)
+    veto = 'karpenter.sh/do-not-repair: "1h1m" vetoes it until 2026-03-02T12:01:00Z'
+    assert (told.reason, told.recheck_at) == (Reason.UNHEALTHY, ahead(60))
+    assert told.message.endswith(f"{due}; {veto}")
+    later = on_claim(FORCEFUL, a_claim(annotations=noted), node, now=ahead(60))
+    assert later.message.endswith(due)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from tenure.core.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
 from tenure.core.reasons import Reason
 from tenure.core.reboots import MOST, changes_at, is_spared, recent
 from tenure.core.repairforce import committed, force, permit_probe, probe_mark
-from tenure.core.repairholds import Held, Holds, switched_off
+from tenure.core.repairholds import Held, Holds, switched_off, veto_on, vetoed
 from tenure.core.saying import also_of, no_later, say
 from tenure.core.sickness import FORCEFUL, Illness
 from tenure.core.writes import patch, stamp_claim
@@ -217,12 +217,20 @@ class _Round:
             first = min(dated, key=_order)
             ahead = first.since if first.since > self._now else None
             skewed = " (its clock is ahead of ours)" if ahead is not None else ""
-            until = f"repaired at {format_time(first.due_at)}"
+            held, ends_at = self._held_by_people(member)
+            until = f"due at {format_time(first.due_at)}{held}"
             message = f"{symptom(first)}{skewed}; {first.policy}: {until}"
             verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
-            return no_later(verdict, ahead)
+            return no_later(verdict, ahead, ends_at)
         later = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
         return no_later(self._repair(member, self._cause(claim, due)), later)
+
+    def _held_by_people(self, member: Member) -> tuple[str, datetime | None]:
+        """What would hold it if it were due now, for a sentence; and until when."""
+        if off := switched_off(self._view.pool, self._view.broken, self._settings):
+            return f"; {off}", None
+        veto = veto_on(member.claim, member.node, self._now)
+        return (f"; {vetoed(veto)}", veto.ends_at) if veto is not None else ("", None)
 
     def _cause(self, claim: NodeClaim, due: list[Illness]) -> Cause:
         cause = merged(due, (one.priority for one in self._rules.statements))
