@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from tenure.core.decision import Delete, Patch, Verdict
+from tenure.core.decision import Patch, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.replacing import ReplacementDecider, failures_of
 from tenure.model.meta import Condition
@@ -22,10 +22,12 @@ from tenure.model.names import (
 from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.repairs import peers_statements
+from tenure.model.settings import Settings
 from tests.core.build import (
     DISRUPTED,
     NOW,
     REGISTERED,
+    SETTINGS,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
@@ -62,12 +64,15 @@ def sick(*, taints: Any = (DISRUPTED,), type_: str = "KWOKUnhealthy", **fields: 
     return a_node(taints=taints, status={"conditions": told}, **fields)
 
 
-def verdicts(*objects: Any, now: datetime = NOW) -> list[Verdict]:
-    return judged(DECIDER, a_pool(), *objects, now=now, repair_statements=peers_statements())
+def verdicts(*objects: Any, now: datetime = NOW, settings: Settings = SETTINGS) -> list[Verdict]:
+    lenient = {"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "Never"}]}
+    pools = (a_pool(), a_pool("lenient", repair=lenient))
+    known = peers_statements()
+    return judged(DECIDER, *pools, *objects, now=now, settings=settings, repair_statements=known)
 
 
-def on_claim(*objects: Any, now: datetime = NOW) -> Verdict:
-    return about(verdicts(*objects, now=now), "NodeClaim/a")
+def on_claim(*objects: Any, **more: Any) -> Verdict:
+    return about(verdicts(*objects, **more), "NodeClaim/a")
 
 
 def test_first_the_node_is_closed_for_new_pods() -> None:
@@ -91,28 +96,10 @@ def test_then_it_waits_for_whoever_is_not_initialized_and_node_and_claim_say_so(
     assert about(found, "Node/node-a").message == told.message
 
 
-def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
+def test_once_all_of_them_are_there_it_only_waits_to_be_let_go() -> None:
     told = on_claim(going(), sick(), coming())
-    assert told.reason is Reason.REPLACED
-    assert isinstance(told.action, Patch)
-    assert (told.action.dated, told.action.ahead) == (TERMINATION_TIMESTAMP, timedelta(seconds=45))
-    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
-    then = on_claim(stamped, sick(), coming())
-    assert isinstance(then.action, Delete)
-    assert then.action.witness is not None
-    assert then.action.witness.name == "node-a"
-
-
-def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
-    told = on_claim(going(spec={"termination_grace_period": "10s"}), sick(), coming())
-    assert isinstance(told.action, Patch)
-    assert told.action.ahead == timedelta(seconds=10)
-
-
-def test_without_replacements_it_goes_at_once() -> None:
-    told = on_claim(going(by=""), sick())
-    assert told.reason is Reason.REPLACED
-    assert told.message == "its pods fit elsewhere; it leaves within 45s"
+    assert (told.reason, told.action) == (Reason.REPLACING, None)
+    assert told.message.startswith("everything that was launched for its pods is there")
 
 
 @pytest.mark.parametrize(
@@ -158,11 +145,21 @@ def test_its_own_initialization_ttl_counts_where_it_has_one() -> None:
     assert on_claim(going(), sick(), slow, now=ahead(600)).reason is Reason.REPLACEMENT_FAILED
 
 
-def test_failures_are_counted_on_the_claim() -> None:
+def test_failures_are_counted_on_the_claim_and_forgotten_after_a_while() -> None:
     before = going(marks={REPLACEMENT_FAILED: "2 2026-03-02T11:00:00Z"})
     told = on_claim(before, sick())
     assert body_of(told)["metadata"]["annotations"][REPLACEMENT_FAILED] == "3"
     assert failures_of(before).times == 2
+    assert told.recheck_at == ahead(3600)
+    then = on_claim(before, sick(), now=ahead(3600))
+    assert body_of(then)["metadata"]["annotations"][REPLACEMENT_FAILED] == "1"
+
+
+def test_switching_node_repair_off_stops_what_is_under_way() -> None:
+    off = Settings(node_repair=False)
+    told = on_claim(going(), sick(), coming(stage=REGISTERED), settings=off)
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert "--node-repair=false" in told.message
 
 
 @pytest.mark.parametrize(
@@ -182,6 +179,12 @@ def test_a_note_that_cannot_be_read_is_none(noted: str) -> None:
         pytest.param(going(), None, "it has no Node any more", id="no Node"),
         pytest.param(
             a_claim(annotations={REPLACED_BY: "b"}), sick(), "nobody knows why", id="no reason"
+        ),
+        pytest.param(
+            going(labels={"karpenter.sh/nodepool": "lenient"}),
+            sick(labels={"karpenter.sh/nodepool": "lenient"}),
+            "its pool no longer asks to repair what Node node-a has",
+            id="the pool changed its mind",
         ),
     ],
 )

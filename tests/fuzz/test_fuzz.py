@@ -36,7 +36,7 @@ def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     assert outcome.reboots > 3
 
 
-@pytest.mark.parametrize("seed", [5, 9, 10, 17])
+@pytest.mark.parametrize("seed", [1, 5, 26, 36])
 def test_a_day_on_which_nodes_are_replaced_with_care_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, SICKLY)
     assert outcome.problems == ()

@@ -15,15 +15,18 @@ import msgspec
 
 from tenure.core.claims import is_replaced
 from tenure.core.drain import drain_until
+from tenure.core.exchange import standing_in
 from tenure.core.fleet import PoolFleet, fleet_of
 from tenure.core.health import HealthView, Member, examine
 from tenure.core.leavingpods import DrainView
 from tenure.core.readiness import Stage, initialization_ttl
 from tenure.core.repair import health_of
+from tenure.core.replacement import room_of
 from tenure.core.replacing import failures_of
 from tenure.core.sickness import FORCEFUL, Illness, Rules
 from tenure.model import names
 from tenure.model.meta import later
+from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.repairs import RepairAction
@@ -38,8 +41,8 @@ class Contender(msgspec.Struct, frozen=True):
     """A node that may become a candidate, and what its disruption would depend on."""
 
     drain: DrainView
-    #: Claims that were launched in its stead.
-    replacements: tuple[str, ...] = ()
+    #: Claims that were launched in its stead, and the names by which their rooms are known.
+    replacements: tuple[tuple[NodeClaim, str], ...] = ()
 
 
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +77,13 @@ def contests_in(snapshot: Snapshot) -> Iterator[Contest]:
 
 
 def _contender(member: Member, snapshot: Snapshot) -> Contender:
-    drain = drain_until(member.nodes[0], None, snapshot)
-    return Contender(drain, snapshot.once(_standing_in).get(member.claim.uid, ()))
+    return contender_of(member.claim, member.nodes[0], snapshot)
+
+
+def contender_of(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Contender:
+    came = snapshot.once(standing_in).get(claim.uid, ())
+    replacements = tuple((one, room_of(one, snapshot)) for one in came)
+    return Contender(drain_until(node, None, snapshot), replacements)
 
 
 def _is_contender(member: Member, rules: Rules) -> bool:
@@ -92,17 +100,6 @@ def _is_contender(member: Member, rules: Rules) -> bool:
 def _needs_care(illness: Illness) -> bool:
     by_force = illness.mode == FORCEFUL and illness.action is not RepairAction.REBOOT
     return illness.counts and not by_force
-
-
-def _standing_in(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    """By the UID of the claim that goes: who came for it."""
-    marked = (claim for claim in snapshot.claims.values() if names.REPLACES in claim.annotations)
-    found: dict[str, tuple[str, ...]] = {}
-    for claim in sorted(marked, key=lambda claim: claim.name):
-        if not claim.deleting:
-            for uid in claim.annotations[names.REPLACES].split(","):
-                found[uid] = (*found.get(uid, ()), claim.name)
-    return found
 
 
 def _pauses(claims: Mapping[str, NodeClaim]) -> Iterator[tuple[datetime, str]]:

@@ -3,7 +3,8 @@
 A pod of a leaving node counts before it is evicted, so that its new node is on the way
 while the old one drains. It counts only if somebody will create it again, and not as
 long as it is protected: until then it stays where it is, or until its node's deadline
-forces it.
+forces it. Where its node is being replaced, its place exists already, and is kept for it
+from then on, protected or not.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.claims import is_our_node
+from tenure.core.claims import is_our_node, is_replaced
 from tenure.core.deadline import deadline_of, force_at
 from tenure.core.drain import is_held, protection_cap
+from tenure.core.exchange import Exchange, exchanges_under_way
 from tenure.core.protection import CREATION, protection_of
+from tenure.core.reboots import DISRUPTION_REASON
 from tenure.model.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.node import Node
 from tenure.model.pod import Pod
@@ -51,6 +54,8 @@ def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     for node in snapshot.leaving_nodes().values():
         if is_held(node) and is_our_node(node, snapshot):
             demands += _leaving(node, snapshot, clock)
+    for exchange in exchanges_under_way(snapshot):
+        demands += _replaced(exchange, snapshot)
     demands.sort(key=lambda demand: demand.pod.uid)
     return demands
 
@@ -79,18 +84,32 @@ def is_reschedulable(pod: Pod) -> bool:
 
 def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
     deleted_at = node.metadata.deletion_timestamp or BEGINNING
-    deadline, cap = deadline_of(snapshot.claim_of(node)), protection_cap(node, snapshot)
+    claim = snapshot.claim_of(node)
+    deadline, cap = deadline_of(claim), protection_cap(node, snapshot)
+    kept = claim is not None and is_replaced(claim)
     demands = []
     for pod in snapshot.pods_on(node.name).values():
         if not is_reschedulable(pod):
             continue
-        protection = protection_of(pod, cap=cap, clock=clock)
+        protection = protection_of(pod, cap=cap, clock=clock) if not kept else None
         until = protection.until if protection else deleted_at
         if deadline is not None:
             until = min(until, force_at(pod, deadline))
         if until != FOR_EVER:
             demands.append(Demand(pod, max(deleted_at, until), node.name))
     return demands
+
+
+def _replaced(exchange: Exchange, snapshot: Snapshot) -> list[Demand]:
+    """Before it leaves; one that fails leaves everybody where he is."""
+    claim, node = exchange.claim, exchange.node
+    told = claim.condition(DISRUPTION_REASON)
+    since = told.last_transition_time if told is not None and told.status == "True" else None
+    lost = any(one is None or one.deleting for _, one in exchange.replacements)
+    if claim.deleting or node is None or node.deleting or since is None or lost:
+        return []
+    pods = filter(is_reschedulable, snapshot.pods_on(node.name).values())
+    return [Demand(pod, since, node.name) for pod in pods]
 
 
 def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:

@@ -15,8 +15,9 @@ go → replacements. ``replacing`` carries it through from there. So far the one
 8. commit      everything its pods need exists: the claim is marked with its replacements.
 
 The plan is made again until it is committed, and counts what exists: so a crash between any two
-of these writes loses nothing and doubles nothing. Every pool with a sick node has one verdict,
-too, that says when to look again.
+of these writes loses nothing and doubles nothing. Once all that was launched for it is there, the
+same look says whether its pods still have their places, and lets it go (``releasing``). Every pool
+with a sick node has one verdict, too, that says when to look again.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from typing import Final
 import msgspec
 
 from tenure.core.budgets import allowance
-from tenure.core.contenders import Contender, Contest, contests_in
+from tenure.core.contenders import PAUSE_MAX, Contender, Contest, contests_in
 from tenure.core.deadline import grace_period
 from tenure.core.decision import Blocker, Commitment, Concern, Patch, Subject, Verdict
-from tenure.core.demand import is_reschedulable
-from tenure.core.obstacles import Disruption, obstacles
+from tenure.core.exchange import comes_up
+from tenure.core.obstacles import Disruption, in_the_way, obstacles
 from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.reboots import commit
+from tenure.core.releasing import Release, UnderWay, launched, ready_exchanges
 from tenure.core.repairround import Candidate, Diagnosis, diagnose
-from tenure.core.replacement import Exchange, Exchanges, Plan, exchanges_in
+from tenure.core.replacement import Exchanges, Mover, Plan, exchanges_in, mover_of
 from tenure.core.rooms import Rooms
 from tenure.core.saying import also_of, say
 from tenure.core.writes import patch
@@ -69,6 +71,8 @@ _say = partial(say, Concern.DISRUPTION)
 
 class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
     contests: tuple[Contest, ...]
+    #: Whose replacements are there.
+    ready: tuple[UnderWay, ...]
     exchanges: Exchanges
 
 
@@ -93,14 +97,20 @@ class DisruptionDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         contests = tuple(contests_in(snapshot))
-        if not contests:
+        ready = tuple(ready_exchanges(snapshot))
+        if not contests and not ready:
             return None  # The usual case, and it must stay cheap.
         exchanges = exchanges_in(snapshot, self._rooms, self._protection_clock)
-        return DisruptionView(contests=contests, exchanges=exchanges)
+        return DisruptionView(contests=contests, ready=ready, exchanges=exchanges)
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         found = list(_Pass(view, settings, now).verdicts())
         return sorted(found, key=lambda verdict: verdict.subject)
+
+
+def may_wait(change: Change) -> bool:
+    """Pods and nodes come and go by the hundred; a claim is what we write to."""
+    return change.resource in (PODS, NODES)
 
 
 class _Pass:
@@ -119,7 +129,10 @@ class _Pass:
             found += [
                 (contest, c) for c in diagnosis.candidates if c.claim.name in contest.contenders
             ]
-            yield _watched(contest, diagnosis)
+            yield _watched(contest, diagnosis, self._now)
+        for under_way in self._view.ready:
+            release = Release(under_way, self._view.exchanges, self._settings, self._now)
+            yield from release.verdicts()
         for contest, candidate in sorted(found, key=lambda pair: _order(*pair)):
             yield from self._of(contest, candidate)
 
@@ -143,7 +156,9 @@ class _Pass:
     # -- what holds it -----------------------------------------------------------------
 
     def _pause(self, contest: Contest, candidate: Candidate) -> Verdict | None:
-        until, name = max(contest.pauses, default=(self._now, ""))
+        # One that ends later than any pause lasts was written by nobody of us.
+        near = [(until, name) for until, name in contest.pauses if until - self._now <= PAUSE_MAX]
+        until, name = max(near, default=(self._now, ""))
         if until <= self._now:
             return None
         what = f"the replacement of {name} has failed, and the pool pauses until"
@@ -178,10 +193,8 @@ class _Pass:
         )
         if not found:
             return None
-        first = f"{found[0].subject}: {found[0].message}"
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        why = f"pods are in its way, and no grace period bounds its drain: {first}{more}"
         until = min((one.until for one in found if one.until is not None), default=None)
+        why = in_the_way(found)
         return self._blocked(candidate, why, blockers=tuple(found), recheck_at=until)
 
     def _blocked(
@@ -219,58 +232,51 @@ class _Pass:
         return msgspec.structs.replace(verdict, commits=commits)
 
     def _exchange(self, contender: Contender, candidate: Candidate) -> Iterator[Verdict]:
-        claim = candidate.claim
-        moving = [item.pod for item in contender.drain.pods if is_reschedulable(item.pod)]
-        exchange = Exchange(claim, candidate.node, tuple(moving))
-        plan = self._view.exchanges.plan(exchange, self._settings, self._now)
+        claim, why = candidate.claim, candidate.cause.message
+        came = [(one, room) for one, room in contender.replacements if comes_up(one, self._now)]
+        pods = (item.pod for item in contender.drain.pods)
+        mover = mover_of(claim, candidate.node, pods, (room for _, room in came))
+        plan = self._view.exchanges.plan(mover, self._settings, self._now)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
-            message = f"{candidate.cause.message}; {plan.why}"
-            verdict = _say(claim, reason, message, recheck_at=plan.changes_at)
+            verdict = _say(claim, reason, f"{why}; {plan.why}", recheck_at=plan.changes_at)
             yield from (verdict, also_of(candidate.node, verdict))
             return
         self._planned = claim.name
         self._count(claim)
-        yield from self._replaced(contender, candidate, plan)
-
-    def _replaced(
-        self, contender: Contender, candidate: Candidate, plan: Plan
-    ) -> Iterator[Verdict]:
-        claim, why = candidate.claim, candidate.cause.message
-        yield from (
-            Verdict(
-                concern=Concern.DISRUPTION,
-                subject=Subject(NODE_CLAIMS.kind, new.name),
-                reason=Reason.NEEDED_AS_REPLACEMENT,
-                message=f"stands in for {claim.name}; cheapest fit: {new.described}",
-                action=new.create,
-                recheck_at=plan.changes_at,
-            )
-            for new in plan.claims
-        )
+        yield from launched(plan, claim.name)
         if plan.claims:
             awaited = ", ".join(new.name for new in plan.claims)
             message = f"{why}; its pods need {awaited}, which is being created"
             verdict = _say(claim, Reason.REPLACING, message, recheck_at=plan.changes_at)
         else:
-            mark = {
-                names.REPLACED_BY: ",".join(contender.replacements),
-                names.DISRUPTION_REASON: str(Disruption.UNHEALTHY),
-                **candidate.marks,
-            }
-            there = ", ".join(contender.replacements)
-            what = f"it is replaced by {there}" if there else "its pods fit elsewhere, so it goes"
-            action = patch(claim, {"annotations": mark})
-            message = f"{why}; {what}"
-            verdict = _say(
-                claim, Reason.REPLACING, message, action=action, recheck_at=plan.changes_at
-            )
+            verdict = self._marked(candidate, [one.name for one, _ in came], mover, plan)
         yield from (verdict, also_of(candidate.node, verdict))
 
+    def _marked(
+        self, candidate: Candidate, came: Sequence[str], mover: Mover, plan: Plan
+    ) -> Verdict:
+        mark = {
+            names.REPLACED_BY: ",".join(came),
+            names.DISRUPTION_REASON: str(Disruption.UNHEALTHY),
+            **candidate.marks,
+        }
+        what = f"it is replaced by {', '.join(came)}"
+        if not came:
+            what = "its pods fit elsewhere, so it goes" if mover.pods else "nobody has to move"
+        return _say(
+            candidate.claim,
+            Reason.REPLACING,
+            f"{candidate.cause.message}; {what}",
+            action=patch(candidate.claim, {"annotations": mark}),
+            recheck_at=plan.changes_at,
+        )
 
-def _watched(contest: Contest, diagnosis: Diagnosis) -> Verdict:
+
+def _watched(contest: Contest, diagnosis: Diagnosis, now: datetime) -> Verdict:
     """When any of its nodes may become a candidate, or cease to be one."""
-    instants = (verdict.recheck_at for verdict in diagnosis.verdicts)
+    instants = [verdict.recheck_at for verdict in diagnosis.verdicts]
+    instants += [until - PAUSE_MAX for until, _ in contest.pauses if until > now + PAUSE_MAX]
     recheck_at = min((at for at in instants if at is not None), default=None)
     message = f"looked at for repair with care: {', '.join(sorted(contest.contenders))}"
     return _say(contest.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)

@@ -64,6 +64,13 @@ def obstacles(
     return found
 
 
+def in_the_way(found: list[Blocker]) -> str:
+    """For a sentence."""
+    first = f"{found[0].subject}: {found[0].message}"
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"pods are in its way, and no grace period bounds its drain: {first}{more}"
+
+
 def _own(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Blocker]:
     for thing in (drain.node, claim):
         protection = protection_on(thing)

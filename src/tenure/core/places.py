@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.core.decision import Create
+from tenure.core.decision import Create, Subject
 from tenure.core.demand import Demand
 from tenure.core.domains import NOTHING, Domains, Look
 from tenure.core.newclaim import claim_manifest, claim_name
@@ -38,6 +38,10 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.create.name
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(NODE_CLAIMS.kind, self.name)
 
     @property
     def described(self) -> str:

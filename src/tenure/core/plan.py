@@ -12,6 +12,7 @@ from typing import Final
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern
 from tenure.core.disruption import DisruptionDecider
+from tenure.core.disruption import may_wait as disruption_may_wait
 from tenure.core.drain import DrainDecider
 from tenure.core.drift import DriftDecider
 from tenure.core.expiring import DeadlineDecider
@@ -34,7 +35,7 @@ USUAL: Final = Settings()
 
 #: Changes that a concern may leave for a moment, so that a burst of them is judged once.
 PATIENCE: Final = {
-    Concern.DISRUPTION: may_wait,
+    Concern.DISRUPTION: disruption_may_wait,
     Concern.PROVISIONING: may_wait,
     Concern.POOL: only_counts,
 }

@@ -1,24 +1,30 @@
 """Where the pods of a node would go if it went, and which new nodes that takes.
 
-The same packing as for pending pods, over everything that needs a place by then: pods that wait,
-pods of nodes that are leaving or being replaced, and those of the node in question. That node
-takes nobody, and does not count against its pool's limits: for the time of the exchange the pool
-may have one node more.
+The same packing as for pending pods, but everybody keeps what is his. In this order:
 
-Pods that wait come first: where one of them would share a new node with a pod of ours, we wait
-until it has got its own, which takes seconds.
+1. whoever is being replaced, or drained after that, has the places that were launched for him;
+2. then come pods that wait, and pods of other nodes that leave: where those need new nodes they
+   get them first, which takes seconds;
+3. what is left is for the node in question: rooms that are there, the ones that were launched for
+   it, and new ones.
+
+A room that is not initialized yet may be taken by others, or never come: unless it was launched
+for it, the node does not go before it is there, and one that takes too long is not counted on.
+
+The node that goes takes nobody. Its own size is free again under its pool's limits, unless pods
+wait for just that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
-from tenure.core.claims import is_replaced
 from tenure.core.demand import is_reschedulable, pods_to_place
 from tenure.core.domains import Look
+from tenure.core.exchange import exchanges_under_way, initialized_until
 from tenure.core.places import NewClaim, Places, places_in
 from tenure.core.pools import capacity_of
 from tenure.core.rooms import Rooms
@@ -29,15 +35,18 @@ from tenure.model.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.packing.pack import pack
-from tenure.packing.problem import ExistingNode, PoolTemplate, Problem
+from tenure.packing.problem import ExistingNode, PoolTemplate
+from tenure.packing.result import Packing, Why
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """A node that would go, and whom it would leave without a place."""
+class Mover(msgspec.Struct, frozen=True):
+    """A node that goes, or would: whom it leaves without a place, and what was launched for him."""
 
     claim: NodeClaim
     node: Node
     pods: tuple[Pod, ...]
+    #: Names of nodes; of claims that have none yet.
+    own: tuple[str, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,71 +59,158 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     changes_at: datetime | None = None
 
 
-class Exchanges(msgspec.Struct, frozen=True):
+class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
     """What every exchange depends on."""
 
     places: Places
-    #: Pods of nodes that are being replaced: they will need a place, too.
-    moving: tuple[Pod, ...]
+    #: Everybody who is being replaced.
+    movers: tuple[Mover, ...]
+    #: By the name of a node that is Ready and not initialized: from when on it is not counted on.
+    late_at: Mapping[str, datetime]
+    #: Names of nodes that are not initialized.
+    coming: frozenset[str]
 
-    def plan(self, exchange: Exchange, settings: Settings, now: datetime) -> Plan:
+    def plan(self, mover: Mover, settings: Settings, now: datetime) -> Plan:
         zones = self.places.zones.at(settings, now)
-        changes_at = min((at for at in self.places.instants(zones) if at > now), default=None)
+        instants = [*self.places.instants(zones), *self.late_at.values()]
+        changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
-        packing = pack(self._problem(exchange, zones, now))
-        ours = {pod.uid for pod in exchange.pods}
-        for pod in exchange.pods:
-            if (unplaced := packing.unplaced.get(pod.uid)) is not None:
-                why = f"there is no place for its pod {pod.key}: {unplaced.message}"
-                return Plan(why=why, changes_at=changes_at)
-        needed = [planned for planned in packing.claims if ours & set(planned.pods)]
-        if any(set(planned.pods) - ours for planned in needed):
-            return Plan(why="pods that wait get their nodes first", passing=True)
-        claims = self.places.new_claims(needed, {names.REPLACES: exchange.claim.uid})
-        return Plan(claims=tuple(claims), changes_at=changes_at)
-
-    def _problem(self, exchange: Exchange, zones: Look, now: datetime) -> Problem:
-        everybody = (*self.places.waiting(now), *self.moving, *exchange.pods)
-        pods = {pod.uid: pod for pod in everybody}
-        return msgspec.structs.replace(
-            self.places.problem(pods.values(), zones, now),
-            nodes=tuple(_without(self.places.nodes, exchange.node)),
-            templates=tuple(_credited(self.places.templates, exchange)),
+        table = _Table(self.places.nodes)
+        table.close(mover.node.name, *(name for name, at in self.late_at.items() if at <= now))
+        before = self._seated(table, mover, zones, now)
+        if before.claims:
+            why = "pods that wait get their nodes first"
+            return Plan(why=why, passing=True, changes_at=changes_at)
+        templates: Sequence[PoolTemplate] = self.places.templates
+        if not _waits_for_room(before, mover.claim.pool_name):
+            templates = _credited(templates, mover)
+        problem = self.places.problem(mover.pods, zones, now)
+        found = pack(
+            msgspec.structs.replace(problem, nodes=table.nodes(), templates=tuple(templates))
         )
+        plan = self._told(mover, found)
+        return msgspec.structs.replace(plan, changes_at=changes_at)
+
+    def _told(self, mover: Mover, found: Packing) -> Plan:
+        for pod in mover.pods:
+            if (unplaced := found.unplaced.get(pod.uid)) is not None:
+                return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
+        if found.claims:
+            marks = {names.REPLACES: mover.claim.uid}
+            return Plan(claims=tuple(self.places.new_claims(found.claims, marks)))
+        awaited = sorted((set(found.placed.values()) & self.coming) - set(mover.own))
+        if awaited:
+            why = f"its pods fit {', '.join(awaited)}, which is not initialized yet"
+            return Plan(why=why, passing=True)
+        return Plan()
+
+    def _seated(self, table: _Table, mover: Mover, zones: Look, now: datetime) -> Packing:
+        """Everybody else has his place; what is still missing is in the answer."""
+        others = [one for one in self.movers if one.claim.uid != mover.claim.uid]
+        left: list[Pod] = []
+        for other in others:
+            problem = self.places.problem(other.pods, zones, now)
+            own = msgspec.structs.replace(problem, nodes=table.nodes(other.own), templates=())
+            seated = pack(own).placed if other.own else {}
+            table.seat(seated, other.pods)
+            left += [pod for pod in other.pods if pod.uid not in seated]
+        known = {pod.uid for one in (*others, mover) for pod in one.pods}
+        demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
+        first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
+        problem = self.places.problem(first, zones, now)
+        packing = pack(msgspec.structs.replace(problem, nodes=table.nodes()))
+        table.seat(packing.placed, first)
+        # Those that stay for now come later, and count where there is room for them.
+        second = [demand.pod for demand in demands if not demand.needs_place(now)]
+        if second:
+            problem = self.places.problem(second, zones, now)
+            stay = msgspec.structs.replace(problem, nodes=table.nodes(), templates=())
+            table.seat(pack(stay).placed, second)
+        return packing
+
+
+class _Table:
+    """All rooms while one after the other takes his seat."""
+
+    def __init__(self, nodes: Iterable[ExistingNode]) -> None:
+        self._nodes = {node.name: node for node in nodes}
+
+    def nodes(self, only: Iterable[str] | None = None) -> tuple[ExistingNode, ...]:
+        if only is None:
+            return tuple(self._nodes.values())
+        return tuple(self._nodes[name] for name in only if name in self._nodes)
+
+    def close(self, *gone: str) -> None:
+        """They take nobody; who runs there counts until he has moved."""
+        for name in gone:
+            if name in self._nodes:
+                self._nodes[name] = msgspec.structs.replace(self._nodes[name], closed=True)
+
+    def seat(self, placed: Mapping[str, str], pods: Iterable[Pod]) -> None:
+        """``placed``: node names by pod UID."""
+        for pod in pods:
+            if pod.uid in placed:
+                self._leave(pod)
+                name = placed[pod.uid]
+                self._nodes[name] = self._nodes[name].with_pod(pod)
+
+    def _leave(self, pod: Pod) -> None:
+        old = self._nodes.get(pod.spec.node_name)
+        if old is not None:
+            kept = tuple(other for other in old.pods if other.uid != pod.uid)
+            self._nodes[old.name] = msgspec.structs.replace(old, pods=kept)
 
 
 def exchanges_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Exchanges:
     demands = pods_to_place(snapshot, protection_clock)
-    return Exchanges(places_in(snapshot, demands, rooms), tuple(_moving(snapshot)))
+    new = [claim for claim in snapshot.claims.values() if not claim.initialized]
+    late = {room_of(claim, snapshot): initialized_until(claim) for claim in new}
+    return Exchanges(
+        places=places_in(snapshot, demands, rooms),
+        movers=tuple(_movers(snapshot)),
+        late_at={name: at for name, at in sorted(late.items()) if at is not None},
+        coming=frozenset(late),
+    )
 
 
-def _credited(templates: Sequence[PoolTemplate], exchange: Exchange) -> list[PoolTemplate]:
+def _movers(snapshot: Snapshot) -> Iterable[Mover]:
+    for exchange in exchanges_under_way(snapshot):
+        if exchange.node is not None:
+            pods = snapshot.pods_on(exchange.node.name).values()
+            own = [room_of(one, snapshot) for _, one in exchange.replacements if one is not None]
+            yield mover_of(exchange.claim, exchange.node, pods, own)
+
+
+def mover_of(claim: NodeClaim, node: Node, pods: Iterable[Pod], own: Iterable[str] = ()) -> Mover:
+    moving = sorted(filter(is_reschedulable, pods), key=lambda pod: pod.uid)
+    return Mover(claim, node, tuple(moving), tuple(own))
+
+
+def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
+    """The name by which the room of a claim is known: its Node's, or its own."""
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    return next(iter(nodes)) if len(nodes) == 1 else claim.name
+
+
+def _waits_for_room(packing: Packing, pool: str) -> bool:
+    """Whether somebody waits for room under the pool's limits."""
+    return any(
+        refusal.pool == pool and refusal.why is Why.LIMIT_REACHED
+        for unplaced in packing.unplaced.values()
+        for refusal in unplaced.refusals
+    )
+
+
+def _credited(templates: Sequence[PoolTemplate], mover: Mover) -> list[PoolTemplate]:
     """What goes makes room under its pool's limits."""
-    back = capacity_of(exchange.claim, exchange.node)
+    back = capacity_of(mover.claim, mover.node)
     return [
         msgspec.structs.replace(
             template,
             remaining={name: left + back.get(name, 0) for name, left in template.remaining.items()},
         )
-        if template.pool == exchange.claim.pool_name and template.remaining is not None
+        if template.pool == mover.claim.pool_name and template.remaining is not None
         else template
         for template in templates
-    ]
-
-
-def _moving(snapshot: Snapshot) -> list[Pod]:
-    found: list[Pod] = []
-    for claim in snapshot.claims.values():
-        if is_replaced(claim) and not claim.deleting:
-            for name in snapshot.nodes_with_provider(claim.provider_id):
-                found += filter(is_reschedulable, snapshot.pods_on(name).values())
-    return sorted(found, key=lambda pod: pod.uid)
-
-
-def _without(nodes: tuple[ExistingNode, ...], gone: Node) -> list[ExistingNode]:
-    """The node takes nobody; who runs there counts until he has moved."""
-    return [
-        msgspec.structs.replace(node, closed=True) if node.name == gone.name else node
-        for node in nodes
     ]

@@ -17,7 +17,7 @@ import msgspec
 from tenure.model import resource as r
 from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject
-from tenure.model.names import INSTANCE_TYPE, NODEPOOL, ZONE
+from tenure.model.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY, ZONE
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -133,6 +133,10 @@ def _uid(item: ApiObject) -> str:
     return item.uid
 
 
+def _claim_replaced(claim: NodeClaim) -> str:
+    return "replaced" if REPLACED_BY in claim.annotations else ""
+
+
 def _node_unwell(node: Node) -> str:
     return "" if node.plainly_well else "unwell"
 
@@ -160,6 +164,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODE_CLAIMS, "new"): _claim_new,
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.NODE_CLAIMS, "uid"): _uid,
+    (r.NODE_CLAIMS, "replaced"): _claim_replaced,
     (r.NODE_CLAIMS, "rebooting"): _claim_rebooting,
     (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
     (r.VOLUME_ATTACHMENTS, "node"): _attached_to,
@@ -337,6 +342,10 @@ class Snapshot:
 
     def rebooting_claims(self) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "rebooting", "rebooting")
+
+    def replaced_claims(self) -> Mapping[str, NodeClaim]:
+        """Claims that are marked with their replacements."""
+        return self._group(r.NODE_CLAIMS, "replaced", "replaced")
 
     def unwell_nodes(self) -> Mapping[str, Node]:
         """Nodes with a condition that may mean sick; whether it does is their pool's to say."""

@@ -90,6 +90,15 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
             closed=closed,
         )
 
+    def with_pod(self, pod: Pod) -> ExistingNode:
+        """The node with one pod more that is not there yet, but has its place."""
+        return msgspec.structs.replace(
+            self,
+            available=subtract(self.available, pod_requests(pod)),
+            host_ports=(*self.host_ports, *host_ports(pod.spec)),
+            pods=(*self.pods, pod),
+        )
+
 
 class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     """What a DaemonSet puts on every node that its pods accept."""

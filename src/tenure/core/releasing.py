@@ -1,0 +1,188 @@
+"""Let a node go whose replacements are there: the last look before there is no way back.
+
+Its replacements stood open while they came up, and others may have taken the room. So of each
+exchange whose replacements are all initialized, the first of these that applies:
+
+1. tolerated   what it had is gone or has changed, and is not due: it waits for that;
+2. obstacles   pods that must not be moved have come, and nothing bounds the wait for them;
+3. no place    a pod of it fits nowhere, or only where nobody is yet;
+4. launch      its pods need more nodes after all: they are created, and marked as the others;
+5. released    stamped with the deadline where its drain is bounded, then deleted on that version,
+               and only if the Node is still as it was judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+
+import msgspec
+
+from tenure.core.cause import merged
+from tenure.core.contenders import Contender, contender_of
+from tenure.core.deadline import grace_period, hurried_until, hurry
+from tenure.core.decision import Commitment, Concern, Delete, Patch, Verdict
+from tenure.core.exchange import Exchange, comes_up, exchanges_under_way
+from tenure.core.obstacles import Disruption, in_the_way, obstacles
+from tenure.core.readiness import Stage
+from tenure.core.reasons import Reason
+from tenure.core.replacement import Exchanges, Plan, mover_of
+from tenure.core.saying import also_of, no_later, say
+from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim
+from tenure.model import names
+from tenure.model.duration import Duration
+from tenure.model.meta import format_time
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Snapshot
+
+_say = partial(say, Concern.DISRUPTION)
+
+
+class UnderWay(msgspec.Struct, frozen=True):
+    """An exchange whose replacements are there."""
+
+    exchange: Exchange
+    contender: Contender
+
+
+def ready_exchanges(snapshot: Snapshot) -> Iterator[UnderWay]:
+    for exchange in exchanges_under_way(snapshot):
+        claim, node = exchange.claim, exchange.node
+        if not claim.deleting and node is not None and exchange.complete:
+            yield UnderWay(exchange, contender_of(claim, node, snapshot))
+
+
+class Release:
+    """One of them, at one instant."""
+
+    def __init__(
+        self, under_way: UnderWay, exchanges: Exchanges, settings: Settings, now: datetime
+    ) -> None:
+        self._exchange, self._contender = under_way.exchange, under_way.contender
+        self._claim = under_way.exchange.claim
+        self._exchanges, self._settings, self._now = exchanges, settings, now
+
+    def verdicts(self) -> Iterator[Verdict]:
+        exchange, node = self._exchange, self._exchange.node
+        # Who gives it up speaks by himself, and nothing may be done meanwhile.
+        off = exchange.pointless(self._settings, self._now) or exchange.failure(self._now)
+        if node is None or off or not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+            return
+        verdict = self._tolerated() or self._held()
+        if verdict is None:
+            mover = mover_of(
+                self._claim,
+                node,
+                (item.pod for item in self._contender.drain.pods),
+                (room for _, room in self._contender.replacements),
+            )
+            plan = self._exchanges.plan(mover, self._settings, self._now)
+            yield from launched(plan, self._claim.name)
+            verdict = self._missing(plan) or self._going(node)
+            verdict = no_later(verdict, plan.changes_at)
+        verdict = no_later(verdict, *(at for at in exchange.instants() if at > self._now))
+        yield from (verdict, also_of(node, verdict))
+
+    def _tolerated(self) -> Verdict | None:
+        exchange = self._exchange
+        if exchange.due(self._now) or exchange.overdue(self._now):
+            return None
+        at = min(one.due_at for one in exchange.ill if one.due_at is not None)
+        message = f"what is wrong with it now is tolerated until {format_time(at)}"
+        return _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
+
+    @property
+    def _bound(self) -> timedelta | None:
+        """By what is due, and nothing else."""
+        bounds = (one.bound for one in self._exchange.due(self._now))
+        return min((span for span in bounds if span is not None), default=None)
+
+    def _held(self) -> Verdict | None:
+        found = obstacles(
+            Disruption.UNHEALTHY,
+            self._claim,
+            self._contender.drain,
+            self._settings,
+            self._now,
+            bound=self._bound,
+        )
+        if not found:
+            return None
+        until = min((one.until for one in found if one.until is not None), default=None)
+        return _say(
+            self._claim,
+            Reason.DISRUPTION_BLOCKED,
+            f"its replacements are there, but {in_the_way(found)}",
+            blockers=tuple(found),
+            recheck_at=until,
+        )
+
+    def _missing(self, plan: Plan) -> Verdict | None:
+        if plan.claims:
+            more = ", ".join(new.name for new in plan.claims)
+            message = f"others have taken its pods' places; they need {more}, too"
+            return _say(self._claim, Reason.REPLACING, message)
+        if plan.why:
+            reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
+            return _say(self._claim, reason, f"its replacements are there, but {plan.why}")
+        known = self._exchange.names
+        came = [one.name for one in self._came() if one.name not in known]
+        if not came:
+            return None
+        mark = {names.REPLACED_BY: ",".join([*known, *came])}
+        message = f"its pods need {', '.join(came)}, too"
+        action = patch(self._claim, {"annotations": mark})
+        return _say(self._claim, Reason.REPLACING, message, action=action)
+
+    def _came(self) -> list[NodeClaim]:
+        found = (one for one, _ in self._contender.replacements)
+        return [one for one in found if comes_up(one, self._now)]
+
+    def _going(self, node: Node) -> Verdict:
+        bound, claim = self._bound, self._claim
+        span = hurry(claim, bound, self._now)
+        action: Delete | Patch = delete_claim(claim)
+        recheck_at = None
+        if span is not None:
+            action = stamp_claim(claim, span)
+            recheck_at = hurried_until(claim, span)
+        spans = [one for one in (bound, grace_period(claim)) if one is not None]
+        within = f" within {Duration.of(min(spans))}" if spans else ""
+        verdict = _say(
+            claim,
+            Reason.REPLACED,
+            f"{self._where()}; it leaves{within}",
+            action=msgspec.structs.replace(action, witness=as_judged(node)),
+            recheck_at=recheck_at,
+        )
+        if isinstance(action, Patch):
+            return verdict
+        return msgspec.structs.replace(verdict, commits=self._commitment(bound))
+
+    def _where(self) -> str:
+        if self._exchange.names:
+            return f"its pods have {', '.join(self._exchange.names)} to go to"
+        return "its pods fit elsewhere"
+
+    def _commitment(self, bound: timedelta | None) -> Commitment:
+        due = self._exchange.due(self._now)
+        if not due:
+            return Commitment(reason=Stage.INITIALIZATION, bound=bound)
+        cause = merged(due, (one.priority for one in self._exchange.rules.statements))
+        return Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
+
+
+def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
+    """What is said of the claims that a plan creates."""
+    for new in plan.claims:
+        yield Verdict(
+            concern=Concern.DISRUPTION,
+            subject=new.subject,
+            reason=Reason.NEEDED_AS_REPLACEMENT,
+            message=f"stands in for {claim}; cheapest fit: {new.described}",
+            action=new.create,
+            recheck_at=plan.changes_at,
+        )
