@@ -31,6 +31,7 @@ DEADLINES: Final = tuple(
     for about in (
         "careful_repair",
         "deadlines",
+        "many_sick",
         "repair",
         "same_name",
         "slow_stops",

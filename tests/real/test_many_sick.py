@@ -1,0 +1,53 @@
+"""Several full nodes fall ill at once: each leaves only when somebody has come for its own pods."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tenure.model.names import REPLACED_BY
+from tenure.model.resource import NODE_CLAIMS, PODS
+from testbed.controlplane import ControlPlane
+from tests.builders import a_deployment, a_node_class
+from tests.real import patients
+from tests.real.chronicle import Chronicle
+from tests.real.leaving import Leaving
+from tests.real.patients import a_careful_pool
+from tests.real.people import names, running
+from tests.real.test_careful_repair import tell_all
+
+NODES = 4
+
+
+def test_full_nodes_fall_ill_at_once_and_none_goes_without_a_replacement(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async def story(leaving: Leaving, chronicle: Chronicle) -> None:
+        policy = {"conditionType": "KWOKUnhealthy", "toleration": "2s"}
+        pool: dict[str, Any] = a_careful_pool(
+            policy, node_class="slow", disruption={"budgets": [{"nodes": "100%"}]}
+        )
+        pool["spec"]["repair"]["maxUnhealthy"] = "100%"
+        web = a_deployment("web", replicas=NODES, cpu="6")
+        slow = a_node_class("slow", nodeRegistrationDelay="8s")
+        await leaving.settle(slow, pool, web, pods=NODES)
+        claims = await leaving.people.all(NODE_CLAIMS)
+        assert len(claims) == NODES
+        await asyncio.gather(
+            *(patients.say(leaving.people, c, "KWOKUnhealthy", "True") for c in claims)
+        )
+        old, without, fewest = {c["metadata"]["uid"] for c in claims}, set(), NODES
+        async with asyncio.timeout(150):
+            while True:
+                now = await leaving.people.all(NODE_CLAIMS)
+                for claim in now:
+                    if claim["metadata"].get("annotations", {}).get(REPLACED_BY) == "":
+                        without |= set(names([claim]))
+                fewest = min(fewest, len(running(await leaving.people.all(PODS))))
+                if not old & {c["metadata"]["uid"] for c in now}:
+                    break
+                await asyncio.sleep(0.3)
+        assert not without, f"of {NODES} pods at times only {fewest} ran"
+
+    tell_all(cluster, tmp_path, "many", story)
