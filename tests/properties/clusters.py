@@ -218,6 +218,8 @@ NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_DISRUPT: "10m", SINCE: "5m 2026-03-02T11:50:05Z"},
     {SINCE: "10m 2026-03-02T11:50:05Z"},
     {names.DO_NOT_DISRUPT: "two hours"},
+    {names.DO_NOT_REPAIR: "true"},
+    {names.DO_NOT_REPAIR: "two hours", names.DO_NOT_DISRUPT: "10m"},
 )
 
 #: Deadlines written on claims: some over, some near, and one that means nothing.
@@ -232,6 +234,8 @@ REBOOTS: tuple[dict[str, str], ...] = (
     {names.REBOOT_GRACE_PERIOD: "0s", names.REBOOT_PRE_BOOT_ID: "boot-0"},
     {names.REBOOT_PRE_BOOT_ID: "boot-0"},
     {names.REBOOT_GRACE_PERIOD: "-1m"},
+    {names.REBOOT_HISTORY: "2026-03-02T11:59:59Z"},
+    {names.REBOOT_HISTORY: "2026-03-02T11:59:59Z cancelled"},
     {},
 )
 
@@ -244,10 +248,11 @@ def reboot_conditions(draw: st.DrawFn) -> list[Condition]:
     marked = draw(st.sampled_from(["", "", "Unknown", "True", "False"]))
     told = [condition("Rebooting", status, draw(instants | past), reason)]
     mark_at = draw(instants | past | st.just(NOW - timedelta(seconds=295)))
-    return [*told, condition("RebootIssued", marked, mark_at)] if marked else told
+    how = draw(st.sampled_from(["", "Spared"]))
+    return [*told, condition("RebootIssued", marked, mark_at, how)] if marked else told
 
 
-ENDS = ("RebootSucceeded", "RebootFailed")
+ENDS = ("RebootSucceeded", "RebootFailed", "RebootFailed", "RebootCancelled")
 
 #: Of a replacement that is under way, was so, or has failed: by a claim that is there, by one
 #: that is not, by nobody.
@@ -333,6 +338,8 @@ def owner_of(index: int) -> OwnerReference:
 
 #: Nearly all nodes have no more to say than that they are Ready, or not.
 FEW = st.sampled_from([(), (), (1,)])
+SOME = st.sampled_from([(), (1,), (1,)])
+REBOOTED_ILLS: tuple[tuple[str, str], ...] = (("KWOKRebootRequired", "True"),)
 
 
 @st.composite
@@ -346,6 +353,9 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
         taints.append(Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute"))
     if story in ("registering", "booting"):
         taints += draw(st.sampled_from([[], [Taint(key="agent", effect="NoSchedule")]]))
+    # Whoever is rebooted is sick, else that is called off.
+    rebooted = story == "rebooting"
+    few, ills = (SOME, REBOOTED_ILLS) if rebooted else (FEW, ILLS)
     labels = {**CLASS_LABEL, names.NODEPOOL: "general"}
     labels |= {names.EXCLUDE_BALANCERS: "karpenter"} if closed else {}
     if story != "registering" or draw(st.booleans()):
@@ -370,7 +380,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
             node_info=NodeSystemInfo(boot_id=draw(st.sampled_from(["boot-1", "boot-1", ""]))),
             conditions=(
                 condition("Ready", draw(st.sampled_from(["True", "False"])), draw(past)),
-                *(condition(*draw(st.sampled_from(ILLS)), draw(past)) for _ in draw(FEW)),
+                *(condition(*draw(st.sampled_from(ills)), draw(past)) for _ in draw(few)),
             ),
         ),
     )
