@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
-from tenure.core.disruption import DisruptionDecider
+from tenure.core.disruption import FIRST, DisruptionDecider
 from tenure.core.reasons import Reason
 from tenure.model.meta import Condition
 from tenure.model.names import (
@@ -54,6 +54,7 @@ SICK, REBOOT = "KWOKUnhealthy", "KWOKRebootRequired"
 ANY = {"budgets": [{"nodes": "100%"}]}
 POOL = a_pool(disruption=ANY)
 FREEZE = {"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"}
+CAREFUL = {"terminationMode": "Graceful"}
 FAILED = "2 2026-03-02T11:59:30Z"
 
 
@@ -393,3 +394,21 @@ def test_nothing_changes_before_it_said_it_might(objects: list[Any], seconds: fl
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
     snapshot = Snapshot.of(a_class(), *pools, *objects, observations=known)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(seconds=seconds))
+
+
+def test_of_very_many_a_few_are_planned_for_at_a_time_and_everybody_has_his_turn() -> None:
+    """A plan looks at every node. None of these has a place to go."""
+    fleet: list[Any] = [a_pool(disruption=ANY, repair={**CAREFUL, "maxUnhealthy": "100%"})]
+    for i in range(40):
+        nowhere = {"node_selector": {"no": "such"}}
+        pod = a_pod(f"p{i}", node=f"node-s{i}", spec=nowhere)
+        fleet += [a_claim(f"s{i}"), sick(f"s{i}"), pod]
+    tried: set[str] = set()
+    for minute in range(4):
+        found = verdicts(*fleet, now=ahead(60 * minute))
+        blocked = {str(v.subject) for v in found if v.reason is Reason.DISRUPTION_BLOCKED}
+        waiting = [v for v in found if v.reason is Reason.DISRUPTION_WAITS]
+        assert len(blocked) == 2 * 2 * FIRST, "claims and their Nodes"
+        assert {v.recheck_at for v in waiting} == {ahead(60 * (minute + 1))}
+        tried |= blocked
+    assert len(tried) == 2 * 40

@@ -8,9 +8,9 @@ the property "incremental equals full" holds every decider to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.model.settings import Settings
@@ -45,6 +45,14 @@ class Decider(Protocol[V]):
 
 
 AnyDecider = Decider[Any]
+
+
+class Patience(NamedTuple):
+    """Which changes a concern may leave for a moment, so that a burst of them is judged once."""
+
+    may_wait: Callable[[Change], bool]
+    #: For so many times ``settings.placement_gap``.
+    gaps: int = 1
 
 
 def decide_all(

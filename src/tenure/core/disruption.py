@@ -66,6 +66,9 @@ _WATCHED: Final = frozenset(
     {PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, POD_DISRUPTION_BUDGETS}
 )
 
+#: So many of the most urgent are planned for at each look, and as many of the others.
+FIRST: Final = 8
+
 _say = partial(say, Concern.DISRUPTION)
 
 
@@ -113,6 +116,22 @@ def may_wait(change: Change) -> bool:
     return change.resource in (PODS, NODES)
 
 
+class Turns:
+    """Who is planned for in this minute: a plan looks at every node, and the loop must not stop.
+
+    The first few always, of the others a few at a time, minute by minute.
+    """
+
+    def __init__(self, count: int, now: datetime) -> None:
+        minute = now.replace(second=0, microsecond=0)
+        self._groups = max(1, -(-(count - FIRST) // FIRST))
+        self._group = int(minute.timestamp()) // 60 % self._groups
+        self.next_at: Final = minute + timedelta(minutes=1)
+
+    def has(self, place: int) -> bool:
+        return place < FIRST or (place - FIRST) // FIRST == self._group
+
+
 class _Pass:
     def __init__(self, view: DisruptionView, settings: Settings, now: datetime) -> None:
         self._view, self._settings, self._now = view, settings, now
@@ -130,13 +149,16 @@ class _Pass:
                 (contest, c) for c in diagnosis.candidates if c.claim.name in contest.contenders
             ]
             yield _watched(contest, diagnosis, self._now)
-        for under_way in self._view.ready:
+        turns = Turns(len(self._view.ready), self._now)
+        for place, under_way in enumerate(self._view.ready):
             release = Release(under_way, self._view.exchanges, self._settings, self._now)
-            yield from release.verdicts()
-        for contest, candidate in sorted(found, key=lambda pair: _order(*pair)):
-            yield from self._of(contest, candidate)
+            yield from release.verdicts() if turns.has(place) else release.waits(turns.next_at)
+        self._turns = Turns(len(found), self._now)
+        ordered = sorted(found, key=lambda pair: _order(*pair))
+        for place, (contest, candidate) in enumerate(ordered):
+            yield from self._of(contest, candidate, place)
 
-    def _of(self, contest: Contest, candidate: Candidate) -> Iterator[Verdict]:
+    def _of(self, contest: Contest, candidate: Candidate, place: int) -> Iterator[Verdict]:
         claim = candidate.claim
         contender = contest.contenders[claim.name]
         verdict = self._pause(contest, candidate)
@@ -148,6 +170,11 @@ class _Pass:
         if verdict is None and self._planned:
             message = f"{candidate.cause.message}; {self._planned} comes first"
             verdict = _say(claim, Reason.DISRUPTION_WAITS, message)
+        if verdict is None and not self._turns.has(place):
+            at = self._turns.next_at
+            message = f"{candidate.cause.message}; others are tried now, and more of them from "
+            message += format_time(at)
+            verdict = _say(claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.core.decider import AnyDecider
+from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern
 from tenure.core.disruption import DisruptionDecider
 from tenure.core.disruption import may_wait as disruption_may_wait
@@ -33,11 +33,11 @@ from tenure.model.settings import Settings
 
 USUAL: Final = Settings()
 
-#: Changes that a concern may leave for a moment, so that a burst of them is judged once.
+#: A plan for whom to disrupt looks at every node, so it is made less often than that for pods.
 PATIENCE: Final = {
-    Concern.DISRUPTION: disruption_may_wait,
-    Concern.PROVISIONING: may_wait,
-    Concern.POOL: only_counts,
+    Concern.DISRUPTION: Patience(disruption_may_wait, gaps=6),
+    Concern.PROVISIONING: Patience(may_wait),
+    Concern.POOL: Patience(only_counts),
 }
 
 #: Concerns to which no pod makes a difference: most of what happens need not be shown to them.

@@ -86,6 +86,13 @@ class Release:
         verdict = no_later(verdict, *(at for at in exchange.instants() if at > self._now))
         yield from (verdict, also_of(node, verdict))
 
+    def waits(self, until: datetime) -> Iterator[Verdict]:
+        """For its turn, where there are very many."""
+        message = f"its replacements are there, and its turn to go comes after {format_time(until)}"
+        verdict = _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=until)
+        node = self._exchange.node
+        yield from (verdict, also_of(node, verdict)) if node is not None else (verdict,)
+
     def _tolerated(self) -> Verdict | None:
         exchange = self._exchange
         if exchange.due(self._now) or exchange.overdue(self._now):

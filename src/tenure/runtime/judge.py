@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decider import AnyDecider
+from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.resource import Resource
@@ -48,10 +48,10 @@ class Judge:
         self,
         deciders: Sequence[AnyDecider],
         settings: Settings,
-        patience: Mapping[Concern, Callable[[Change], bool]] | None = None,
+        patience: Mapping[Concern, Patience] | None = None,
         unmoved: Mapping[Resource, Collection[Concern]] | None = None,
     ) -> None:
-        """``patience``: which changes a concern may leave for ``settings.placement_gap``.
+        """``patience``: which changes a concern may leave for a moment.
 
         ``unmoved``: by kind, the concerns to which its changes make no difference.
         """
@@ -149,8 +149,8 @@ class Judge:
         for change in changes:
             for position, decider in self._asked_about(change.resource):
                 found = decider.touched(change, snapshot)
-                may_wait = self._patience.get(decider.concern)
-                if may_wait is not None and may_wait(change):
+                patience = self._patience.get(decider.concern)
+                if patience is not None and patience.may_wait(change):
                     found = [key for key in found if not self._waits(position, key, now)]
                 for key in found:
                     touched[position][key] = None
@@ -177,7 +177,8 @@ class Judge:
     def _waits(self, position: int, key: str, now: datetime) -> bool:
         """Whether a key was judged so lately that this change is left for a moment later."""
         last = self._judged_at.get((position, key))
-        if last is None or now >= (until := last + self._settings.placement_gap):
+        gaps = self._patience[self._deciders[position].concern].gaps
+        if last is None or now >= (until := last + gaps * self._settings.placement_gap):
             return False
         self._put_off[position, key] = until
         return True
