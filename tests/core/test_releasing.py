@@ -115,9 +115,19 @@ def test_before_it_is_closed_or_while_somebody_gives_it_up_nothing_is_done() -> 
     assert not verdicts(going(by="b,gone"), sick(), POD, *come())
 
 
-def test_where_others_have_taken_the_place_another_one_is_launched() -> None:
+def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launches() -> None:
     taken = a_pod("newcomer", node="node-b", requests=BIG)
     found = verdicts(going(), sick(), POD, *come(), taken)
+    assert not created(found)
+    told = about(found, "NodeClaim/a")
+    assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
+    assert "others have taken its pods' places; more is launched for them" in told.message
+
+
+def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    limited = a_pool(limits={"cpu": "8"})
+    found = verdicts(limited, going(), sick(), POD, *come(), taken)
     (body,) = created(found)
     assert body["metadata"]["annotations"][REPLACES] == "uid-a"
     told = about(found, "NodeClaim/a")

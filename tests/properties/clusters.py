@@ -14,6 +14,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from tenure.core.protecting import SINCE
+from tenure.core.protection import since_key
 from tenure.model import names
 from tenure.model.instance import Instance, InstanceState
 from tenure.model.meta import ApiObject, Condition, ObjectMeta, OwnerReference
@@ -210,6 +211,8 @@ def with_one_provider_id(slot: Slot) -> Slot:
     return msgspec.structs.replace(slot, claim=msgspec.structs.replace(claim, status=status))
 
 
+VETO_SINCE = since_key(names.DO_NOT_REPAIR)
+
 #: Protections of Nodes and claims: not noted, noted, of another value, without one, unreadable.
 NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_DISRUPT: "true"},
@@ -220,6 +223,7 @@ NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_DISRUPT: "two hours"},
     {names.DO_NOT_REPAIR: "true"},
     {names.DO_NOT_REPAIR: "two hours", names.DO_NOT_DISRUPT: "10m"},
+    {names.DO_NOT_REPAIR: "10m", VETO_SINCE: "10m 2026-03-02T11:50:05Z"},
 )
 
 #: Deadlines written on claims: some over, some near, and one that means nothing.

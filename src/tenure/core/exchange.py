@@ -114,6 +114,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
             if replacement is not None and (until := initialized_until(replacement)) is not None:
                 yield until
         if self.node is not None:
+            vetoes = (protection_on(one, names.DO_NOT_REPAIR) for one in (self.node, self.claim))
+            yield from (veto.until for veto in vetoes if veto is not None)
             yield from (one.due_at for one in self.ill if one.due_at is not None)
             boot = None if self.claim.initialized else boot_of(self.claim, self.node)
             if boot is not None:

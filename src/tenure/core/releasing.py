@@ -6,7 +6,9 @@ exchange whose replacements are all initialized, the first of these that applies
 1. tolerated   what it had is gone or has changed, and is not due: it waits for that;
 2. obstacles   pods that must not be moved have come, and nothing bounds the wait for them;
 3. no place    a pod of it fits nowhere, or only where nobody is yet;
-4. launch      its pods need more nodes after all: they are created, and marked as the others;
+4. launch      its pods need more nodes after all. Provisioning brings them, as for everybody who
+               leaves; only where the pool's limits forbid that they are created here, because
+               what goes makes room, and marked as the others;
 5. released    stamped with the deadline where its drain is bounded, then deleted on that version,
                and only if the Node is still as it was judged.
 """
@@ -27,7 +29,7 @@ from tenure.core.exchange import Exchange, comes_up, exchanges_under_way
 from tenure.core.obstacles import Disruption, in_the_way, obstacles
 from tenure.core.readiness import Stage
 from tenure.core.reasons import Reason
-from tenure.core.replacement import Exchanges, Plan, mover_of
+from tenure.core.replacement import Exchanges, Mover, Plan, mover_of
 from tenure.core.saying import also_of, no_later, say
 from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim
 from tenure.model import names
@@ -79,7 +81,7 @@ class Release:
                 (item.pod for item in self._contender.drain.pods),
                 (room for _, room in self._contender.replacements),
             )
-            plan = self._exchanges.plan(mover, self._settings, self._now)
+            plan = self._plan(mover)
             yield from launched(plan, self._claim.name)
             verdict = self._missing(plan) or self._going(node)
             verdict = no_later(verdict, plan.changes_at)
@@ -126,6 +128,16 @@ class Release:
             blockers=tuple(found),
             recheck_at=until,
         )
+
+    def _plan(self, mover: Mover) -> Plan:
+        plan = self._exchanges.plan(mover, self._settings, self._now, credit=False)
+        if plan.claims:
+            more = "more is launched for them, as for every pod that waits"
+            why = f"others have taken its pods' places; {more}"
+            return Plan(why=why, passing=True, changes_at=plan.changes_at)
+        if plan.why and not plan.passing:
+            return self._exchanges.plan(mover, self._settings, self._now)
+        return plan
 
     def _missing(self, plan: Plan) -> Verdict | None:
         if plan.claims:

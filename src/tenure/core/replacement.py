@@ -70,7 +70,8 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
     #: Names of nodes that are not initialized.
     coming: frozenset[str]
 
-    def plan(self, mover: Mover, settings: Settings, now: datetime) -> Plan:
+    def plan(self, mover: Mover, settings: Settings, now: datetime, *, credit: bool = True) -> Plan:
+        """``credit``: what goes makes room under its pool's limits."""
         zones = self.places.zones.at(settings, now)
         instants = [*self.places.instants(zones), *self.late_at.values()]
         changes_at = min((at for at in instants if at > now), default=None)
@@ -83,7 +84,7 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
             why = "pods that wait get their nodes first"
             return Plan(why=why, passing=True, changes_at=changes_at)
         templates: Sequence[PoolTemplate] = self.places.templates
-        if not _waits_for_room(before, mover.claim.pool_name):
+        if credit and not _waits_for_room(before, mover.claim.pool_name):
             templates = _credited(templates, mover)
         problem = self.places.problem(mover.pods, zones, now)
         found = pack(

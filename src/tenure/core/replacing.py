@@ -100,16 +100,16 @@ class _Command:
         self._settings, self._now = settings, now
 
     def next_step(self) -> Verdict | None:
+        instants = (at for at in self._exchange.instants() if at > self._now)
+        recheck_at = min(instants, default=None)
         if why := self._exchange.pointless(self._settings, self._now):
             message = f"{why}; it stays, and takes pods again"
-            return self._say(Reason.DISRUPTION_CANCELLED, message, self._unmark())
+            return self._say(Reason.DISRUPTION_CANCELLED, message, self._unmark(), recheck_at)
         if why := self._exchange.failure(self._now):
             return self._failed(why)
         node = self._exchange.node
         assert node is not None, "else it is pointless"
         closing = self._close(node) or self._reasoned()
-        instants = (at for at in self._exchange.instants() if at > self._now)
-        recheck_at = min(instants, default=None)
         return self._say(Reason.REPLACING, self._progress(), closing, recheck_at)
 
     def forgotten(self) -> Verdict | None:
