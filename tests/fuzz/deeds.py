@@ -212,12 +212,18 @@ def delete_claim(world: Tapped, random: Random) -> None:
 
 
 def bring_forward(world: Tapped, random: Random) -> None:
-    """Somebody stamps a claim, leaving or not, and may write nonsense."""
+    """Somebody stamps a claim, leaving or not, and may write nonsense.
+
+    Not over a stamp that is there: whoever takes a deadline away that has passed meets what
+    was done for its sake a moment ago.
+    """
     if claims := world.store.list(NODE_CLAIMS):
         soon = world.now + random.choice((-60, 10, 300)) * SECOND
         stamp = random.choice((format_time(soon), format_time(soon), "soon"))
         patch = {"metadata": {"annotations": {TERMINATION_TIMESTAMP: stamp}}}
-        world.store.patch(NODE_CLAIMS, "", random.choice(claims)["metadata"]["name"], patch)
+        chosen = random.choice(claims)["metadata"]
+        if TERMINATION_TIMESTAMP not in chosen.get("annotations", {}):
+            world.store.patch(NODE_CLAIMS, "", chosen["name"], patch)
 
 
 def protect_node(world: Tapped, random: Random) -> None:

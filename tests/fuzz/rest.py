@@ -115,12 +115,12 @@ def _is_ours(node: dict[str, Any]) -> bool:
 
 
 def _saying(world: Tapped, type_: str) -> list[str]:
-    """Nodes with that condition."""
+    """Nodes of ours with that condition."""
     return [
         node["metadata"]["name"]
         for node in world.store.list(NODES)
         for c in node.get("status", {}).get("conditions", ())
-        if (c["type"], c["status"]) == (type_, "True")
+        if (c["type"], c["status"]) == (type_, "True") and _is_ours(node)
     ]
 
 
