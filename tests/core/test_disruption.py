@@ -171,6 +171,13 @@ def test_pods_that_wait_get_their_nodes_first() -> None:
     assert told.message.endswith("pods that wait get their nodes first")
 
 
+def test_where_nobody_has_to_move_nothing_is_waited_for() -> None:
+    waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
+    told = on_claim(a_claim(), sick(), waiting, instance_types={})
+    assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
+    assert told.message.endswith("nobody has to move")
+
+
 def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:
     told = on_claim(*full(), instance_types={})
     assert told.reason is Reason.DISRUPTION_WAITS

@@ -72,6 +72,8 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(self, mover: Mover, settings: Settings, now: datetime, *, credit: bool = True) -> Plan:
         """``credit``: what goes makes room under its pool's limits."""
+        if not mover.pods:
+            return Plan()  # Nobody has to move.
         zones = self.places.zones.at(settings, now)
         instants = [*self.places.instants(zones), *self.late_at.values()]
         changes_at = min((at for at in instants if at > now), default=None)
