@@ -69,7 +69,13 @@ def status_says(obj: Json) -> str:
     return "; ".join(condition["message"] for condition in said)
 
 
-POOL_CASES = [(says, changes) for says, changes, _ in BAD_TEMPLATES + BAD_DISRUPTIONS + BAD_REPAIRS]
+#: What the provider watches only the status knows, so this one is let in, with a warning.
+UNWATCHED = "a condition nobody watches"
+POOL_CASES = [
+    (says, changes)
+    for says, changes, _ in BAD_TEMPLATES + BAD_DISRUPTIONS + BAD_REPAIRS
+    if says != UNWATCHED
+]
 CASES = [
     *(("NodePool", *case) for case in POOL_CASES + GOOD_TEMPLATES),
     *(("MaintenanceWindow", *case[:2]) for case in BAD_WINDOWS + BAD_SELECTORS),
@@ -83,6 +89,15 @@ CASES = [
 )
 def test_what_is_refused_is_what_the_status_says(kind: str, changes: Json) -> None:
     assert "; ".join(refused(an_object(kind, changes))) == status_says(an_object(kind, changes))
+
+
+def test_what_depends_on_the_provider_is_let_in_with_a_warning_and_the_status_says_it() -> None:
+    (changes,) = (changes for says, changes, _ in BAD_REPAIRS if says == UNWATCHED)
+    pool = an_object("NodePool", changes)
+    answer, judgement = admission().answer(a_review(pool), MAY_DAY)
+    assert not judgement.problems
+    assert b"which status of GpuBroken means sick" in answer
+    assert "does not watch GpuBroken" in status_says(pool)
 
 
 @given(changes=st.lists(st.sampled_from(POOL_CASES + GOOD_TEMPLATES), max_size=4))

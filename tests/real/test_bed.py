@@ -107,7 +107,7 @@ def test_what_is_written_into_the_conditions_of_a_node_outlives_its_heartbeat(
     claim = {"status": {"nodeName": "sick"}}
 
     async def story() -> None:
-        async with people_at(cluster, "sick") as people, asyncio.timeout(PATIENCE):
+        async with people_at(cluster, "conditions") as people, asyncio.timeout(PATIENCE):
             await people.client.create(NODES, {"metadata": {"name": "sick", "labels": labels}})
             await people.until(NODES, lambda nodes: all(map(is_true("Ready"), nodes)), "ready")
             await patients.say(people, claim, "KWOKUnhealthy", "True")
