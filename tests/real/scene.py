@@ -116,7 +116,8 @@ class Scene:
         assert sorted((c["status"]["nodeName"], c["metadata"]["uid"]) for c in now) == sorted(
             (n["metadata"]["name"], n["metadata"]["annotations"][CLAIM_UID]) for n in nodes
         )
-        assert (len(now), len(self.seen.claims), len(self.seen.nodes)) == (claims, ever, ever)
+        counted = (len(now), len(self.seen.claims), len(self.seen.nodes))
+        assert counted == (claims, ever, ever), f"{counted}: {sorted(self.seen.claims)}"
         assert self.seen.doubled() == {}
         evicted = self.audit.evicted()
         assert len(evicted) == len(set(evicted)), "no eviction was granted twice"

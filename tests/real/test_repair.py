@@ -50,7 +50,7 @@ def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
         await leaving.scene.in_order(claims=2, ever=4)
         assert leaving.audit.evicted() == [], "nobody was asked"
 
-    tell(cluster, tmp_path, "forced", story)
+    tell(cluster, tmp_path, "ill-and-forced", story)
 
 
 async def broken(leaving: Leaving) -> None:
