@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,9 +12,9 @@ from tenure.model import names
 from tenure.model.meta import find_condition
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
-from tenure.model.resource import NODE_CLAIMS
+from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot
+from tenure.model.snapshot import Change, Snapshot
 
 #: The claim's Ready is True when all of these are.
 STAGES: Final = ("Launched", "Registered", "Initialized")
@@ -22,6 +23,16 @@ STAGES: Final = ("Launched", "Registered", "Initialized")
 def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:
     ref = claim.spec.node_class_ref
     return (ref.group, ref.kind) in snapshot.ours
+
+
+def claims_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
+    """The claims that a change of a claim, or of a Node, is about; none for any other."""
+    if change.resource == NODE_CLAIMS:
+        yield change.key
+    elif change.resource == NODES:
+        for node in change.versions():
+            assert isinstance(node, Node)
+            yield from snapshot.claims_with_provider(node.spec.provider_id)
 
 
 def is_our_node(node: Node, snapshot: Snapshot) -> bool:

@@ -35,6 +35,7 @@ from tenure.core.deadline import grace_period
 from tenure.core.decision import Blocker, Commitment, Concern, Patch, Subject, Verdict
 from tenure.core.exchange import comes_up
 from tenure.core.obstacles import Disruption, in_the_way, obstacles
+from tenure.core.places import CLUSTER, moves_places, tells_of_places
 from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.reboots import commit
@@ -49,22 +50,12 @@ from tenure.model.meta import format_time
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.repairs import RepairAction
 from tenure.model.resource import (
-    DAEMON_SETS,
-    NODE_CLAIMS,
-    NODE_POOLS,
     NODES,
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-
-#: Whom to disturb is one question about the whole cluster: all count on the same room.
-CLUSTER: Final = "cluster"
-
-_WATCHED: Final = frozenset(
-    {PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, POD_DISRUPTION_BUDGETS}
-)
 
 #: So many of the most urgent are planned for at each look, and as many of the others.
 FIRST: Final = 8
@@ -90,13 +81,11 @@ class DisruptionDecider:
         return (CLUSTER,)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource in _WATCHED or (
-            (change.resource.group, change.resource.kind) in snapshot.ours
-        ):
-            yield CLUSTER
+        budgets = change.resource == POD_DISRUPTION_BUDGETS
+        return (CLUSTER,) if budgets or moves_places(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return (CLUSTER,) if subject.kind in ("NodeClass", NODE_CLAIMS.kind) else ()
+        return (CLUSTER,) if tells_of_places(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         contests = tuple(contests_in(snapshot))

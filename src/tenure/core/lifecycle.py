@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from tenure.core.claims import class_label, is_ours
+from tenure.core.claims import claims_touched, class_label, is_ours
 from tenure.core.claimview import ClaimView, node_names, readiness_of, say
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.initializing import initialize
@@ -35,9 +35,8 @@ from tenure.core.registering import register
 from tenure.core.writes import hold, patch
 from tenure.model import names
 from tenure.model.meta import format_time
-from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
@@ -49,12 +48,7 @@ class LifecycleDecider:
         return snapshot.claims
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource == NODE_CLAIMS:
-            yield change.key
-        elif change.resource == NODES:
-            for node in change.versions():
-                assert isinstance(node, Node)
-                yield from snapshot.claims_with_provider(node.spec.provider_id)
+        return claims_touched(change, snapshot)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         if subject.kind == NODE_CLAIMS.kind:

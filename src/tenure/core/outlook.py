@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claims import claim_status, is_ours
+from tenure.core.claims import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import grace_of
 from tenure.core.decision import Concern, Subject, Verdict
@@ -36,9 +36,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod
 from tenure.model.resource import (
-    NODE_CLAIMS,
     NODE_POOLS,
-    NODES,
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
@@ -68,13 +66,8 @@ class OutlookDecider:
         return snapshot.claims
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource == NODE_CLAIMS:
-            yield change.key
-        elif change.resource == NODES:
-            for node in change.versions():
-                assert isinstance(node, Node)
-                yield from snapshot.claims_with_provider(node.spec.provider_id)
-        elif change.resource == PODS:
+        yield from claims_touched(change, snapshot)
+        if change.resource == PODS:
             minding = [key for pod in change.versions() for key in _minding(pod, snapshot)]
             if minding and _said(change.old) != _said(change.new):
                 yield from minding

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,10 +22,26 @@ from tenure.core.supply import closed_nodes, daemons, nodes_with_room, open_pool
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
 from tenure.model.pod import Pod
-from tenure.model.resource import NODE_CLAIMS
-from tenure.model.snapshot import Snapshot
+from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import PlannedClaim
+
+#: Where pods go is one question about the whole cluster: all count on the same room.
+CLUSTER: Final = "cluster"
+
+_WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS})
+
+
+def moves_places(change: Change, snapshot: Snapshot) -> bool:
+    """Whether there may be other places after it, or others who need one."""
+    kind = (change.resource.group, change.resource.kind)
+    return change.resource in _WATCHED or kind in snapshot.ours
+
+
+def tells_of_places(subject: Subject) -> bool:
+    """What is learned of a pod's eviction or an instance's end changes no placement."""
+    return subject.kind in ("NodeClass", NODE_CLAIMS.kind)
 
 
 class NewClaim(msgspec.Struct, frozen=True, kw_only=True):

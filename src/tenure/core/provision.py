@@ -31,21 +31,25 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.domains import Look
-from tenure.core.places import NewClaim, Places, places_in
+from tenure.core.places import (
+    CLUSTER,
+    NewClaim,
+    Places,
+    moves_places,
+    places_in,
+    tells_of_places,
+)
 from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
 from tenure.core.supply import in_service_since
 from tenure.model.meta import format_time
 from tenure.model.names import ZONE
-from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
-
-#: Placing pods is one question about the whole cluster.
-CLUSTER = "cluster"
 
 #: How long the scheduler may take for a pod that fits a node. It tries a pod again after ten
 #: seconds at the latest once something has changed; beyond this it sees what we do not.
@@ -72,14 +76,10 @@ class ProvisionDecider:
         return (CLUSTER,)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource in (PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS) or (
-            (change.resource.group, change.resource.kind) in snapshot.ours
-        ):
-            yield CLUSTER
+        return (CLUSTER,) if moves_places(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        # What is learned of a pod's eviction or an instance's end changes no placement.
-        return (CLUSTER,) if subject.kind in ("NodeClass", NODE_CLAIMS.kind) else ()
+        return (CLUSTER,) if tells_of_places(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
         demands = pods_to_place(snapshot, self._protection_clock)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from tenure.core.claims import claim_status, is_ours
+from tenure.core.claims import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import deadline_of
 from tenure.core.decision import Concern, Subject, Verdict
@@ -45,7 +45,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool, Repair
 from tenure.model.pod import Pod
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
@@ -59,13 +59,8 @@ class RebootDecider:
         return snapshot.claims
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource == NODE_CLAIMS:
-            yield change.key
-        elif change.resource == NODES:
-            for node in change.versions():
-                assert isinstance(node, Node)
-                yield from snapshot.claims_with_provider(node.spec.provider_id)
-        elif change.resource == PODS:
+        yield from claims_touched(change, snapshot)
+        if change.resource == PODS:
             for pod in change.versions():
                 assert isinstance(pod, Pod)
                 yield from _rebooting_with(pod, snapshot)

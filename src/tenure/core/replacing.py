@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.claims import claim_status, is_ours, is_replaced
+from tenure.core.claims import claim_status, claims_touched, is_ours, is_replaced
 from tenure.core.conditions import Wanted
 from tenure.core.decision import (
     Action,
@@ -38,7 +38,7 @@ from tenure.model import names
 from tenure.model.meta import format_time, later, read_instant
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
@@ -50,15 +50,11 @@ class ReplacementDecider:
         return snapshot.claims
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        yield from claims_touched(change, snapshot)
         if change.resource == NODE_CLAIMS:
-            yield change.key
             for claim in change.versions():
                 for uid in listed(claim.annotations.get(names.REPLACES, "")):
                     yield from snapshot.claims_with_uid(uid)
-        elif change.resource == NODES:
-            for node in change.versions():
-                assert isinstance(node, Node)
-                yield from snapshot.claims_with_provider(node.spec.provider_id)
         elif change.resource == NODE_POOLS:
             for name, claim in snapshot.claims_of_pool(change.key).items():
                 if is_replaced(claim):
