@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from tenure.core.protection import CREATION, protection_of
 from tenure.model import names
 from tenure.model.instance import Instance, InstanceState
-from tenure.model.meta import format_time
+from tenure.model.meta import earlier, format_time, seconds_of
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.pod import Pod
@@ -82,9 +82,9 @@ def early_force(pod: Pod, deadline: datetime | None, grace: int, now: datetime) 
     if pod.deleting:
         return None
     seconds = pod.spec.termination_grace_period_seconds
-    own = timedelta(seconds=30 if seconds is None else seconds)
-    if deadline - now > own:
-        at = format_time(deadline - own)
+    own = seconds_of(30 if seconds is None else seconds)
+    if now < (begins := earlier(deadline, own)):
+        at = format_time(begins)
         return f"pod {pod.key} may stay until {at}: it would be forced before it has to be"
     return None
 

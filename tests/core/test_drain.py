@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -117,6 +118,28 @@ def test_a_pod_that_is_stuck_in_termination_is_no_longer_waited_for() -> None:
     verdict = verdict_on(a_pod(deletion_timestamp=ago(60)))
     assert (verdict.reason, verdict.recheck_at) == (Reason.LEFT_ALONE, None)
     assert verdict.message == "should have stopped by 2026-03-02T11:59:00Z; no longer waited for"
+
+
+#: Seconds, and what the API server makes of them when it adds them to noon: its sum wraps around.
+BEYOND_GO = [
+    pytest.param(10**14, "2032-07-07T16:07:00Z", id="10^14, which wraps to a few years"),
+    pytest.param(2**63 - 1, "2026-03-02T11:59:59Z", id="2^63 - 1, which wraps to the past"),
+    pytest.param(5 * 10**17, "1907-09-02T00:00:00Z", id="wraps to a century ago"),
+]
+
+
+@pytest.mark.parametrize(("seconds", "written"), BEYOND_GO)
+def test_a_grace_that_overflows_in_the_api_server_is_waited_for_without_end(
+    seconds: int, written: str
+) -> None:
+    pod = a_pod(
+        deletion_timestamp=datetime.fromisoformat(written),
+        deletion_grace_period_seconds=seconds,
+        spec={"termination_grace_period_seconds": seconds},
+    )
+    verdict = verdict_on(pod)
+    assert (verdict.reason, verdict.action) == (Reason.POD_TERMINATING, None)
+    assert verdict.message == "stops by 9999-12-31T23:59:59Z at the latest"
 
 
 TIERS = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -170,3 +170,16 @@ def test_a_pod_under_two_budgets_says_that_it_cannot_be_evicted() -> None:
         "PodDisruptionBudget/default/other",
         "PodDisruptionBudget/default/web",
     ]
+
+
+def test_a_grace_that_overflows_is_cut_so_that_the_pod_stops_by_the_deadline() -> None:
+    # Asked to stop at noon; the API server's sum of noon and 10^14 seconds wraps to 2032.
+    pod = graceful(
+        10**14,
+        deletion_timestamp=NOW + timedelta(seconds=200_376_420),
+        deletion_grace_period_seconds=10**14,
+    )
+    verdict = on(pod)
+    assert verdict.reason is Reason.FORCED
+    assert isinstance(verdict.action, DeletePod)
+    assert 869 <= verdict.action.grace_period_seconds <= 870

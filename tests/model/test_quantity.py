@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tenure.errors import SpecError
 from tenure.model.quantity import (
+    MOST,
     UNIT,
     add,
     fits,
@@ -96,12 +97,17 @@ def test_the_hint_is_what_the_writer_meant(text: str, hint: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["m", "Ki", ".", "+", "1e100", "1e999999999999", "9" * 200],
+    ["m", "Ki", ".", "+", "9" * 200],
     ids=lambda text: f"{text[:12]} is refused",
 )
-def test_what_kubernetes_reads_by_accident_or_beyond_reason_is_refused(text: str) -> None:
+def test_what_kubernetes_reads_by_accident_or_is_too_long_is_refused(text: str) -> None:
     with pytest.raises(SpecError):
         parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["1e100", "1e200", "1e999999999999", "9" * 100])
+def test_an_amount_beyond_all_nodes_is_the_most_there_is(text: str) -> None:
+    assert parse_quantity(text) == MOST == -parse_quantity(f"-{text}")
 
 
 @pytest.mark.parametrize("text", ["0.1n", "1e-10", "1e-999999999999"])

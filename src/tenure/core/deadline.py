@@ -15,15 +15,21 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.duration import parse_duration
-from tenure.model.meta import BEGINNING, format_time, later, read_instant
+from tenure.model.meta import (
+    BEGINNING,
+    earlier,
+    format_time,
+    later,
+    read_instant,
+    seconds_of,
+    wrapped_seconds_of,
+)
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod, PodSpec
 
 #: What the API gives to a pod that does not say how long it may take to stop.
 DEFAULT_GRACE: Final = timedelta(seconds=30)
-#: Seconds; more than that is as good as for ever, and calendars end somewhere.
-_LONGEST: Final = 100 * 365 * 86_400
 #: From the deadline on, every pod has been told to stop; then the instance goes, whatever is left.
 LAST_MINUTE: Final = timedelta(minutes=1)
 
@@ -39,10 +45,7 @@ class Deadline(msgspec.Struct, frozen=True):
         return later(self.at, LAST_MINUTE)
 
     def before(self, span: timedelta) -> datetime:
-        try:
-            return self.at - span
-        except OverflowError:
-            return BEGINNING
+        return earlier(self.at, span)
 
     def __str__(self) -> str:
         return f"{format_time(self.at)} ({self.why})"
@@ -106,9 +109,7 @@ def grace_of(pod: Pod) -> timedelta:
 
 def grace_in(spec: PodSpec) -> timedelta:
     seconds = spec.termination_grace_period_seconds
-    if seconds is None:
-        return DEFAULT_GRACE
-    return timedelta(seconds=min(max(seconds, 0), _LONGEST))
+    return DEFAULT_GRACE if seconds is None else seconds_of(max(seconds, 0))
 
 
 def force_at(pod: Pod, deadline: Deadline) -> datetime:
@@ -122,9 +123,27 @@ def shortened(pod: Pod, deadline: Deadline) -> int | None:
     The API server counts a shortened grace from the *first* request. Never 0: that would remove
     the pod before it has stopped, and a StatefulSet would start its successor beside it.
     """
-    deletion, seconds = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
-    if deletion is None or seconds is None or deletion <= deadline.at:
+    stops, seconds = stops_at(pod), pod.metadata.deletion_grace_period_seconds
+    if stops is None or seconds is None or stops <= deadline.at:
         return None
-    requested_at = deletion - timedelta(seconds=seconds)
-    wanted = max(1, (deadline.at - requested_at) // timedelta(seconds=1))
+    wanted = max(1, (deadline.at - requested_at(pod)) // timedelta(seconds=1))
     return wanted if wanted < seconds else None
+
+
+def stops_at(pod: Pod) -> datetime | None:
+    """When a terminating pod has stopped at the latest; None for a pod that is not terminating.
+
+    By its grace, and not by its deletionTimestamp: for a grace beyond 292 years the API server
+    writes an instant that has wrapped around, and lies in the past as often as not.
+    """
+    seconds = pod.metadata.deletion_grace_period_seconds
+    if pod.metadata.deletion_timestamp is None or seconds is None:
+        return pod.metadata.deletion_timestamp
+    return later(requested_at(pod), seconds_of(seconds))
+
+
+def requested_at(pod: Pod) -> datetime:
+    """When a terminating pod was first asked to stop: the API server's arithmetic, backwards."""
+    deletion = pod.metadata.deletion_timestamp or BEGINNING
+    seconds = pod.metadata.deletion_grace_period_seconds or 0
+    return earlier(deletion, wrapped_seconds_of(seconds))

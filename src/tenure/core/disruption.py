@@ -46,7 +46,7 @@ from tenure.core.rooms import Rooms
 from tenure.core.saying import also_of, say
 from tenure.core.writes import patch
 from tenure.model import names
-from tenure.model.meta import format_time
+from tenure.model.meta import earlier, format_time, later
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.repairs import RepairAction
 from tenure.model.resource import (
@@ -115,7 +115,7 @@ class Turns:
         minute = now.replace(second=0, microsecond=0)
         self._groups = max(1, -(-(count - FIRST) // FIRST))
         self._group = int(minute.timestamp()) // 60 % self._groups
-        self.next_at: Final = minute + timedelta(minutes=1)
+        self.next_at: Final = later(minute, timedelta(minutes=1))
 
     def has(self, place: int) -> bool:
         return place < FIRST or (place - FIRST) // FIRST == self._group
@@ -292,7 +292,7 @@ class _Pass:
 def _watched(contest: Contest, diagnosis: Diagnosis, now: datetime) -> Verdict:
     """When any of its nodes may become a candidate, or cease to be one."""
     instants = [verdict.recheck_at for verdict in diagnosis.verdicts]
-    instants += [until - PAUSE_MAX for until, _ in contest.pauses if until > now + PAUSE_MAX]
+    instants += [earlier(u, PAUSE_MAX) for u, _ in contest.pauses if u > later(now, PAUSE_MAX)]
     recheck_at = min((at for at in instants if at is not None), default=None)
     message = f"looked at for repair with care: {', '.join(sorted(contest.contenders))}"
     return _say(contest.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)

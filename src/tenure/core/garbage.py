@@ -22,7 +22,7 @@ from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, subject_of
 from tenure.model.instance import Instance
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import OrphanSighting, TerminationAnswer
@@ -103,7 +103,7 @@ def _orphan(
             instance, Reason.NOT_OURS, f"it lacks the tags of cluster {settings.cluster_name}"
         )
     seen_twice = sighting.last_at - sighting.first_at >= settings.garbage_period
-    old_at = instance.launched_at + settings.garbage_grace
+    old_at = later(instance.launched_at, settings.garbage_grace)
     if not seen_twice or now < old_at:
         message = (
             f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)}; "
@@ -115,7 +115,7 @@ def _orphan(
         f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)} "
         f"nor at {format_time(sighting.last_at)}"
     )
-    if answer is not None and now < (again_at := answer.asked_at + settings.termination_poll):
+    if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
         return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=again_at)
     action = Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid)
     return _say(instance, Reason.INSTANCE_ORPHANED, message, action=action)

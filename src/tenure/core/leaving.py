@@ -23,7 +23,7 @@ from tenure.core.leavingpods import (
 from tenure.core.reasons import Reason
 from tenure.core.writes import release
 from tenure.model.instance import Instance
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import TerminationAnswer
@@ -115,7 +115,7 @@ def settled_at(claim: NodeClaim, settings: Settings) -> datetime | None:
     condition = claim.condition("Drained")
     if condition is None or condition.last_transition_time is None:
         return None
-    return condition.last_transition_time + settings.drain_min
+    return later(condition.last_transition_time, settings.drain_min)
 
 
 def lost_instance(view: TerminationView, claim: NodeClaim, settings: Settings) -> bool:
@@ -137,7 +137,7 @@ def end_instance(
     if answer is not None and answer.gone:
         message = f"the cloud said at {format_time(answer.asked_at)} that {what} is gone"
         return say(about, Reason.RELEASING, message, action=release(about))
-    if answer is not None and now < (again_at := answer.asked_at + settings.termination_poll):
+    if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
         message = f"{what} is being ended; asked again at {format_time(again_at)}"
         return say(about, Reason.INSTANCE_TERMINATING, message, recheck_at=again_at)
     return say(

@@ -22,6 +22,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.deadline import stops_at
 from tenure.core.decision import Blocker, Patch, Subject, Verdict
 from tenure.core.leaving import (
     TerminationView,
@@ -158,7 +159,7 @@ def _blocks(item: PodView, verdict: Verdict) -> Blocker:
     return Blocker(
         subject=verdict.subject,
         message=refusal.message if refusal else verdict.message,
-        until=item.pod.metadata.deletion_timestamp
+        until=stops_at(item.pod)
         or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
     )
 

@@ -21,13 +21,13 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.deadline import Deadline, force_at, grace_of, shortened
+from tenure.core.deadline import Deadline, force_at, grace_of, shortened, stops_at
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
 from tenure.core.podbudgets import Allowances, arithmetic, blocks
 from tenure.core.protection import Protection, protection_of
 from tenure.core.reasons import Reason
 from tenure.model import names
-from tenure.model.meta import BEGINNING, format_time
+from tenure.model.meta import BEGINNING, format_time, later
 from tenure.model.node import Node
 from tenure.model.observations import EvictionAnswer
 from tenure.model.pod import Pod
@@ -98,8 +98,8 @@ def left_alone(pod: Pod) -> str:
 
 def _stuck_at(pod: Pod) -> datetime | None:
     """When a terminating pod counts as stuck; None for a pod that is not terminating."""
-    deletion = pod.metadata.deletion_timestamp
-    return deletion + STUCK_AFTER if deletion is not None else None
+    stops = stops_at(pod)
+    return later(stops, STUCK_AFTER) if stops is not None else None
 
 
 class _Judge:
@@ -121,8 +121,8 @@ class _Judge:
         if why := left_alone(pod):
             message = f"{why}; node {self._node.name} does not wait for it"
             return _verdict(pod, Reason.LEFT_ALONE, message)
-        if pod.metadata.deletion_timestamp is not None:
-            return self._terminating(pod, pod.metadata.deletion_timestamp)
+        if (stops := stops_at(pod)) is not None:
+            return self._terminating(pod, stops)
         if self._deadline is None:
             return self._unforced(item)
         begins = force_at(pod, self._deadline)
@@ -133,7 +133,7 @@ class _Judge:
     # -- on its way out ----------------------------------------------------------------
 
     def _terminating(self, pod: Pod, deletion: datetime) -> Verdict:
-        stuck = deletion + STUCK_AFTER
+        stuck = later(deletion, STUCK_AFTER)
         if self._now >= stuck:
             message = f"should have stopped by {format_time(deletion)}; no longer waited for"
             return _verdict(pod, Reason.LEFT_ALONE, message)
@@ -198,7 +198,7 @@ class _Judge:
         if probe is not item.pod:
             return self._held(item, f"{why}; asked when {probe.key} may go")
         last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
-        return self._asked_again(item, why, (last or BEGINNING) + self._settings.eviction_probe)
+        return self._asked_again(item, why, later(last or BEGINNING, self._settings.eviction_probe))
 
     def _asked_again(self, item: PodView, why: str, at: datetime) -> Verdict:
         due = self._now >= at

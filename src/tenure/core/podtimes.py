@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.deadline import force_at, grace_of, shortened
+from tenure.core.deadline import force_at, grace_of, requested_at, shortened, stops_at
 from tenure.core.decision import DeletePod, Evict, Verdict
 from tenure.core.leavingpods import (
     STUCK_AFTER,
@@ -34,7 +34,7 @@ from tenure.core.leavingpods import (
 from tenure.core.podbudgets import Allowances, arithmetic
 from tenure.core.protection import protection_of
 from tenure.core.reasons import Reason
-from tenure.model.meta import later
+from tenure.model.meta import later, seconds_of
 from tenure.model.pod import Pod
 from tenure.model.settings import Settings
 
@@ -118,7 +118,7 @@ class _Maker:
         if isinstance(verdict.action, DeletePod):
             assert deadline is not None, "else nobody is forced"
             seconds = verdict.action.grace_at(self._now)
-            stopped = self._now + timedelta(seconds=seconds)
+            stopped = later(self._now, seconds_of(seconds))
             return self._told(pod, holds, None, force_at(pod, deadline), stopped)
         asked = self._asked_at(item, verdict, holds)
         asked_by = latest([self._now, *(self._ends_by(hold) for hold in holds)])
@@ -149,12 +149,11 @@ class _Maker:
         )
 
     def _terminating(self, pod: Pod) -> PodTimes:
-        stops, cut = pod.metadata.deletion_timestamp, None
+        stops, cut = stops_at(pod), None
         seconds = shortened(pod, self._deadline) if self._deadline is not None else None
         if stops is not None and seconds is not None:
             cut = self._now
-            given = pod.metadata.deletion_grace_period_seconds or 0
-            stops = stops - timedelta(seconds=given) + timedelta(seconds=seconds)
+            stops = later(requested_at(pod), seconds_of(seconds))
         return PodTimes(
             pod=pod.key,
             tier=TIERS[tier_of(pod)],

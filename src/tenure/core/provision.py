@@ -43,7 +43,7 @@ from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
 from tenure.core.supply import in_service_since
-from tenure.model.meta import format_time
+from tenure.model.meta import earlier, format_time, later
 from tenure.model.names import ZONE
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
@@ -194,7 +194,7 @@ class _Answer:
         usable = self._in_service.get(self._packing.placed.get(demand.pod.uid, ""))
         if usable is None or demand.leaves:
             return None
-        return max(usable, demand.since) + SCHEDULER_TAKES
+        return later(max(usable, demand.since), SCHEDULER_TAKES)
 
     def _with_closed(self, message: str) -> str:
         closed = self._places.closed.items()
@@ -210,10 +210,11 @@ def _batch_opens_at(
     if not came:
         return None
     # By the batch's last pod, which may have come at the end of the second that it names.
-    return min(max(came) + CUT_OFF + settings.batch_idle, min(came) + settings.batch_max)
+    quiet_at = later(max(came), CUT_OFF + settings.batch_idle)
+    return min(quiet_at, later(min(came), settings.batch_max))
 
 
 def _came_at(demand: Demand) -> datetime:
     """By its own word, unless a watch told us later: pods that we see together share nodes, too."""
     seen_at = demand.seen_at
-    return demand.since if seen_at is None else max(demand.since, seen_at - CUT_OFF)
+    return demand.since if seen_at is None else max(demand.since, earlier(seen_at, CUT_OFF))

@@ -19,7 +19,7 @@ from tenure.core.reasons import Reason
 from tenure.core.reboots import rebooted_at
 from tenure.errors import SpecError
 from tenure.model.duration import NEVER, parse_duration
-from tenure.model.meta import BEGINNING, find_condition
+from tenure.model.meta import BEGINNING, find_condition, later
 from tenure.model.names import INITIALIZED
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -68,7 +68,7 @@ def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
     if not was_ready(claim, node):
         stage, since = _start(claim, node)
         ttl = claim.spec.readiness_ttl or "15m"
-        return Boot(stage, since, ttl, since + readiness_ttl(claim))
+        return Boot(stage, since, ttl, later(since, readiness_ttl(claim)))
     return _initialization(claim, node)
 
 
@@ -109,7 +109,7 @@ def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
         return None
     since = max(ready.last_transition_time, rebooted_at(claim) or BEGINNING)
     ttl = claim.spec.initialization_ttl or ""
-    return Boot(Stage.INITIALIZATION, since, ttl, since + span)
+    return Boot(Stage.INITIALIZATION, since, ttl, later(since, span))
 
 
 def _span(value: str | None) -> timedelta | None:

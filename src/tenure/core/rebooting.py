@@ -39,7 +39,7 @@ from tenure.core.rebootsteps import RebootSteps
 from tenure.core.saying import say
 from tenure.core.writes import delete_claim, open_again, patch
 from tenure.errors import SpecError
-from tenure.model.meta import ApiObject, format_time
+from tenure.model.meta import ApiObject, format_time, later
 from tenure.model.names import REBOOT_PRE_BOOT_ID, REBOOTING_TAINT, TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -183,7 +183,7 @@ def _hurried(claim: NodeClaim) -> Verdict | None:
         return None
     if mark is None or mark.last_transition_time is None or bound is None:
         return None
-    at = mark.last_transition_time + bound
+    at = later(mark.last_transition_time, bound)
     if deadline is not None and deadline.at <= at:
         return None
     written = format_time(at)

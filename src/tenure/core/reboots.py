@@ -15,7 +15,7 @@ replacement that would follow, and each writes an entry that can be read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +26,7 @@ from tenure.core.decision import Action
 from tenure.core.writes import patch
 from tenure.errors import SpecError
 from tenure.model.duration import Duration, parse_duration
-from tenure.model.meta import Condition, read_instant
+from tenure.model.meta import LONG_AGO, Condition, earlier, later, read_instant
 from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
 from tenure.model.nodeclaim import NodeClaim
 
@@ -63,7 +63,9 @@ def recent(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
 
 def changes_at(claim: NodeClaim, now: datetime) -> datetime | None:
     """When ``recent``, and with it what is committed, next looks different by itself."""
-    instants = (turn for at in _history(claim) for turn in (at - SKEW, at + DAY) if turn > now)
+    instants = (
+        turn for at in _history(claim) for turn in (earlier(at, SKEW), later(at, DAY)) if turn > now
+    )
     return min(instants, default=None)
 
 
@@ -179,7 +181,7 @@ def call_off(claim: NodeClaim, why: str) -> Action | None:
 
 
 def _known(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
-    return tuple(at for at in _history(claim) if now - DAY < at <= now + SKEW)
+    return tuple(at for at in _history(claim) if earlier(now, DAY) < at <= later(now, SKEW))
 
 
 def _half_committed(claim: NodeClaim, known: tuple[datetime, ...]) -> bool:
@@ -195,7 +197,7 @@ def _half_committed(claim: NodeClaim, known: tuple[datetime, ...]) -> bool:
 def _last_transition(claim: NodeClaim) -> datetime:
     condition = claim.condition(REBOOTING)
     at = condition.last_transition_time if condition is not None else None
-    return at if at is not None else datetime.min.replace(tzinfo=UTC)
+    return at if at is not None else LONG_AGO
 
 
 def _history(claim: NodeClaim) -> list[datetime]:

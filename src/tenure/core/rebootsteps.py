@@ -54,7 +54,7 @@ from tenure.core.reboots import (
 from tenure.core.saying import say
 from tenure.core.writes import as_judged, close, open_again, patch
 from tenure.errors import SpecError
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.names import INITIALIZED, REBOOT_PRE_BOOT_ID, REBOOTING_TAINT
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -119,8 +119,8 @@ class RebootSteps:
         return self._say(Reason.REBOOT_CANCELLED, message, action, until)
 
     def _drain(self, node: Node, drain: DrainView, bound: timedelta | None) -> Iterator[Verdict]:
-        settled = self._since + self._settings.drain_min
-        ends = None if bound is None else max(self._since + bound, settled)
+        settled = later(self._since, self._settings.drain_min)
+        ends = None if bound is None else max(later(self._since, bound), settled)
         if bound == timedelta() or (ends is not None and self._now >= ends):
             staying = [item.pod.key for item in drain.pods if not left_alone(item.pod)]
             yield self._noted(node, staying, None)
@@ -160,7 +160,7 @@ class RebootSteps:
         return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
 
     def _no_node(self) -> Verdict:
-        due = self._since + ISSUE_MAX
+        due = later(self._since, ISSUE_MAX)
         message = "it has no Node any more, or several"
         if self._now >= due:
             return self._failed(PROVIDER_ERROR, f"{message}; waited until {format_time(due)}")
@@ -170,7 +170,7 @@ class RebootSteps:
     # -- until the cloud has accepted --------------------------------------------------
 
     def _issuing(self) -> Verdict:
-        due = self._marked_at() + ISSUE_MAX
+        due = later(self._marked_at(), ISSUE_MAX)
         answer, operation = self._view.answer, _operation(self._claim, self._since)
         if answer is not None and answer.operation_id != operation:
             answer = None
@@ -211,7 +211,7 @@ class RebootSteps:
     # -- until it is back --------------------------------------------------------------
 
     def _issued(self) -> Verdict:
-        due = self._marked_at() + RECOVERY_MAX
+        due = later(self._marked_at(), RECOVERY_MAX)
         node = self._node
         back = f"it has to be back by {format_time(due)}"
         if node is not None and self._rebooted():

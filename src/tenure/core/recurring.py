@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tenure.model.cron import Cron
+from tenure.model.meta import earlier, later
 
 #: How many hits are followed to find the end of a time that is on. Where they never pause there
 #: is none; then it is on at least until the end of the last of them.
@@ -26,12 +27,12 @@ class Phase(msgspec.Struct, frozen=True):
 
 
 def phase(cron: Cron, lasts: timedelta, zone: ZoneInfo, now: datetime) -> Phase:
-    hit = cron.next_after(now - lasts, zone)
+    hit = cron.next_after(earlier(now, lasts), zone)
     if hit is None or hit > now:
         return Phase(False, hit)
     for _ in range(_HITS):
         following = cron.next_after(hit, zone)
-        if following is None or following > hit + lasts:
+        if following is None or following > later(hit, lasts):
             break
         hit = following
-    return Phase(True, hit + lasts)
+    return Phase(True, later(hit, lasts))

@@ -41,7 +41,7 @@ from tenure.core.saying import also_of, no_later, say
 from tenure.core.sickness import FORCEFUL, Illness
 from tenure.core.writes import patch, stamp_claim
 from tenure.model.duration import Duration
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.names import REPLACES, TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -155,7 +155,7 @@ class _Round:
             said = claim_status(claim, Wanted(LOST, "True", "NodeNotFound", what))
             return _say(claim, Reason.NODE_LOST, f"{what}; this is noted", action=said)
         since = condition.last_transition_time
-        due_at = since + readiness_ttl(claim)
+        due_at = later(since, readiness_ttl(claim))
         noticed = f"{what}, noticed at {format_time(since)}"
         if self._now < due_at:
             message = f"{noticed}; given up at {format_time(due_at)}"
@@ -222,8 +222,8 @@ class _Round:
             message = f"{symptom(first)}{skewed}; {first.policy}: {until}"
             verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
             return no_later(verdict, ahead, ends_at)
-        later = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
-        return no_later(self._repair(member, self._cause(claim, due)), later)
+        next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
+        return no_later(self._repair(member, self._cause(claim, due)), next_due)
 
     def _held_by_people(self, member: Member) -> tuple[str, datetime | None]:
         """What would hold it if it were due now, for a sentence; and until when."""

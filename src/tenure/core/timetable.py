@@ -13,12 +13,12 @@ from typing import TypeVar
 
 import msgspec
 
-from tenure.core.deadline import Deadline, deadline_of
+from tenure.core.deadline import Deadline, deadline_of, stops_at
 from tenure.core.drain import drain_until
 from tenure.core.leaving import settled_at, waiting_volumes
 from tenure.core.leavingpods import DrainView, holds_node, left_alone
 from tenure.core.podtimes import PodTimes, pod_times
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -61,7 +61,7 @@ def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime)
     volumes = tuple(f"{one.name} ({one.volume})" for one in waiting_volumes(drain, now))
     endless = (*_endless(pods), *map(_undetached, volumes)) if deadline is None else ()
     settled = settled_at(claim, settings) if claim is not None else now
-    ends_by = max(now, settled or now + settings.drain_min)
+    ends_by = max(now, settled or later(now, settings.drain_min))
     if deadline is not None:
         drained_by = min(drained_by or deadline.end, deadline.end)
         ends_by = max(ends_by, deadline.at) if volumes else ends_by
@@ -91,7 +91,7 @@ def as_if_deleted(thing: T, now: datetime) -> T:
 def _bystanders(drain: DrainView, now: datetime) -> Iterable[Bystander]:
     for item in drain.pods:
         if not holds_node(item.pod, now):
-            stops = item.pod.metadata.deletion_timestamp
+            stops = stops_at(item.pod)
             stuck = f"it should have stopped by {format_time(stops)}" if stops else ""
             yield Bystander(item.pod.key, left_alone(item.pod) or stuck)
 

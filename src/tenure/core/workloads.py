@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Final
 
 import msgspec
 
@@ -20,6 +21,9 @@ from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.selectors import matches
 from tenure.model.workload import PodDisruptionBudget, PodTemplate
 from tenure.schema.findings import Code, Finding
+
+
+_DIGITS_MAX: Final = 20
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -192,9 +196,12 @@ def _then(covered: Sequence[Workload]) -> str:
 def _share(wish: int | str, pods: int) -> int:
     """As many pods as it means; per cents are rounded up, as the API does."""
     text = str(wish)
-    if text.endswith("%") and text[:-1].isdecimal():
-        return -(-int(text[:-1]) * pods // 100)
-    return int(text) if text.isdecimal() else 1
+    per_cent, text = text.endswith("%"), text.removesuffix("%")
+    if not text.isdecimal():
+        return 1
+    # More digits than any cluster has pods: int() refuses thousands of them.
+    number = int(text) if len(text) < _DIGITS_MAX else 10**_DIGITS_MAX
+    return -(-number * pods // 100) if per_cent else number
 
 
 def _span(text: str | None) -> timedelta | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -113,8 +113,17 @@ class ApiObject(Wire, frozen=True, kw_only=True):
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-#: No calendar goes further.
+#: No calendar goes further, in either direction.
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+#: Go counts a span in nanoseconds, in a signed 64-bit integer that wraps around.
+_GO_SPANS: Final = 1 << 64
+
+
+# All arithmetic with instants is in these few functions, and saturates: an object may carry any
+# instant and any number of seconds, and no overflow may become an action. ``tests/test_arithmetic``
+# keeps it out of every other place.
 
 
 def later(instant: datetime, span: timedelta) -> datetime:
@@ -122,7 +131,29 @@ def later(instant: datetime, span: timedelta) -> datetime:
     try:
         return instant + span
     except OverflowError:
-        return FOR_EVER
+        return FOR_EVER if span > timedelta() else LONG_AGO
+
+
+def earlier(instant: datetime, span: timedelta) -> datetime:
+    """So much earlier; the beginning of all calendars where that is before it."""
+    try:
+        return instant - span
+    except OverflowError:
+        return LONG_AGO if span > timedelta() else FOR_EVER
+
+
+def seconds_of(count: int) -> timedelta:
+    """That many seconds, at most as many as there are."""
+    try:
+        return timedelta(seconds=count)
+    except OverflowError:
+        return timedelta.max if count > 0 else timedelta.min
+
+
+def wrapped_seconds_of(count: int) -> timedelta:
+    """That many seconds as the API server adds them to an instant: beyond 292 years Go wraps."""
+    nanoseconds = (count * 10**9 + _GO_SPANS // 2) % _GO_SPANS - _GO_SPANS // 2
+    return timedelta(microseconds=nanoseconds // 1000)
 
 
 def read_instant(text: str) -> datetime | None:
@@ -132,6 +163,14 @@ def read_instant(text: str) -> datetime | None:
         return instant.astimezone(UTC) if instant.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
+
+
+def in_utc(instant: datetime) -> datetime:
+    """The same instant; the nearest that UTC has for one that lies beyond its calendar."""
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        return FOR_EVER if instant.year > BEGINNING.year else LONG_AGO
 
 
 def find_condition(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
@@ -160,5 +199,5 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 def format_time(instant: datetime) -> str:
     """RFC 3339 with whole seconds, as the API server writes ``metav1.Time``."""
     if instant.tzinfo is not UTC:
-        instant = instant.astimezone(UTC)
+        instant = in_utc(instant)
     return f"{instant.isoformat(timespec='seconds')[:19]}Z"

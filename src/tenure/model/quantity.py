@@ -3,8 +3,9 @@
 A quantity is a whole number of nano-units (``1`` is 10**9, ``100m`` is 10**8), so
 that sums and comparisons are plain integer arithmetic. What is finer than a nano-unit
 rounds away from zero, and a binary quantity is capped at 2**63 - 1 units, as in
-Kubernetes. Two readings are stricter than there: a text without a single digit (``m``)
-is an error and not zero, and exponents end at ``e99``.
+Kubernetes. A decimal one is capped at 10**99: ``1e200`` is more than any node has, and no
+reason to fail. One reading is stricter than there: a text without a single digit (``m``) is an
+error and not zero.
 
 Resources are mappings from a resource's name to nano-units. A name that is absent
 counts as zero.
@@ -36,14 +37,14 @@ _DECIMAL: Final = {
 }
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_MAX: Final = ((1 << 63) - 1) * UNIT
+#: The largest amount there is, in nano-units.
+MOST: Final = 10**99 * UNIT
 
 _QUANTITY: Final = re.compile(
     r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:([KMGTPE]i|[numkMGTPE]?)|[eE]([+-]?[0-9]+))"
 )
 
-#: Beyond this nothing physical is meant, and integers without bound would be a way to
-#: keep us busy: ``1e999999999`` is eleven characters.
-_EXPONENT_MAX: Final = 99
+#: Integers without bound would be a way to keep us busy.
 _LENGTH_MAX: Final = 128
 
 #: Resources that Kubernetes prints with binary suffixes.
@@ -106,15 +107,15 @@ def _parse(text: str) -> int | None:
         nano = min(nano, _BINARY_MAX)
     else:
         power = _DECIMAL[suffix] if exponent is None else int(exponent)
-        if power > _EXPONENT_MAX:
-            return None
         nano = _scale(digits, power + 9 - len(fraction))
+    nano = min(nano, MOST)
     return -nano if sign == "-" else nano
 
 
 def _scale(digits: int, power: int) -> int:
     """``digits`` × 10**``power`` as an integer, rounded up."""
-    # A power below this one leaves less than one nano-unit of any text we accept.
+    # Beyond this, in either direction, every text we accept is too large or less than a nano-unit:
+    # ``1e999999999`` is eleven characters.
     factor: int = 10 ** min(abs(power), 2 * _LENGTH_MAX)
     return digits * factor if power >= 0 else -(-digits // factor)
 

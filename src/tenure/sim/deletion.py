@@ -14,12 +14,12 @@ In the order in which the rules bite:
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from tenure.model.meta import format_time
+from tenure.model.meta import earlier, format_time, later, wrapped_seconds_of
 from tenure.sim.tree import Obj, dig, with_metadata
 
 ORPHAN: Final = "orphan"
@@ -55,7 +55,7 @@ def plan_deletion(obj: Obj, options: DeleteOptions, *, graceful: bool, now: date
         grace, at = due
     elif graceful:
         grace = _first_grace(obj, options.grace_period_seconds)
-        at = now + timedelta(seconds=grace)
+        at = later(now, wrapped_seconds_of(grace))
     else:
         at = now
     finalizers = _finalizers(metadata.get("finalizers", []), options.propagation_policy)
@@ -99,7 +99,7 @@ def _hurried(metadata: Obj, asked: int | None, now: datetime) -> tuple[int, date
     if asked is None or asked >= current:
         return None
     due = datetime.fromisoformat(metadata["deletionTimestamp"])
-    due += timedelta(seconds=asked - current)
+    due = later(earlier(due, wrapped_seconds_of(current)), wrapped_seconds_of(asked))
     if due >= now:
         return asked, due
     return (1 if asked else 0), now
