@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tenure.cli.linting import remarks_on
 from tenure.cli.lintsource import Source
-from tenure.sim.scenario.source import documents_in
+from tenure.parse.yamltext import documents_in
 from tests.cli.test_lint import a_budget, a_deployment, a_pool
 from tests.core.build import NOW
 

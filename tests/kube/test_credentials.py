@@ -94,7 +94,7 @@ def test_a_late_rejection_of_an_old_token_changes_nothing(tmp_path: Path) -> Non
     [
         pytest.param(None, "No such file or directory", id="it is gone"),
         pytest.param(b" \n", "empty", id="it is empty"),
-        pytest.param(b"\xff" + SECRET.encode(), "not a text", id="it is no text"),
+        pytest.param(b"\xff" + SECRET.encode(), "expected text in UTF-8", id="it is no text"),
     ],
 )
 def test_without_a_token_nobody_asks_as_nobody(tmp_path: Path, raw: bytes | None, why: str) -> None:

@@ -194,8 +194,10 @@ def test_a_cluster_that_cannot_be_used_is_refused_at_its_field(
     ("raw", "expected"),
     [
         pytest.param(None, "a kubeconfig", id="no file"),
-        pytest.param(b"token: [" + SECRET.encode(), "a kubeconfig in YAML", id="broken YAML"),
-        pytest.param(b"\xff\xfe\xfa" + SECRET.encode(), "a kubeconfig in YAML", id="no text"),
+        pytest.param(
+            b"token: [" + SECRET.encode(), "got '(not shown)', expected YAML", id="broken YAML"
+        ),
+        pytest.param(b"\xff\xfe\xfa" + SECRET.encode(), "text in UTF-8", id="no text"),
         pytest.param(SECRET.encode(), "a mapping", id="one word"),
         pytest.param(b"", "got 'an empty file', expected a kubeconfig", id="nothing"),
     ],

@@ -297,9 +297,9 @@ def test_offerings_of_a_type_differ_in_zone_and_capacity_type_only() -> None:
             "[]",
             "types.json: got 'a list without anything in it', expected a list of instance types",
         ),
-        ("[NaN]", "types.json: got 'NaN', expected a number"),
-        ("[" * 100_000, "expected JSON that is not nested so deeply"),
-        ("1" * 5000, "types.json: got 'a number with thousands of digits', expected a shorter"),
+        ("[NaN]", "types.json: got 'NaN', expected a finite number"),
+        ("[" * 100_000, "types.json:1: got '101 levels of nesting', expected at most 100"),
+        ("1" * 5000, "types.json:1: got 'a number of 5000 characters', expected at most 100"),
     ],
     ids=[
         *("a comma too many", "an empty file", "an object", "an empty list", "not a number"),
@@ -331,5 +331,5 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="Is a directory"):
         load_types(str(tmp_path))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError, match="no text in UTF-8"):
+    with pytest.raises(SpecError, match="expected text in UTF-8"):
         load_types(str(tmp_path / "binary"))

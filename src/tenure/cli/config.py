@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from tenure.cli.settingstable import GATES, PEER_ONLY, TABLE, Setting
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client import ANSWER_MAX
 from tenure.kube.leasetimes import PEERS_DURATION
 from tenure.model.settings import Settings
+from tenure.parse import yamltext
+from tenure.parse.files import read_text
+from tenure.parse.limits import SMALL
 
 
 class SettingsError(TenureError):
@@ -96,17 +98,13 @@ def _given(
 
 def _file(path: Path, problems: list[SpecError]) -> dict[str, _Given]:
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yamltext.load(read_text(path, limits=SMALL), str(path), limits=SMALL)
     except OSError as error:
         why = error.strerror or "unreadable"
         problems.append(SpecError("--config", str(path), f"a file that can be read ({why})"))
         return {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f"{path}: line {mark.line + 1}" if mark else str(path)
-        problems.append(
-            SpecError(at, "something else", "YAML", "For example batchIdleDuration: 1s")
-        )
+    except SpecError as error:
+        problems.append(error)
         return {}
     if document is None:
         return {}

@@ -19,6 +19,7 @@ from tenure.kube.answers import error_from
 from tenure.kube.client import ANSWER_MAX, Client
 from tenure.model.kinds import decode
 from tenure.model.resource import NAMESPACES, Resource
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.transport import Request, Transport
 
 PAUSE_MIN: Final = timedelta(seconds=1)
@@ -41,7 +42,7 @@ async def server_version(transport: Transport) -> str:
         raise error_from(response)
     try:
         return msgspec.json.decode(response.body, type=_Version).git_version
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         raise Unavailable("what answers there is no Kubernetes API server") from None
 
 

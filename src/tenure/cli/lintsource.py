@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.sim.scenario.source import Document, documents_in, read_documents
+from tenure.parse.limits import FILE
+from tenure.parse.yamltext import Document, documents_in, read_documents
 
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -67,7 +68,7 @@ def read_sources(paths: Sequence[str]) -> Sources:
 
 def _documents(path: str, sources: Sources) -> Iterator[Document]:
     if path == STDIN:
-        yield from documents_in(sys.stdin.read(), "stdin")
+        yield from documents_in(sys.stdin.read(FILE.size + 1), "stdin")
     elif not Path(path).is_dir():
         yield from _file(Path(path))
     else:

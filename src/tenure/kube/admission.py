@@ -37,6 +37,7 @@ from tenure.model.resource import (
     NODE_CLAIMS,
     NODE_POOLS,
 )
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.schema.advice import advice_for, by_force
 from tenure.schema.fielderror import INVALID
 from tenure.schema.findings import Code, Finding
@@ -108,7 +109,7 @@ class Admission:
         """The review to send back, and what was found."""
         try:
             review = _REVIEW.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             judgement = _passed(f"the review cannot be read: {error}")
             return _encoded(AdmissionRequest(), judgement), judgement
         if review.api_version != API_VERSION:

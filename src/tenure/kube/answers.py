@@ -20,6 +20,7 @@ from tenure.errors import (
     TooManyRequests,
     Unavailable,
 )
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.transport import Response
 
 
@@ -65,7 +66,7 @@ def error_from(response: Response) -> ApiError:
     """The error an answer stands for."""
     try:
         status = _STATUS.decode(response.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         # Unknown groups and proxies on the way answer in plain text.
         status = Status(message=response.body[:300].decode(errors="replace").strip())
     return error_from_status(status, response.status, _seconds(response.headers))

@@ -25,6 +25,7 @@ from tenure.kube.answers import error_from_status as error_from_status
 from tenure.kube.manners import ask, names_itself, names_version, tests_version
 from tenure.kube.pace import Pace
 from tenure.model.resource import PODS, Resource
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.transport import (
     JSON,
     JSON_PATCH,
@@ -94,7 +95,7 @@ class Client:
         body = await self._call(request, within=LIST_MAX, harmless=True)
         try:
             return _PAGE.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             # A proxy's page of apology comes with status 200, too.
             raise Unavailable(f"a list of {resource} cannot be read: {error}") from error
 

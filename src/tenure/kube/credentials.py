@@ -20,8 +20,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tenure.errors import Unavailable
+from tenure.errors import SpecError, Unavailable
 from tenure.kube.kubeconfig import Access, ExecPlugin
+from tenure.parse.files import read_text
+from tenure.parse.jsontext import DECODE_ERRORS
+from tenure.parse.limits import SMALL
 from tenure.ports.clock import Clock
 
 TOKEN_FILE_PERIOD: Final = timedelta(minutes=1)
@@ -81,9 +84,9 @@ class TokenFileCredentials:
 
     def _read(self) -> str:
         try:
-            token = self._path.read_text().strip()
-        except UnicodeDecodeError:
-            raise Unavailable(f"token file {self._path}: not a text") from None
+            token = read_text(self._path, limits=SMALL).strip()
+        except SpecError as error:
+            raise Unavailable(f"token file {self._path}: expected {error.expected}") from None
         except OSError as error:
             raise Unavailable(f"token file {self._path}: {error.strerror}") from None
         if not token:
@@ -176,7 +179,7 @@ class ExecCredentials:
     def _understood(self, printed: bytes) -> _ExecStatus:
         try:
             status = msgspec.json.decode(printed, type=_ExecCredential).status
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             raise self._failure("printed something else than an ExecCredential") from None
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._failure("printed a certificate without its key, or a key alone")

@@ -26,6 +26,7 @@ from tenure.kube.client import Client, Status, error_from_status
 from tenure.model.kinds import Unreadable, WatchEvent, decode_event, decode_list
 from tenure.model.meta import ApiObject, ObjectMeta
 from tenure.model.resource import Resource
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
 from tenure.ports.transport import Stream
 
@@ -151,7 +152,7 @@ class Informer:
         async for line in stream:
             try:
                 self._apply(decode_event(self.resource, line))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except DECODE_ERRORS as error:
                 raise ApiError(f"a line of the watch cannot be read: {error}") from error
             self._lines += 1
             self._heard()

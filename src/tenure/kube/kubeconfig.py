@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from tenure.errors import SpecError
+from tenure.parse import yamltext
+from tenure.parse.files import read_text
+from tenure.parse.limits import SMALL
 
 #: Where a pod finds its own identity.
 IN_CLUSTER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -117,24 +119,21 @@ def in_cluster_access(environment: Mapping[str, str], folder: Path = IN_CLUSTER)
         raise SpecError(str(authority), "nothing", "the certificate authority of the cluster")
     return Access(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
-        ca=authority.read_text(),
+        ca=read_text(authority, limits=SMALL),
         token_file=token,
-        namespace=namespace.read_text().strip() if namespace.exists() else "",
+        namespace=read_text(namespace, limits=SMALL).strip() if namespace.exists() else "",
     )
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text())
+        text = read_text(path, limits=SMALL)
     except OSError as error:
         raise SpecError(
             str(path), error.strerror or "unreadable", "a kubeconfig", "Name one with --kubeconfig."
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        # Without the error's own words: they quote the line, which may hold a token.
-        mark = getattr(error, "problem_mark", None)
-        at = f"{path}: line {mark.line + 1}" if mark else str(path)
-        raise SpecError(at, "(not shown)", "a kubeconfig in YAML") from None
+    # Without quoting what is written there: it may hold a token.
+    document = yamltext.load(text, str(path), limits=SMALL, quoted=False)
     if not isinstance(document, dict):
         raise SpecError(
             str(path),
@@ -189,7 +188,7 @@ class _Reader:
         if file is None:
             return ""
         try:
-            return file.read_text()
+            return read_text(file, name=f"{self._path}: {what}.{field}", limits=SMALL)
         except OSError as error:
             raise SpecError(
                 f"{self._path}: {what}.{field}", str(file), f"a readable file ({error.strerror})"

@@ -19,6 +19,7 @@ from tenure.kube.certs import Pair
 from tenure.kube.client import Client
 from tenure.kube.webhookkeys import Keys, Lives, renewed
 from tenure.model.resource import SECRETS
+from tenure.parse.jsontext import DECODE_ERRORS
 
 #: Whoever loses a race more often than this has no race but a fault.
 TRIES: Final = 4
@@ -102,5 +103,5 @@ class KeySecret:
 def decoded(body: bytes, type_: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body, type=type_)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise Unavailable(f"an answer that cannot be read: {error}") from error

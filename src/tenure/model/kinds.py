@@ -27,6 +27,7 @@ from tenure.model.workload import (
     StorageClass,
     VolumeAttachment,
 )
+from tenure.parse.jsontext import DECODE_ERRORS
 
 TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.PODS: Pod,
@@ -96,7 +97,7 @@ def decode(resource: r.Resource, data: bytes | msgspec.Raw) -> ApiObject:
     """The typed object, or ``Unreadable`` with what is wrong with it."""
     try:
         return _DECODERS.get(resource, _NODE_CLASS).decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         return Unreadable(kind=resource.kind, metadata=_identity(data), problem=str(error))
 
 
@@ -107,7 +108,7 @@ def decode_event(
     if not line.startswith(_ABOUT_THE_WATCH):
         try:
             event = _EVENTS.get(resource, _NODE_CLASS_EVENT).decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             pass  # Looked at again, more patiently.
         else:
             if event.type in ("ADDED", "MODIFIED", "DELETED"):
@@ -134,10 +135,10 @@ def _identity(data: bytes | msgspec.Raw) -> ObjectMeta:
     """As much of the metadata as can be read, so that the report can name the object."""
     try:
         return msgspec.json.decode(data, type=_OnlyMeta).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         pass
     try:
         name = msgspec.json.decode(data, type=_OnlyIdentity).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return ObjectMeta()
     return ObjectMeta(name=name.name, namespace=name.namespace)

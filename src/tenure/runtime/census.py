@@ -24,6 +24,7 @@ from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.runtime.knowledge import Knowledge
@@ -156,7 +157,7 @@ class Census:
 def _sighted(item: msgspec.Raw) -> _Sighting:
     try:
         return _SIGHTING.decode(item)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         # A claim that cannot be read is a claim all the same: its instance is no garbage.
         known = decode(NODE_CLAIMS, item)
         return _Sighting(metadata=_Named(name=known.name, uid=known.uid))

@@ -16,6 +16,7 @@ import msgspec
 
 from tenure.errors import ApiError, Cause, Gone
 from tenure.model.resource import Resource
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.sim.refusals import bad_request
 from tenure.sim.selection import selected
 from tenure.sim.shelf import Shelf
@@ -95,7 +96,7 @@ def _read_token(query: Mapping[str, str]) -> _Token | None:
         return None
     try:
         return msgspec.json.decode(urlsafe_b64decode(text), type=_Token)
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, *DECODE_ERRORS):
         raise bad_request("continue key is not valid") from None
 
 

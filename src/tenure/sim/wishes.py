@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
-from tenure.errors import Invalid
+from tenure.errors import Invalid, SpecError
+from tenure.parse import jsontext
 from tenure.ports.transport import JSON, Request
 from tenure.sim.deletion import POLICIES, DeleteOptions
 from tenure.sim.kinds import KINDS
@@ -18,14 +17,12 @@ from tenure.sim.tree import Obj
 TRUE: Final = ("true", "1", "True")
 _DRY: Final = "All"
 
-_decode = msgspec.json.decode
-
 
 def body_of(request: Request) -> Any:
     try:
-        return _decode(request.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_request(f"the body of the request is not JSON: {error}") from error
+        return jsontext.body(request.body)
+    except SpecError as error:
+        raise bad_request(f"the body of the request cannot be read: {error}") from error
 
 
 def object_in(request: Request) -> Obj:

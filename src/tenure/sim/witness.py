@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
+from tenure.errors import SpecError
+from tenure.parse import jsontext
 from tenure.ports.transport import Request, Response
 from tenure.sim.api import Api
 from tenure.sim.checkers import Checkers
@@ -38,6 +38,6 @@ class WitnessedApi(Api):
 
 def _body(request: Request) -> Any:
     try:
-        return msgspec.json.decode(request.body) if request.body else {}
-    except msgspec.DecodeError:
+        return jsontext.body(request.body) if request.body else {}
+    except SpecError:
         return {}  # The API refuses it; there is nothing to judge.

@@ -46,6 +46,7 @@ from tenure.model.nodeclass import KWOKNodeClass
 from tenure.model.offering import InstanceType
 from tenure.model.repairs import RepairStatement, peers_statements
 from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.boots import Boots
@@ -137,7 +138,7 @@ class KwokCloud:
             node_class = _CLASS.decode(await self._api.get(KWOK_NODE_CLASSES, ref.name))
         except NotFound as error:
             raise Misconfigured(f"{what}: not found") from error
-        except msgspec.DecodeError as error:
+        except DECODE_ERRORS as error:
             raise Misconfigured(f"{what}: {error}") from error
         ready = find_condition(node_class.status.conditions, "Ready")
         if ready is not None and ready.status == "False":

@@ -14,9 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import NotFound
+from tenure.errors import NotFound, SpecError
 from tenure.model.meta import ApiObject
 from tenure.model.resource import CONFIG_MAPS
+from tenure.parse import jsontext
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.provider import Api
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.machines import Machine, read_machine, read_time
@@ -86,17 +88,21 @@ def _opened(data: bytes | msgspec.Raw) -> Envelope | None:
     """None for every ConfigMap that is none of ours."""
     try:
         written = _WRITTEN.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None
     content = written.data.get(_CONTENT, "").encode()
     due_at = read_time(written.annotations.get(kwok.REGISTERS_AT, ""))
     machine = read_machine(content)
     if due_at is None or machine is None or machine.name != written.name:
         return None
+    try:
+        node = jsontext.body(content)
+    except SpecError:
+        return None
     return Envelope(
         name=written.name,
         uid=written.uid,
         due_at=due_at,
         machine=machine,
-        node=msgspec.json.decode(content),
+        node=node,
     )

@@ -30,6 +30,7 @@ from tenure.model.names import (
 from tenure.model.node import NodeSpec, NodeSystemInfo, Taint
 from tenure.model.offering import MICRO_DOLLARS
 from tenure.model.quantity import format_resources, parse_quantity
+from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.providers.kwok import labels as kwok
 
 #: Together with prefix and suffix it still does as a label.
@@ -88,7 +89,7 @@ def read_machine(data: bytes | msgspec.Raw) -> Machine | None:
     """The machine; None for a Node in a shape that we never write."""
     try:
         return _MACHINE.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None
 
 

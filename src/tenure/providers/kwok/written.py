@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from tenure.errors import SpecError
 from tenure.model.fields import (
@@ -16,6 +15,8 @@ from tenure.model.fields import (
     QUALIFIED_NAME,
     QUALIFIED_NAME_LENGTH,
 )
+from tenure.parse import jsontext
+from tenure.parse.files import read_text
 
 _VALUE: Final = re.compile(LABEL_VALUE)
 _KEY: Final = re.compile(QUALIFIED_NAME)
@@ -27,28 +28,10 @@ def read_json(path: str, at: str) -> Any:
     """What is in the file; ``at`` is what named it."""
     name = Path(path).name
     try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        raise SpecError(at, path, f"a file that can be read; {why}") from error
-
-    def no_number(word: str) -> NoReturn:
-        raise SpecError(name, word, "a number")
-
-    try:
-        return json.loads(text, parse_constant=no_number)
-    except json.JSONDecodeError as error:
-        where = f"{name}, line {error.lineno}, column {error.colno}"
-        raise SpecError(where, _line(text, error.lineno), f"JSON; {error.msg}") from error
-    except RecursionError as error:
-        raise SpecError(name, text[:_SHOWN], "JSON that is not nested so deeply") from error
-    except ValueError as error:  # Of a number with thousands of digits.
-        raise SpecError(name, "a number with thousands of digits", "a shorter one") from error
-
-
-def _line(text: str, number: int) -> str:
-    lines = text.splitlines()
-    return lines[number - 1].strip()[:_SHOWN] if number <= len(lines) else ""
+        text = read_text(Path(path), name=at)
+    except OSError as error:
+        raise SpecError(at, path, f"a file that can be read; {error.strerror}") from error
+    return jsontext.load(text, name)
 
 
 def fields_of(written: Any, at: str, known: Sequence[str]) -> dict[str, Any]:

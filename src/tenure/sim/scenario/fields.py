@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.errors import SpecError, TenureError
 from tenure.model.duration import parse_duration
-from tenure.sim.scenario.source import Document
+from tenure.parse.yamltext import Document
 
 _SHOWN_LENGTH: Final = 60
 #: How alike two words must be to be taken for one and the same.

@@ -15,11 +15,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.parse.yamltext import Document, read_documents
 from tenure.sim.scenario import surroundings
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
 from tenure.sim.scenario.fields import BadInput, Reader
 from tenure.sim.scenario.manifests import ManifestJudge
-from tenure.sim.scenario.source import Document, read_documents
 from tenure.sim.scenario.stage import span
 from tenure.sim.scenario.steps import Step, StepReader
 from tenure.sim.scenario.timespans import parse_span

@@ -14,8 +14,10 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from tenure.errors import ApiError
+from tenure.errors import ApiError, SpecError
 from tenure.model.resource import Resource
+from tenure.parse import yamltext
+from tenure.parse.limits import BODY
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim.refusals import bad_request, status_body
 from tenure.sim.routes import route
@@ -41,9 +43,10 @@ def understood(request: Request) -> Request:
         return _with_body(request, _from_protobuf(request))
     if request.content_type == YAML:
         try:
-            return _with_body(request, yaml.safe_load(request.body))
-        except yaml.YAMLError as error:
-            raise bad_request(f"the body of the request is not YAML: {error}") from error
+            text = request.body.decode()
+            return _with_body(request, yamltext.load(text, "body", limits=BODY))
+        except (SpecError, UnicodeDecodeError) as error:
+            raise bad_request(f"the body of the request cannot be read: {error}") from error
     return request
 
 

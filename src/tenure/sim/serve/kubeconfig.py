@@ -12,6 +12,10 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tenure.errors import SpecError
+from tenure.parse import yamltext
+from tenure.parse.files import read_text
+from tenure.parse.limits import SMALL
 from tenure.sim.serve.access import Access
 
 FILE: Final = Path(".tenure") / "kubeconfig"
@@ -32,7 +36,8 @@ def write_kubeconfig(access: Access, path: Path) -> None:
 def still_served(path: Path) -> str:
     """The server that an older file leads to, if it is up and the same; else nothing."""
     try:
-        cluster: Any = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
+        text = read_text(path, limits=SMALL)
+        cluster: Any = yamltext.load(text, str(path), limits=SMALL)["clusters"][0]["cluster"]
         server = urlsplit(cluster["server"])
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         trust = ssl.create_default_context(cadata=authority)
@@ -42,7 +47,7 @@ def still_served(path: Path) -> str:
             trust.wrap_socket(plain, server_hostname=server.hostname),
         ):
             return str(cluster["server"])
-    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+    except (OSError, ValueError, LookupError, TypeError, SpecError):
         return ""  # Nobody there, somebody else, or no file of ours.
 
 
