@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tenure.cli.settingstable import GATES, PEER_ONLY, SECTIONS, TABLE, Setting
+from tenure.cli.settingstable import GATES, PEER_ONLY, REPAIR_GATE, SECTIONS, TABLE, Setting
 
 _HEADER = """\
 # Settings of `tenure run`
@@ -13,7 +13,9 @@ _HEADER = """\
 
 Each setting can be given as a flag, in the environment, or in a YAML file (`--config FILE` or
 `TENURE_CONFIG`). A flag wins over the environment, the environment over the file, the file over
-the default. An empty variable counts as not there. Mistakes are all named at once, each with its
+the default. An empty variable counts as not there. The feature gate `NodeRepair=true|false` counts
+where `--node-repair` is given in none of the three; without either, unhealthy nodes are repaired
+(Karpenter's default is `NodeRepair=false`, which its chart writes into `FEATURE_GATES`). Mistakes are all named at once, each with its
 source, and end the program with exit code 2.
 
 ```yaml
@@ -42,8 +44,9 @@ def _lines() -> Iterator[str]:
     yield "\n## Settings of Karpenter's that do nothing here\n\n"
     yield "Accepted, so that a deployment that was Karpenter's starts; the log names each one that is\n"
     yield "set to something that would make a difference there.\n\n"
-    yield f"- Feature gates: {', '.join(f'`{gate}`' for gate in GATES)}. What they gate is not there\n"
-    yield "  yet. A gate that nobody knows is named in the log and does nothing.\n"
+    idle = ", ".join(f"`{gate}`" for gate in GATES if gate != REPAIR_GATE)
+    yield f"- Feature gates: {idle}. What they gate is not there\n"
+    yield "  yet. An unknown gate is named in the log and does nothing.\n"
     yield f"- Environment: {', '.join(f'`{name}`' for name in PEER_ONLY)}.\n"
     yield "\nA flag that is not in the tables above is refused.\n"
 

@@ -95,6 +95,11 @@ WRONG = {
         "expected debug, info, warning or error. For example debug.",
     ),
     "a gate without a value": ("feature-gates", "NodeRepair", "expected pairs of a name and true"),
+    "a gate that is neither on nor off": (
+        "feature-gates",
+        "ReservedCapacity=true,NodeRepair=off",
+        "'NodeRepair=off' is none. For example NodeRepair=true,SpotToSpotConsolidation=false.",
+    ),
     "a namespace that cannot be": (
         "leader-election-namespace",
         "Kube_System",
@@ -198,14 +203,55 @@ def test_an_empty_file_and_empty_values_are_the_defaults(tmp_path: Path) -> None
 
 
 def test_gates_of_the_peer_are_taken_and_those_that_do_nothing_are_named(tmp_path: Path) -> None:
-    gates = "NodeRepair=true, ReservedCapacity=true,SpotToSpotConsolidation=false,NodeRepairs=true"
+    gates = "NodeOverlay=true, ReservedCapacity=true,SpotToSpotConsolidation=false,NodeRepairs=true"
     notes = configured({}, {"FEATURE_GATES": gates}).notes
     assert notes == (
-        "feature gate NodeRepair is on and does nothing yet",
+        "feature gate NodeOverlay is on and does nothing yet",
         "feature gate NodeRepairs is not known here and does nothing; did you mean NodeRepair?",
     )
-    path = a_file(tmp_path, "featureGates:\n  NodeRepair: true\n")
+    path = a_file(tmp_path, "featureGates:\n  NodeOverlay: true\n")
     assert configured({}, {}, path).notes == notes[:1]
+
+
+def test_the_gate_switches_node_repair_off_and_the_start_up_log_says_by_what() -> None:
+    found = configured({}, {"FEATURE_GATES": "NodeRepair=false,ReservedCapacity=true"})
+    assert not found.settings.node_repair
+    assert found.chosen["node-repair"] == "false"
+    assert found.notes == (
+        "node repair is off: feature gate NodeRepair=false (environment FEATURE_GATES); unhealthy "
+        "nodes are reported and not repaired, time-outs of new nodes still run; "
+        "--node-repair=true switches it on",
+    )
+
+
+def test_the_gate_may_say_what_is_so_anyway() -> None:
+    found = configured({"feature-gates": "NodeRepair=true"}, {})
+    assert found.settings.node_repair
+    assert found.notes == ()
+
+
+SAID_ITSELF = {
+    "a flag": ({"node-repair": "true"}, {}, ""),
+    "the environment": ({}, {"TENURE_NODE_REPAIR": "true"}, ""),
+    "the file": ({}, {}, "nodeRepair: true\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "file"), SAID_ITSELF.values(), ids=SAID_ITSELF.keys()
+)
+def test_the_setting_itself_wins_over_the_gate_wherever_it_is_given(
+    flags: dict[str, str | None], environment: dict[str, str], file: str, tmp_path: Path
+) -> None:
+    environment = {"FEATURE_GATES": "NodeRepair=false", **environment}
+    found = configured(flags, environment, a_file(tmp_path, file))
+    assert found.settings.node_repair
+    assert found.notes == ()
+
+
+def test_node_repair_that_the_setting_switches_off_is_said_at_the_start_too() -> None:
+    (note,) = configured({"node-repair": "false"}, {"FEATURE_GATES": "NodeRepair=true"}).notes
+    assert note.startswith("node repair is off: --node-repair=false; unhealthy nodes are reported")
 
 
 def test_settings_that_only_the_peer_has_are_noted_when_they_would_matter() -> None:

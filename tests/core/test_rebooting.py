@@ -196,7 +196,7 @@ def asked_for(*conditions: Condition, notes: Any = ASKED_FOR, **more: Any) -> No
         pytest.param(
             (asked_for(), the_node(CLOSED)),
             Settings(node_repair=False),
-            "node repair is switched off (--node-repair=false)",
+            "node repair is switched off (--node-repair or feature gate NodeRepair)",
             id="switched off",
         ),
         pytest.param(

@@ -162,7 +162,9 @@ def test_before_it_is_due_it_says_what_would_hold_it() -> None:
     off = on_claim(FORCEFUL, a_claim(), node, settings=Settings(node_repair=False))
     due = "10m: due at 2026-03-02T12:09:00Z"
     assert off.reason is Reason.UNHEALTHY
-    assert off.message.endswith(f"{due}; node repair is switched off (--node-repair=false)")
+    assert off.message.endswith(
+        f"{due}; node repair is switched off (--node-repair or feature gate NodeRepair)"
+    )
     noted = {DO_NOT_REPAIR: "1h1m", f"{DO_NOT_REPAIR}-since": "1h1m 2026-03-02T11:00:00Z"}
     told = on_claim(FORCEFUL, a_claim(annotations=noted), node)
     veto = 'karpenter.sh/do-not-repair: "1h1m" vetoes it until 2026-03-02T12:01:00Z'

@@ -159,7 +159,7 @@ def test_switching_node_repair_off_stops_what_is_under_way() -> None:
     off = Settings(node_repair=False)
     told = on_claim(going(), sick(), coming(stage=REGISTERED), settings=off)
     assert told.reason is Reason.DISRUPTION_CANCELLED
-    assert "--node-repair=false" in told.message
+    assert "node repair is switched off" in told.message
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Reads the settings: flag before environment before file before default.
 
+A feature gate that means the same as a setting counts where the setting itself is given nowhere.
+
 An empty variable counts as not there, as manifests often have one. Every mistake is said, each
 with its source. What Karpenter knows and we do not act on is accepted and noted: a deployment
 that was Karpenter's starts, and says what became of its settings.
@@ -16,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.cli.settingstable import GATES, PEER_ONLY, TABLE, Setting
+from tenure.cli.settingstable import GATES, PEER_ONLY, REPAIR_GATE, TABLE, Setting
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client import ANSWER_MAX
 from tenure.kube.leasetimes import PEERS_DURATION
@@ -24,6 +26,9 @@ from tenure.model.settings import Settings
 from tenure.parse import yamltext
 from tenure.parse.files import read_text
 from tenure.parse.limits import SMALL
+
+
+(_NODE_REPAIR,) = (setting for setting in TABLE if setting.field == "node_repair")
 
 
 class SettingsError(TenureError):
@@ -73,10 +78,16 @@ def configured(
         problems += _contradictions(values, places)
     if problems:
         raise SettingsError(problems)
+    repair_is_given = _given(_NODE_REPAIR, flags, environment, written) is not None
+    by = places["node-repair"] if repair_is_given else _gated_repair(values, places)
     return Configured(
         settings=Settings(**{s.field: values[s.flag] for s in TABLE if s.field}),
         chosen={s.flag: s.form.show(values[s.flag]) for s in TABLE if values[s.flag] != s.default},
-        notes=(*_gate_notes(values["feature-gates"]), *_peer_notes(environment)),
+        notes=(
+            *_repair_notes(values["node-repair"], by),
+            *_gate_notes(values["feature-gates"]),
+            *_peer_notes(environment),
+        ),
     )
 
 
@@ -186,8 +197,30 @@ def _shown(flag: str, values: Mapping[str, Any]) -> str:
     return setting.form.show(values[flag])
 
 
+def _gated_repair(values: dict[str, Any], places: Mapping[str, str]) -> str:
+    """Lets Karpenter's gate stand for the setting; what then decides, in words."""
+    gate = values["feature-gates"].get(REPAIR_GATE)
+    if gate is None:
+        return places["node-repair"]
+    values["node-repair"] = gate
+    return f"feature gate {REPAIR_GATE}={str(gate).lower()} ({places['feature-gates']})"
+
+
+def _repair_notes(on: bool, by: str) -> Iterator[str]:
+    """That unhealthy nodes stay must not be found out from a node that stays."""
+    if on:
+        return
+    what = by if by.startswith("feature gate") else f"{by}=false"
+    yield (
+        f"node repair is off: {what}; unhealthy nodes are reported and not repaired, time-outs of "
+        "new nodes still run; --node-repair=true switches it on"
+    )
+
+
 def _gate_notes(gates: Mapping[str, bool]) -> Iterator[str]:
     for name, on in gates.items():
+        if name == REPAIR_GATE:
+            continue
         if name not in GATES:
             near = difflib.get_close_matches(name, GATES, n=1)
             guess = f"; did you mean {near[0]}?" if near else ""

@@ -160,20 +160,21 @@ def switch(*, inverted: bool = False) -> Form:
 
 def gates() -> Form:
     """Pairs as Karpenter and Kubernetes write them."""
+    example = "NodeRepair=true,SpotToSpotConsolidation=false"
 
     def read(value: str) -> dict[str, bool]:
         found: dict[str, bool] = {}
         for pair in filter(None, (part.strip() for part in value.split(","))):
             match = _GATE.fullmatch(pair)
             if match is None or match[2].lower() not in _TRUTH:
-                raise ValueError
+                raise SpecError("", pair, "", f"{pair!r} is none. For example {example}.")
             found[match[1]] = _TRUTH[match[2].lower()]
         return found
 
     return Form(
         metavar="NAME=BOOL,…",
         expected="pairs of a name and true or false, with commas between them",
-        example="NodeRepair=true,SpotToSpotConsolidation=false",
+        example=example,
         read=read,
         show=lambda value: ",".join(f"{k}={str(v).lower()}" for k, v in value.items()),
     )

@@ -213,8 +213,8 @@ TABLE: Final = (
         field="",
         flag="feature-gates",
         form=form.gates(),
-        reason="Karpenter's gates are understood, and nothing is done about them: what they gate "
-        "is not there yet. One that is on is named in the log.",
+        reason="Karpenter's gates. NodeRepair counts where --node-repair is not given; what the "
+        "others gate is not there yet. One that is on and does nothing is named in the log.",
         peer=True,
     ),
     _span(
@@ -258,7 +258,8 @@ TABLE: Final = (
         field="node_repair",
         flag="node-repair",
         form=form.switch(),
-        reason="Whether nodes with sick conditions are repaired. Time-outs of new nodes always run.",
+        reason="Whether unhealthy nodes are repaired. Time-outs of new nodes always run. Not given: "
+        "as the feature gate NodeRepair says, else true. The log says at the start if it is off.",
     ),
     Setting(
         section=LEAVING,
@@ -455,9 +456,12 @@ TABLE: Final = (
     ),
 )
 
-#: Karpenter's gates; none of them does anything yet. With those that it has on by default.
+#: The gate that stands for ``--node-repair`` where that is not given.
+REPAIR_GATE: Final = "NodeRepair"
+
+#: Karpenter's gates, with those that it has on by default; all but the first do nothing yet.
 GATES: Final = {
-    "NodeRepair": False,
+    REPAIR_GATE: False,
     "ReservedCapacity": True,
     "SpotToSpotConsolidation": False,
     "NodeOverlay": False,

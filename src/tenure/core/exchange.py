@@ -67,7 +67,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         if self.overdue(now):
             return ""
         if not settings.node_repair:
-            return "node repair is switched off (--node-repair=false)"
+            return "node repair is switched off (--node-repair or feature gate NodeRepair)"
         if not self.ill:
             return f"{self._no_illness(node)}"
         return ""

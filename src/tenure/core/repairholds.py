@@ -42,7 +42,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 def switched_off(pool: NodePool | None, broken: str, settings: Settings) -> str:
     """Why no sick condition is repaired; empty where they are. ``broken``: see ``unusable``."""
     if not settings.node_repair:
-        return "node repair is switched off (--node-repair=false)"
+        return "node repair is switched off (--node-repair or feature gate NodeRepair)"
     if pool is None and not settings.legacy_node_repair:
         return "it has no pool, and only nodes of pools are repaired"
     if broken:
