@@ -217,10 +217,11 @@ def test_the_gate_switches_node_repair_off_and_the_start_up_log_says_by_what() -
     found = configured({}, {"FEATURE_GATES": "NodeRepair=false,ReservedCapacity=true"})
     assert not found.settings.node_repair
     assert found.chosen["node-repair"] == "false"
-    assert found.notes == (
+    (note,) = found.notes
+    assert note == (
         "node repair is off: feature gate NodeRepair=false (environment FEATURE_GATES); unhealthy "
         "nodes are reported and not repaired, time-outs of new nodes still run; "
-        "--node-repair=true switches it on",
+        "--node-repair=true switches it on"
     )
 
 

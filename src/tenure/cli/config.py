@@ -27,7 +27,6 @@ from tenure.parse import yamltext
 from tenure.parse.files import read_text
 from tenure.parse.limits import SMALL
 
-
 (_NODE_REPAIR,) = (setting for setting in TABLE if setting.field == "node_repair")
 
 
