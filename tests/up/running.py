@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -52,10 +52,13 @@ class Up:
         return {**os.environ, "PATH": path, "HOME": str(self.folder)}
 
     def until_shown(self, text: str) -> None:
+        self.until(lambda: text in self.screen, f"{text!r} on its screen")
+
+    def until(self, condition: Callable[[], bool], what: str = "change") -> None:
         deadline = time.monotonic() + PATIENCE
-        while text not in self.screen:
+        while not condition():
             assert self._process.poll() is None, f"it has ended:\n{self.screen}"
-            assert time.monotonic() < deadline, f"no {text!r} on its screen:\n{self.screen}"
+            assert time.monotonic() < deadline, f"no {what}:\n{self.screen}"
             time.sleep(LOOK_EVERY)
 
     def kubectl(self, *words: str) -> subprocess.CompletedProcess[str]:

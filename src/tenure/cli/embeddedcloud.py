@@ -21,8 +21,6 @@ from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
 from tenure.sim.catalogue import instance_types, select
 
-#: How the version of such a server ends.
-MARK: Final = "+tenure"
 LEADER: Final = "tenure up, which serves this cluster"
 _ONLY_THERE: Final = "its machines are known to the process that serves it, and to nobody else"
 

@@ -26,6 +26,8 @@ PAUSE_MIN: Final = timedelta(seconds=1)
 PAUSE_MAX: Final = timedelta(seconds=15)
 #: Its UID is as unique as the cluster, and nobody deletes it.
 OLDEST_NAMESPACE: Final = "kube-system"
+#: How the version of a cluster that ``tenure up`` serves ends.
+EMBEDDED: Final = "+tenure"
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.access import Reached
-from tenure.cli.embeddedcloud import LEADER, MARK, EmbeddedCloud
+from tenure.cli.embeddedcloud import LEADER, EmbeddedCloud
 from tenure.cli.explanation import Question
 from tenure.cli.foresight import foresee_refusals
-from tenure.cli.greeting import advice, cluster_uid, server_version
+from tenure.cli.greeting import EMBEDDED, advice, cluster_uid, server_version
 from tenure.cli.scene import Scene
 from tenure.core.plan import PATIENCE, UNMOVED, deciders
 from tenure.errors import ApiError, SpecError, TenureError, Unavailable
@@ -122,7 +122,7 @@ async def look(
         version = await server_version(transport)
     except TimeoutError:
         raise Unavailable("no answer") from None
-    embedded = version.endswith(MARK)
+    embedded = version.endswith(EMBEDDED)
     if embedded:
         provider = EmbeddedCloud()
     client = Client(transport)

@@ -19,10 +19,10 @@ import msgspec
 from prometheus_client import ProcessCollector
 
 from tenure.cli.access import Reached
-from tenure.cli.greeting import advice, cluster_uid, patiently, server_version
+from tenure.cli.greeting import EMBEDDED, advice, cluster_uid, patiently, server_version
 from tenure.cli.webhook import new_webhook
 from tenure.core.plan import deciders
-from tenure.errors import NotLeader, TenureError
+from tenure.errors import NotLeader, SpecError, TenureError
 from tenure.kube.client import Client
 from tenure.kube.credentials import credentials_for
 from tenure.kube.http import HttpTransport
@@ -58,6 +58,7 @@ class Replica:
     ) -> None:
         self._settings = settings
         self._provider = provider
+        self._server = reached.access.server
         self._log = log
         self._clock = SystemClock()
         self._random = Random(identity)
@@ -147,6 +148,8 @@ class Replica:
 
     async def _work(self) -> None:
         version = await self._patiently(lambda: server_version(self._transport), "the API server")
+        if version.endswith(EMBEDDED):
+            raise _served_by_up(self._server)
         self._log.info("connected", kubernetes=version)
         cluster = self._settings.cluster_name or await self._patiently(
             lambda: cluster_uid(self._client), "the name of the cluster"
@@ -282,3 +285,13 @@ class Replica:
 
     def now(self) -> datetime:
         return self._clock.now()
+
+
+def _served_by_up(server: str) -> SpecError:
+    return SpecError(
+        "--kubeconfig",
+        server,
+        "another cluster: this one is served by tenure up, which already manages its nodes",
+        "Look at it with tenure plan and tenure explain; name another one by --kubeconfig or "
+        "--context.",
+    )

@@ -55,10 +55,12 @@ class Elector:
         warn: Callable[[str], None] | None = None,
         steady: Steady = boottime,
         random: Random | None = None,
+        loop_speed: float = 1.0,
     ) -> None:
         """``client`` goes through a transport without a fence and keeps no pace.
 
-        ``warn`` hears what somebody may have to mend; without it ``say`` does.
+        ``warn`` hears what somebody may have to mend; without it ``say`` does. ``loop_speed``:
+        seconds of the event loop per second of the steady clock.
         """
         check_times(settings)
         self._clock = clock
@@ -67,6 +69,7 @@ class Elector:
         self._take_over = take_over or settings.take_over
         self._steady = steady
         self._random = random or Random(identity)
+        self._loop_speed = loop_speed
         self._book = LeaseBook(client, clock, settings, identity, steady)
         self._key = self._book.key
         #: On the steady clock: nobody acts any more under a Lease that ours replaced.
@@ -244,7 +247,7 @@ class Elector:
         self._bulletin.post(Standing.HELD_BACK, f"not acting: {why}", holder, trouble=True)
 
     def _pause(self) -> float:
-        retry = self._settings.lease_retry.total_seconds()
+        retry = self._settings.lease_retry.total_seconds() * self._loop_speed
         return retry * (1 - JITTER / 2 + JITTER * self._random.random())
 
 

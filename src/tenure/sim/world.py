@@ -16,8 +16,10 @@ from typing import Any, Final, Self
 import msgspec
 
 from tenure.errors import TenureError
+from tenure.kube.lease import Elector
 from tenure.model.settings import Settings
 from tenure.ports.cloud import Cloud
+from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Transport
 from tenure.runtime.loop import Controller
 from tenure.sim.actors.daemonset import DaemonSets
@@ -81,6 +83,7 @@ class World:
             InProcessTransport(self.api), self.infrastructure.faults, env.random_for("transport")
         )
         self.cloud_api: Cloud = self.cloud
+        self._fence: Fence = OPEN
         self.errors: list[TenureError] = []
         self.controller = self._new_controller()
         self._running: asyncio.Task[None] | None = None
@@ -110,6 +113,7 @@ class World:
             journal=self.history,
             settings=self.options.settings,
             random=self.environment.random_for("tenure"),
+            fence=self._fence,
             report=self.errors.append,
         )
 
@@ -135,6 +139,16 @@ class World:
         if self._running is None:
             self.checkers.tenure_started()
             self._running = self.loop.create_task(self.controller.run())
+
+    def start_elected(self, elector: Elector) -> None:
+        """Start Tenure as a replica that acts while it holds the Lease."""
+        self._fence = elector.fence
+        self._running = self.loop.create_task(elector.run(self._term))
+
+    async def _term(self) -> None:
+        self.controller = self._new_controller()
+        self.checkers.tenure_started()
+        await self.controller.run()
 
     def crash(self, *, stay_down: bool = False) -> None:
         """End Tenure without a word, at this instant; its memory is lost.

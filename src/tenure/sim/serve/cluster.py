@@ -18,6 +18,7 @@ import msgspec
 
 from tenure.sim.api import Api
 from tenure.sim.serve.access import Access, opened
+from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.serve.welcome import WELCOME
 from tenure.sim.tree import Obj
@@ -40,7 +41,7 @@ class ServedCluster:
         self.world = World(options, loop=self._loop)
         self._report = report
         self._loop.set_exception_handler(self._on_fault)
-        for manifest in objects:
+        for manifest in (unheld_lease(options.settings), *objects):
             self.world.apply(manifest)
 
     def __enter__(self) -> Self:
@@ -65,7 +66,9 @@ class ServedCluster:
         api, clock = Api(self.world.store), self.world.environment.clock
         speed, report = self._loop.speed, self._report
         async with opened(api, clock, port=port, speed=speed, report=report) as access:
-            self.world.start()
+            store, settings = self.world.store, self.world.options.settings
+            elector = elector_of(store, clock, settings, speed=speed, report=report)
+            self.world.start_elected(elector)
             try:
                 yield access
             finally:
