@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tenure.cli.explanation import Question, explanation
 from tenure.cli.explanationtext import as_text, to_json
 from tenure.model.names import DO_NOT_REPAIR
@@ -137,18 +139,18 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
         assert json.loads(to_json(answer))["repairs"] == [outlook]
 
 
-def test_a_policy_that_is_left_out_is_named_and_the_others_hold() -> None:
-    policies = [{"conditionType": "GpuBroken", "toleration": "5m"}]
-    with a_story(repair={"policies": policies}) as story:
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param({"conditionType": "GpuBroken", "toleration": "5m"}, id="without a status"),
+        pytest.param(
+            {"conditionType": "Ready", "toleration": "5m", "reason": "("}, id="no expression"
+        ),
+    ],
+)
+def test_a_policy_that_is_left_out_is_named_and_the_others_hold(policy: dict[str, str]) -> None:
+    with a_story(repair={"policies": [policy]}) as story:
         story.run(3 * MINUTE)
         told = section(explained(story))
     assert told[1].startswith("left out a policy of the pool cannot be used: spec.repair.pol")
     assert not any(line.startswith("off ") for line in told)
-
-
-def test_a_block_that_cannot_be_used_is_named() -> None:
-    unreadable = {"conditionType": "Ready", "toleration": "5m", "reason": "("}
-    with a_story(repair={"policies": [unreadable]}) as story:
-        story.run(3 * MINUTE)
-        off = section(explained(story))[1]
-    assert off.startswith("off the pool's repair block cannot be used: spec.repair.policies[0].rea")

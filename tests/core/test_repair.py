@@ -232,7 +232,7 @@ def test_a_veto_of_two_hours_on_an_old_node_lasts_two_hours_from_when_it_was_see
             id="never",
         ),
         pytest.param(
-            a_pool(repair={"policies": [{"conditionType": "Gpu", "toleration": "soon"}]}),
+            a_pool(repair={"maxUnhealthy": "many"}),
             "the pool's repair block cannot be used: ",
             id="a block that cannot be read",
         ),

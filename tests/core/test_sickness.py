@@ -202,3 +202,100 @@ def test_an_expression_that_slipped_past_the_schema_matches_nothing(reason: str)
     entry = {"conditionType": "Ready", "reason": reason, "toleration": "1m"}
     (illness,) = found(sick("Ready", "False"), a_block(entry))
     assert illness.policy == "the provider's toleration of 1800s"
+
+
+# -- entries that ask for a reason, and entries that cannot be used ----------------------
+
+DISK = {"conditionType": "DiskPressure", "reason": "^ReadOnly", "toleration": "5m"}
+KUBELET = {"conditionType": "Ready", "reason": "^Kubelet", "toleration": "5m"}
+PROVIDERS, DEFAULT = "the provider's toleration of 1800s", "the pool's defaultTolerationDuration"
+
+
+@pytest.mark.parametrize(
+    ("node", "repair", "policy"),
+    [
+        pytest.param(sick("DiskPressure", "True", "Full"), a_block(DISK), None, id="nobody asks"),
+        pytest.param(
+            sick("DiskPressure", "True", "Full"),
+            a_block(DISK, defaultTolerationDuration="10m"),
+            None,
+            id="the default adds nothing",
+        ),
+        pytest.param(
+            sick("DiskPressure", "True", "ReadOnlyFilesystem"),
+            a_block(DISK, defaultTolerationDuration="10m"),
+            "the pool's policy for DiskPressure (^ReadOnly): toleration 5m",
+            id="it is asked for",
+        ),
+        pytest.param(
+            sick("DiskPressure", "True", "Full"),
+            a_block(DISK, {"conditionType": "DiskPressure", "toleration": "9m"}),
+            "the pool's policy for DiskPressure: toleration 9m",
+            id="another entry asks",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block(KUBELET, defaultTolerationDuration="10m"),
+            PROVIDERS,
+            id="the provider asks",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block({**KUBELET, "status": "Unknown"}, defaultTolerationDuration="10m"),
+            f"{DEFAULT} 10m",
+            id="of the other status only",
+        ),
+        pytest.param(
+            sick("NetworkUnavailable", "True"),
+            a_block(KUBELET, defaultTolerationDuration="10m"),
+            f"{DEFAULT} 10m",
+            id="of another condition only",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block(KUBELET, defaultTolerationDuration="Never"),
+            f"{DEFAULT} Never",
+            id="Never takes away all the same",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block({**KUBELET, "reason": "("}, defaultTolerationDuration="10m"),
+            f"{DEFAULT} 10m",
+            id="what cannot be used limits nothing",
+        ),
+    ],
+)
+def test_a_reason_limits_what_the_pool_asks_for(
+    node: Node, repair: Repair, policy: str | None
+) -> None:
+    assert [illness.policy for illness in found(node, repair)] == ([policy] if policy else [])
+
+
+HOUR = {"conditionType": "Foo", "status": "True", "toleration": "1h"}
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        pytest.param({"conditionType": "Foo", "reason": "X", "toleration": "1m"}, id="no status"),
+        pytest.param({**HOUR, "reason": "X", "toleration": "soon"}, id="no duration"),
+        pytest.param({**HOUR, "reason": "X(", "toleration": "1m"}, id="no expression"),
+        pytest.param({**HOUR, "reason": "X" * 257, "toleration": "1m"}, id="too long"),
+        pytest.param({**HOUR, "reason": "X", "action": "Hope"}, id="no action"),
+        pytest.param(
+            {**HOUR, "reason": "X", "terminationGracePeriod": "1m"}, id="a bound without Graceful"
+        ),
+    ],
+)
+def test_an_entry_that_cannot_be_used_takes_no_part_in_the_choice(ignored: dict[str, Any]) -> None:
+    """It would be the more specific one."""
+    (illness,) = found(sick("Foo", "True", "X"), a_block(ignored, HOUR))
+    assert illness.policy == "the pool's policy for Foo=True: toleration 1h"
+    assert found(sick("Foo", "True", "X"), a_block(ignored)) == []
+
+
+def test_a_condition_that_is_asked_for_by_reason_only_does_not_count_with_another() -> None:
+    """Before its first look at the reason everybody would have taken it for unhealthy."""
+    rules = Rules(repair=a_block(DISK), statements=PROVIDER)
+    assert ("DiskPressure", "True") in rules.sick
+    assert illnesses(sick("DiskPressure", "True", "Full"), rules) == ()

@@ -18,7 +18,8 @@ from tenure.core.sickness import Illness, Rules, illnesses
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
-from tenure.schema.problems import in_words, problems_of_pool
+from tenure.schema.problems import in_words
+from tenure.schema.repair import block_problems
 
 #: The condition of a claim whose Node is gone.
 LOST: Final = "NodeLost"
@@ -90,9 +91,10 @@ def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
 def unusable(pool: NodePool | None) -> str:
     """Why its repair block is not used; empty when it is.
 
-    A policy that does not say which status means sick is left out by itself, and told of.
+    A policy that cannot be used is ignored by itself (``Rules.entries``), and told of.
     """
-    return in_words(problems_of_pool(pool, None).repair) if pool is not None else ""
+    block = pool.spec.repair if pool is not None else None
+    return in_words(block_problems(block)) if block is not None else ""
 
 
 def limit_of(pool: NodePool | None) -> str | int:

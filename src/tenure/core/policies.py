@@ -110,12 +110,7 @@ def _cases(
 
 
 def _entries(condition: Condition, rules: Rules) -> list[RepairPolicy]:
-    written = rules.repair.policies if rules.repair is not None else ()
-    fitting = [
-        entry
-        for entry in written
-        if entry.condition_type == condition.type and entry.status in (None, condition.status)
-    ]
+    fitting = rules.entries_for(condition)
     return sorted(fitting, key=lambda entry: (entry.reason is None, entry.status is None))
 
 

@@ -4,9 +4,12 @@ For each condition of the Node:
 
 1. watched?     by the provider (type and status), or by an entry of the pool's ``repair``
                 block: its own status, else what the provider watches, else what everybody
-                knows (``Ready`` not True, pressures and a missing network True);
+                knows (``Ready`` not True, pressures and a missing network True). An entry with a
+                reason watches that reason only; one that cannot be used takes no part at all;
 2. toleration   the pool's entry for it (most specific, then first) → the pool's default → the
-                provider's statement. ``Never``, on either level of the pool, switches it off;
+                provider's statement. ``Never``, on either level of the pool, switches it off.
+                Where entries ask for certain reasons, another reason falls to the provider's
+                statement, not to the pool's default;
 3. the rest     action and drain bound of the entry, else of the provider's statement: those
                 whose reason matches, else the fallback; else Replace, without a bound.
 
@@ -30,6 +33,7 @@ from tenure.model.meta import BEGINNING, Condition, later
 from tenure.model.node import Node
 from tenure.model.nodepool import Repair, RepairPolicy
 from tenure.model.repairs import RepairAction, RepairStatement
+from tenure.schema.repair import policy_problems
 
 #: The statuses of Kubernetes' own conditions that mean sick.
 KNOWN: Final = {
@@ -72,11 +76,31 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     default_mode: str = GRACEFUL
 
     @cached_property
+    def entries(self) -> tuple[RepairPolicy, ...]:
+        """The pool's own policies, without those that cannot be used."""
+        if self.repair is None:
+            return ()
+        mode = self.repair.termination_mode
+        watched = frozenset(one.condition_type for one in self.statements)
+        return tuple(e for e in self.repair.policies if _is_usable(e, mode, watched))
+
+    def entries_for(self, condition: Condition) -> list[RepairPolicy]:
+        """Those for its type and status, whatever its reason."""
+        return [
+            entry
+            for entry in self.entries
+            if entry.condition_type == condition.type and entry.status in (None, condition.status)
+        ]
+
+    @cached_property
     def sick(self) -> frozenset[tuple[str, str]]:
-        """Types and statuses that mean sick; most nodes have none of them, and that is soon seen."""
+        """Types and statuses that may mean unhealthy; most nodes have none of them.
+
+        Whether one does may depend on its reason, too: ``illnesses`` says it.
+        """
         stated = {(one.condition_type, one.status) for one in self.statements}
         found = set(stated)
-        for entry in self.repair.policies if self.repair is not None else ():
+        for entry in self.entries:
             type_ = entry.condition_type
             watched = {status for of, status in stated if of == type_}
             statuses = {entry.status} if entry.status else watched or set(KNOWN.get(type_, ()))
@@ -101,8 +125,10 @@ def illnesses(
 
 
 def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[Illness]:
-    entry = _entry(condition, rules.repair)
+    entry = _entry(condition, rules)
     statements: Sequence[RepairStatement | None] = list(_statements(condition, rules.statements))
+    if entry is None and not statements:
+        return  # Watched for other reasons only.
     for statement in statements or [None]:
         yield ill_by(condition, since, rules, entry, statement)
 
@@ -115,7 +141,8 @@ def ill_by(
     statement: RepairStatement | None,
 ) -> Illness:
     """What is made of a condition that this entry of the pool and this statement speak about."""
-    toleration, policy = _toleration(entry, rules.repair, statement)
+    limited = any(other.reason is not None for other in rules.entries_for(condition))
+    toleration, policy = _toleration(entry, _default(rules.repair, limited=limited), statement)
     return Illness(
         condition=condition,
         since=since,
@@ -128,14 +155,17 @@ def ill_by(
     )
 
 
-def _entry(condition: Condition, repair: Repair | None) -> RepairPolicy | None:
+@lru_cache(4096)
+def _is_usable(entry: RepairPolicy, mode: str, watched: frozenset[str]) -> bool:
+    return next(policy_problems(entry, mode, watched), None) is None
+
+
+def _entry(condition: Condition, rules: Rules) -> RepairPolicy | None:
     """The most specific entry of the pool, then the first."""
     fitting = [
         entry
-        for entry in (repair.policies if repair is not None else ())
-        if entry.condition_type == condition.type
-        and entry.status in (None, condition.status)
-        and (entry.reason is None or _matches(entry.reason, condition.reason))
+        for entry in rules.entries_for(condition)
+        if entry.reason is None or _matches(entry.reason, condition.reason)
     ]
     specificity = {id(e): 2 * (e.reason is not None) + (e.status is not None) for e in fitting}
     return max(fitting, key=lambda entry: specificity[id(entry)], default=None)
@@ -154,16 +184,25 @@ def _statements(
     yield from specific or [s for s in statements if not s.reason][:1]
 
 
+def _default(repair: Repair | None, *, limited: bool) -> str | None:
+    """The pool's default for a condition that no entry matches.
+
+    ``limited``: entries ask for other reasons of it, so the pool has said what it wants repaired,
+    and the default adds nothing. ``Never`` takes away, and so it holds all the same.
+    """
+    default = repair.default_toleration_duration if repair is not None else None
+    return None if limited and default != NEVER else default
+
+
 def _toleration(
     entry: RepairPolicy | None,
-    repair: Repair | None,
+    default: str | None,
     statement: RepairStatement | None,
 ) -> tuple[timedelta | None, str]:
     if entry is not None:
         said = f"the pool's policy for {_name(entry)}: toleration {entry.toleration}"
         return _span(entry.toleration), said
-    if repair is not None and repair.default_toleration_duration is not None:
-        default = repair.default_toleration_duration
+    if default is not None:
         return _span(default), f"the pool's defaultTolerationDuration {default}"
     assert statement is not None, "a condition without entry is watched by the provider"
     seconds = statement.toleration // timedelta(seconds=1)

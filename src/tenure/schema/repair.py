@@ -1,5 +1,8 @@
 """What is wrong with the repair block of a pool, as far as no API server can say.
 
+A policy that cannot be used is ignored, and the others count; what is wrong with the block itself
+takes all of it out of use.
+
 Which conditions the provider watches is not in the object, so it is handed in: only
 with it can be said whether an entry must name the status that means sick.
 """
@@ -29,30 +32,37 @@ REASON_LENGTH: Final = 256
 
 def repair_problems(pool: NodePool, watched: Collection[str] | None) -> Iterator[SpecError]:
     """``watched``: the condition types that the pool's provider states; None: nobody knows."""
-    block, at = pool.spec.repair, "spec.repair"
+    block = pool.spec.repair
     if block is None:
         return
     if watched is None:
         watched = [policy.condition_type for policy in block.policies]
+    yield from block_problems(block)
+    for index, policy in enumerate(block.policies):
+        at = f"spec.repair.policies[{index}]"
+        yield from policy_problems(policy, block.termination_mode, watched, at)
+
+
+def block_problems(block: Repair) -> Iterator[SpecError]:
+    """What takes the whole block out of use."""
+    at = "spec.repair"
     yield from share_problems(block.max_unhealthy, f"{at}.maxUnhealthy")
     yield from choice_problems(block.termination_mode, TERMINATION_MODES, f"{at}.terminationMode")
     tolerated = block.default_toleration_duration
     yield from span_problems(tolerated, f"{at}.defaultTolerationDuration", never=True)
-    for index, policy in enumerate(block.policies):
-        yield from _policy_problems(policy, block, watched, f"{at}.policies[{index}]")
 
 
-def _policy_problems(
-    policy: RepairPolicy, block: Repair, watched: Collection[str], at: str
+def policy_problems(
+    policy: RepairPolicy, mode: str, watched: Collection[str], at: str = ""
 ) -> Iterator[SpecError]:
+    """What takes this one policy out of use. ``mode``: what its block says."""
     yield from _condition_problems(policy, watched, at)
     yield from span_problems(policy.toleration, f"{at}.toleration", never=True)
     yield from choice_problems(policy.termination_mode, TERMINATION_MODES, f"{at}.terminationMode")
     yield from choice_problems(policy.action, REPAIR_ACTIONS, f"{at}.action")
     grace = policy.termination_grace_period
     yield from span_problems(grace, f"{at}.terminationGracePeriod")
-    mode = policy.termination_mode or block.termination_mode
-    if grace is not None and mode != "Graceful":
+    if grace is not None and (policy.termination_mode or mode) != "Graceful":
         expected = "no grace period with terminationMode Forceful, which does not drain"
         hint = "Add terminationMode: Graceful."
         yield SpecError(f"{at}.terminationGracePeriod", grace, expected, hint)
