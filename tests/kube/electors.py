@@ -96,6 +96,9 @@ class Skewed:
     def now(self) -> datetime:
         return self._environment.now() + self._by
 
+    def monotonic(self) -> float:
+        return self._environment.clock.monotonic()
+
 
 class Replica:
     def __init__(self, stage: Stage, name: str, skew: timedelta, **more: Any) -> None:

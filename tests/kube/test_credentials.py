@@ -37,6 +37,9 @@ class HandClock:
     def now(self) -> datetime:
         return self._now
 
+    def monotonic(self) -> float:
+        return (self._now - NOON).total_seconds()
+
     def advance(self, by: timedelta) -> None:
         self._now += by
 

@@ -35,6 +35,9 @@ class Clock:
     def now(self) -> datetime:
         return self.at
 
+    def monotonic(self) -> float:
+        return self.at.timestamp()
+
 
 class Bench:
     """A replica's webhook, and a cabinet that others may share."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from tenure.model.resource import (
     NODE_POOLS,
     Resource,
 )
+from tenure.runtime.systemclock import SystemClock
 from tenure.schema.crd import dump
 from testbed.controlplane import ControlPlane
 
@@ -31,11 +31,6 @@ CRDS: Final = Resource(
 )
 #: Seconds between two looks at something that has no watch.
 LOOK_EVERY: Final = 0.05
-
-
-class SystemClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 @asynccontextmanager

@@ -29,10 +29,11 @@ from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.runtime.loop import Controller
+from tenure.runtime.systemclock import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.account import NAMESPACE, account
-from tests.real.cluster import SystemClock, connected
+from tests.real.cluster import connected
 
 Json = dict[str, Any]
 #: Seconds; a story on an idle machine needs a fraction of it.

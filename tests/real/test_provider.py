@@ -18,11 +18,12 @@ from tenure.model.settings import Settings
 from tenure.providers.contract import Bench, ProviderContract
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.typesfile import parse_types
+from tenure.runtime.systemclock import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool
 from tests.providers.benches import KwokBench
 from tests.real.account import NAMESPACE, account
-from tests.real.cluster import SystemClock, connected
+from tests.real.cluster import connected
 from tests.real.emptying import empty
 from tests.real.story import Story, names, tenure_at_work
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -178,6 +179,9 @@ class Calendar:
 
     def now(self) -> datetime:
         return datetime.now(UTC) - self.behind
+
+    def monotonic(self) -> float:
+        return time.monotonic()
 
 
 def test_certificates_are_renewed_while_they_are_used_and_nobody_slips_through(here: Site) -> None:

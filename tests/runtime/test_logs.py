@@ -30,6 +30,9 @@ class HandClock:
     def now(self) -> datetime:
         return self.at
 
+    def monotonic(self) -> float:
+        return (self.at - NOON).total_seconds()
+
     def forward(self, **span: float) -> None:
         self.at += timedelta(**span)
 

@@ -55,6 +55,17 @@ class Onlooker:
     def now(self) -> datetime:
         return self._world.now
 
+    @property
+    def overdue(self) -> float:
+        return self._world.controller.heartbeat.overdue()
+
+    @property
+    def stuck(self) -> str:
+        return self._world.controller.heartbeat.stuck()
+
+    def monotonic(self) -> float:
+        return self._world.loop.time()
+
 
 def scraped(world: World, *, per_object: bool = True, settings: Settings | None = None) -> Samples:
     metrics = world.controller.metrics

@@ -41,6 +41,9 @@ class World:
     def now(self) -> datetime:
         return self._now
 
+    def monotonic(self) -> float:
+        return (self._now - FRIDAY_8PM).total_seconds()
+
     def at(self, instant: datetime, callback: Callable[[], None]) -> None:
         heapq.heappush(self._due, (instant, next(self._count), callback))
 

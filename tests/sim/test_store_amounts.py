@@ -20,6 +20,9 @@ class StandingClock:
     def now(self) -> datetime:
         return datetime(2031, 5, 2, 20, tzinfo=UTC)
 
+    def monotonic(self) -> float:
+        return 0.0
+
 
 @pytest.fixture
 def store() -> Store:

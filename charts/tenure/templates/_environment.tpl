@@ -46,5 +46,6 @@
   "retryMin" "TENURE_RETRY_MIN"
   "retryMax" "TENURE_RETRY_MAX"
   "expectationMax" "TENURE_EXPECTATION_MAX"
+  "clockSkewMax" "TENURE_CLOCK_SKEW_MAX"
 ) . -}}
 {{- end }}

@@ -29,6 +29,7 @@ from tenure.kube.http import HttpTransport
 from tenure.kube.informer import Informer, in_words, plainly
 from tenure.kube.lease import Elector
 from tenure.kube.pace import Pace
+from tenure.kube.servertime import DatedTransport, ServerTime
 from tenure.kube.standing import Standing as LeaseStanding
 from tenure.model.resource import Resource
 from tenure.model.settings import Settings
@@ -71,10 +72,13 @@ class Replica:
         self._pulse = Pulse(lambda lag: log.warning("the loop was busy", seconds=round(lag, 1)))
         credentials = credentials_for(reached.access, self._clock)
         self._lease_transport = HttpTransport(reached.access, credentials)
+        #: Heard every two seconds, as the Lease is renewed.
+        self._server_time = ServerTime(self._clock)
         self._elector = self._new_elector(identity) if settings.leader_election else None
         self._fence: Fence = self._elector.fence if self._elector is not None else OPEN
         self._http = HttpTransport(reached.access, credentials, fence=self._fence)
-        self._transport = MeteredTransport(self._http, self._metrics)
+        dated = DatedTransport(self._http, self._server_time, self._clock)
+        self._transport = MeteredTransport(dated, self._metrics)
         self._pace = Pace(settings.client_qps, settings.client_burst)
         self._client = Client(self._transport, pace=self._pace, random=self._random)
         self._view = View(
@@ -97,8 +101,9 @@ class Replica:
 
     def _new_elector(self, identity: str) -> Elector:
         # Its own transport: it opens the fence, and must not wait behind anything.
+        dated = DatedTransport(self._lease_transport, self._server_time, self._clock)
         return Elector(
-            client=Client(MeteredTransport(self._lease_transport, self._metrics)),
+            client=Client(MeteredTransport(dated, self._metrics)),
             clock=self._clock,
             settings=self._settings,
             identity=identity,
@@ -177,6 +182,8 @@ class Replica:
                 fence=self._fence,
                 choose=lambda settings: timed(deciders(settings), self._metrics),
                 report=self._complain,
+                warn=self._log.warning,
+                server_time=self._server_time,
             )
             try:
                 await self._controller.run()
@@ -283,8 +290,19 @@ class Replica:
     def loop_lag(self) -> float:
         return self._pulse.lag
 
+    @property
+    def overdue(self) -> float:
+        return self._controller.heartbeat.overdue() if self._controller is not None else 0.0
+
+    @property
+    def stuck(self) -> str:
+        return self._controller.heartbeat.stuck() if self._controller is not None else ""
+
     def now(self) -> datetime:
         return self._clock.now()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
 
 
 def _served_by_up(server: str) -> SpecError:

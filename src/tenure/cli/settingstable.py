@@ -454,6 +454,15 @@ TABLE: Final = (
         "10s",
         "A write that the watch has not shown for this long is looked up by a read.",
     ),
+    _span(
+        PACE,
+        "clock_skew_max",
+        "clock-skew-max",
+        "10s",
+        "Nothing is taken away, and no deadline is set, while the clock of this replica is further "
+        "than this from the API server's.",
+        at_least=3000 * _TICK,
+    ),
 )
 
 #: The gate that stands for ``--node-repair`` where that is not given.

@@ -68,12 +68,12 @@ class TokenFileCredentials:
         """``beside`` is the certificate to present together with the token."""
         self._path = path
         self._clock = clock
-        self._read_at: datetime | None = None
+        self._read_at: float | None = None
         self._identity = beside or Identity()
 
     async def identity(self) -> Identity:
-        now = self._clock.now()
-        if self._read_at is None or now - self._read_at >= TOKEN_FILE_PERIOD:
+        now = self._clock.monotonic()
+        if self._read_at is None or now - self._read_at >= TOKEN_FILE_PERIOD.total_seconds():
             self._identity = msgspec.structs.replace(self._identity, token=self._read())
             self._read_at = now
         return self._identity

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Final, Protocol
 
@@ -80,15 +80,17 @@ class Informer:
         #: Health, which everything that takes away relies on.
         self.synced = False
         self.connected = False
-        self.last_heard_at: datetime | None = None
+        #: On the monotonic clock.
+        self.last_heard_at: float | None = None
         #: Why nothing is heard, in words; empty while something is.
         self.problem = ""
         #: How often everything was listed.
         self.lists = 0
 
-    def is_fresh(self, now: datetime) -> bool:
-        """Whether its table may be trusted to be close to what is."""
-        return self.last_heard_at is not None and now - self.last_heard_at <= FRESH_FOR
+    def is_fresh(self, now: float) -> bool:
+        """Whether its table may be trusted to be close to what is; ``now`` is monotonic."""
+        heard_at = self.last_heard_at
+        return heard_at is not None and now - heard_at <= FRESH_FOR.total_seconds()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -178,7 +180,7 @@ class Informer:
             self._report(self.resource, SpecError(at, item.problem, "an object we can read"))
 
     def _heard(self) -> None:
-        self.last_heard_at = self._clock.now()
+        self.last_heard_at = self._clock.monotonic()
         self.problem = ""
 
     def _pause(self, fruitless: int) -> float:

@@ -56,6 +56,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: Answers that nobody sees in the watch after this long are looked up by a read.
     expectation_max: timedelta = timedelta(seconds=10)
 
+    #: Nothing is taken away, and no deadline is set, while our wall clock is further than this
+    #: from the API server's. Its ``Date`` has whole seconds, and calls take up to some.
+    clock_skew_max: timedelta = timedelta(seconds=10)
+
     # -- The Lease: who of several replicas acts ---------------------------------------
     #: The peer's name, so that Tenure and Karpenter exclude each other.
     lease_name: str = "karpenter-leader-election"

@@ -1,7 +1,9 @@
 """The time, as an argument rather than a global.
 
-Only ``now`` is needed: waiting is ordinary asyncio, because the embedded cluster
-runs on an event loop whose timers are virtual.
+There are two times. ``now`` is the wall clock: it is compared with instants in objects, and it
+may be set, forwards and backwards, while we run. ``monotonic`` only goes forward: whatever waits,
+paces, backs off or times out by itself counts on it. Waiting is ordinary asyncio, whose timers
+are monotonic, and virtual in the embedded cluster.
 """
 
 from __future__ import annotations
@@ -13,4 +15,8 @@ from typing import Protocol
 class Clock(Protocol):
     def now(self) -> datetime:
         """The current instant, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an instant that does not matter; nobody can set them."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 
 import msgspec
@@ -13,7 +13,8 @@ from tenure.ports.clock import Clock
 
 class _Failure(msgspec.Struct, frozen=True):
     count: int
-    retry_at: datetime
+    #: On the monotonic clock, as everything here.
+    retry_at: float
     #: Which try failed, e.g. the version it was based on: another one may go at once.
     attempt: str
 
@@ -30,25 +31,26 @@ class BackOff:
     def failed(
         self,
         target: str,
-        now: datetime,
+        now: float,
         attempt: str = "",
         *,
         at_least: timedelta | None = None,
-    ) -> datetime:
-        """Note a failure; return when to try again, no sooner than we were asked to."""
+    ) -> timedelta:
+        """Note a failure; return after how long to try again, no sooner than we were asked to."""
         old = self._failures.get(target)
         count = old.count + 1 if old else 1
         pause = min(self._shortest * (1 << min(count - 1, 20)), self._longest)
         # Jitter of a quarter, so that targets that failed together do not retry together.
         pause *= 0.75 + self._random.random() / 4
-        retry_at = now + (max(pause, at_least) if at_least is not None else pause)
-        self._failures[target] = _Failure(count, retry_at, attempt)
-        return retry_at
+        if at_least is not None:
+            pause = max(pause, at_least)
+        self._failures[target] = _Failure(count, now + pause.total_seconds(), attempt)
+        return pause
 
     def succeeded(self, target: str) -> None:
         self._failures.pop(target, None)
 
-    def wait_until(self, target: str, now: datetime, attempt: str = "") -> datetime | None:
+    def wait_until(self, target: str, now: float, attempt: str = "") -> float | None:
         """When the target may be tried again; None when it may now."""
         failure = self._failures.get(target)
         if failure is None or failure.retry_at <= now:
@@ -57,7 +59,7 @@ class BackOff:
             return None
         return failure.retry_at
 
-    def forget_before(self, instant: datetime) -> None:
+    def forget_before(self, instant: float) -> None:
         """Targets that have not failed for long are forgotten, so that this stays small."""
         for target in [t for t, f in self._failures.items() if f.retry_at < instant]:
             del self._failures[target]
@@ -70,16 +72,16 @@ class Bucket:
     """So many calls per second on average, so many at once."""
 
     def __init__(self, rate: float, burst: int, clock: Clock) -> None:
-        self._gap = timedelta(seconds=1 / rate)
+        self._gap = 1 / rate
         self._allowance = self._gap * (burst - 1)
         self._clock = clock
-        self._next_at: datetime | None = None
+        self._next_at: float | None = None
 
     async def take(self) -> None:
         """Wait for a turn. Callers are served in the order in which they came."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         slot = max(self._next_at, now) if self._next_at is not None else now
         self._next_at = slot + self._gap
         wait = slot - self._allowance - now
-        if wait > timedelta(0):
-            await asyncio.sleep(wait.total_seconds())
+        if wait > 0:
+            await asyncio.sleep(wait)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
@@ -46,7 +46,8 @@ class _Said(msgspec.Struct):
     """What one subject's events have said."""
 
     current: dict[Concern, Reason] = {}
-    last_at: dict[Reason, datetime] = {}
+    #: On the monotonic clock.
+    last_at: dict[Reason, float] = {}
 
 
 class EventRecorder:
@@ -76,8 +77,8 @@ class EventRecorder:
         kind = REASONS[reason].event
         if known == reason or not kind or isinstance(verdict.action, Evict | DeletePod):
             return  # That a pod has to go is news only once the API has agreed: ``acted``.
-        now, last = self._clock.now(), said.last_at.get(reason)
-        if last is not None and now < last + REPEAT_AFTER:
+        now, last = self._clock.monotonic(), said.last_at.get(reason)
+        if last is not None and now < last + REPEAT_AFTER.total_seconds():
             return
         said.last_at[reason] = now
         self._publish(self._manifest(verdict, resource, kind))

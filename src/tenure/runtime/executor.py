@@ -12,8 +12,8 @@ The executor owns the in-flight set. In the order in which the rules bite:
 5. as long as something is being created, the loop does not ask anew what else should be, and
    what has been created meanwhile is not created again;
 6. every action needs an open fence, and the guard's consent; what takes something away
-   needs a fresh view, too. All three are asked right before the call leaves, and the
-   fence once more as it does.
+   needs a fresh view, and a clock that agrees with the API server's, too. All of them are
+   asked right before the call leaves, and the fence once more as it does.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from tenure.core.decision import (
 from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
 from tenure.kube.cache import Cache, Place
 from tenure.model.meta import ApiObject, format_time
+from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
@@ -48,6 +49,7 @@ from tenure.ports.fence import OPEN, Fence
 from tenure.runtime.backoff import BackOff, Bucket
 from tenure.runtime.guard import veto
 from tenure.runtime.outcome import Outcome
+from tenure.runtime.timecheck import TimeCheck
 from tenure.runtime.verbs import Verbs
 
 #: Words for outcomes after which the target may be acted upon again at once.
@@ -67,6 +69,7 @@ class Executor:
         outdated: Callable[[], str],
         finished: Callable[[Verdict, Outcome], None],
         fence: Fence = OPEN,
+        times: TimeCheck,
     ) -> None:
         self._verbs = verbs
         self._cache = cache
@@ -78,18 +81,20 @@ class Executor:
         self._outdated = outdated
         self._finished = finished
         self._fence = fence
+        self._times = times
         self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
         self._in_flight: dict[str, asyncio.Task[None]] = {}
         # What is being created, and what has been created meanwhile.
         self._creating: set[str] = set()
         self._created: set[str] = set()
         # Deletions that were accepted and that the watch has not shown yet, with their instant.
-        self._awaited: dict[str, datetime] = {}
+        self._awaited: dict[str, float] = {}
 
-    def submit(self, verdict: Verdict) -> datetime | None:
+    def submit(self, verdict: Verdict) -> float | None:
         """Start the verdict's action, unless it is under way or must wait.
 
-        Returns when to submit it again if it has to wait for a reason of its own.
+        Returns when to submit it again, on the monotonic clock, if it has to wait for a reason
+        of its own.
         """
         action = verdict.action
         assert action is not None
@@ -98,7 +103,7 @@ class Executor:
             return None  # Whoever asked for it has not looked again yet.
         if target in self._in_flight or len(self._in_flight) >= self._settings.actions_max:
             return None  # Its end wakes the loop.
-        now = self._clock.now()
+        now = self._clock.monotonic()
         waits_until = self._back_off.wait_until(target, now, _attempt(action))
         if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
             waits_until = self._awaited_until(target, action, now)
@@ -120,10 +125,10 @@ class Executor:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def tidy(self, now: datetime) -> None:
+    def tidy(self, now: float) -> None:
         """Forget what nobody asks about any more, so that memory does not grow with age."""
-        self._back_off.forget_before(now - 10 * self._settings.retry_max)
-        oldest = now - 6 * self._settings.expectation_max
+        self._back_off.forget_before(now - 10 * self._settings.retry_max.total_seconds())
+        oldest = now - 6 * self._settings.expectation_max.total_seconds()
         for target in [t for t, since in self._awaited.items() if since < oldest]:
             del self._awaited[target]
 
@@ -152,13 +157,15 @@ class Executor:
         try:
             if isinstance(action, Evict | DeletePod):
                 await self._evictions.take()
+            if depends_on_time(action):
+                await self._times.ask_if_needed()
             outcome = await self._changed(action) or self._refusal(action)
             outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
             outcome = Outcome("held", f"nothing was sent: {error}")
         except (Conflict, NotFound, AlreadyExists) as error:
             # The object moved under us. The next look decides; the pause is for a stale one.
-            self._back_off.failed(target, self._clock.now(), _attempt(action))
+            self._back_off.failed(target, self._clock.monotonic(), _attempt(action))
             return Outcome("dropped", str(error), error.status)
         except Exception as error:  # noqa: BLE001  # one bad call must not stop the others
             return self._failed(target, action, error)
@@ -181,13 +188,16 @@ class Executor:
             return Outcome("held", f"nothing is done while we may not act: {why}")
         if takes_away(action) and (what := self._outdated()):
             return Outcome("held", f"nothing is taken away while {what}")
+        if depends_on_time(action) and (what := self._times.off()):
+            return Outcome("held", f"nothing is taken away, and no deadline is set, while {what}")
         refusal = veto(action, self._snapshot(), self._clock.now(), self._settings.protection_clock)
         return Outcome("vetoed", refusal) if refusal is not None else None
 
     def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if outcome.word not in _ANSWERED:
-            return _again(outcome, self._back_off.failed(target, now, _attempt(action)))
+            pause = self._back_off.failed(target, now, _attempt(action))
+            return _again(outcome, self._clock.now() + pause)
         self._back_off.succeeded(target)
         if outcome.word == "ok" and isinstance(action, Evict | DeletePod | Delete):
             self._awaited[target] = now
@@ -196,16 +206,17 @@ class Executor:
     def _failed(self, target: str, action: Action, error: Exception) -> Outcome:
         wait = error.retry_after if isinstance(error, ApiError) else None
         status = error.status if isinstance(error, ApiError) else 500
-        at = self._back_off.failed(target, self._clock.now(), _attempt(action), at_least=wait)
+        now = self._clock.monotonic()
+        pause = self._back_off.failed(target, now, _attempt(action), at_least=wait)
         # What is outside our tree is a fault of ours or of a provider's: say which.
         named = str(error) if isinstance(error, TenureError) else f"{type(error).__name__}: {error}"
-        return _again(Outcome("failed", named, status), at)
+        return _again(Outcome("failed", named, status), self._clock.now() + pause)
 
     # -- what was accepted and is not seen yet -----------------------------------------
 
     def _awaited_until(
-        self, target: str, action: Evict | DeletePod | Delete, now: datetime
-    ) -> datetime | None:
+        self, target: str, action: Evict | DeletePod | Delete, now: float
+    ) -> float | None:
         since = self._awaited.get(target)
         if since is None:
             return None
@@ -213,12 +224,12 @@ class Executor:
         if current is None or current.uid != action.uid or _is_seen(action, current):
             del self._awaited[target]
             return None
-        look_at = since + self._settings.expectation_max
+        look_at = since + self._settings.expectation_max.total_seconds()
         if now < look_at:
             return look_at
         del self._awaited[target]
         self._start(target, self._look_again(action, target))
-        return now + self._settings.retry_min
+        return now + self._settings.retry_min.total_seconds()
 
     async def _look_again(self, action: Evict | DeletePod | Delete, target: str) -> None:
         """The watch owes us an event for too long: read the object itself."""
@@ -227,7 +238,7 @@ class Executor:
             await self._verbs.look(resource, action.name, action.namespace, uid=action.uid)
         except TenureError:
             # Still unknown: neither repeat it nor wait for ever.
-            self._awaited[target] = self._clock.now()
+            self._awaited[target] = self._clock.monotonic()
         finally:
             self._in_flight.pop(target, None)
 
@@ -265,6 +276,14 @@ def target_of(action: Action) -> str:
             return f"instance/{action.claim_uid or action.provider_id}"
         case Reboot():
             return f"instance/{action.claim_uid}"
+
+
+def depends_on_time(action: Action) -> bool:
+    """Whether a wrong clock may be the reason for it: it takes away, or sets a deadline."""
+    if not isinstance(action, Patch):
+        return takes_away(action)
+    annotations = action.body.get("metadata", {}).get("annotations") or {}
+    return annotations.get(TERMINATION_TIMESTAMP) is not None
 
 
 def witness_of(action: Action | None) -> Witness | None:

@@ -9,7 +9,6 @@ idempotent by the claim's UID, reboots by their operation's id.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from random import Random
 
 from tenure.core.decision import Launch, Reboot, Subject, Terminate
@@ -61,8 +60,9 @@ class Instances:
         self._settings = settings
         self._launches = BackOff(settings.retry_min, settings.retry_max, random)
 
-    def tidy(self, now: datetime) -> None:
-        self._launches.forget_before(now - 10 * self._settings.retry_max)
+    def tidy(self, now: float) -> None:
+        """``now`` is on the monotonic clock."""
+        self._launches.forget_before(now - 10 * self._settings.retry_max.total_seconds())
 
     async def launch(self, action: Launch) -> Outcome:
         request = action.request
@@ -93,7 +93,7 @@ class Instances:
         now = self._clock.now()
         retry_at = None
         if problem is LaunchProblem.FAILED:
-            retry_at = self._launches.failed(claim.uid, now)
+            retry_at = now + self._launches.failed(claim.uid, self._clock.monotonic())
         if self._is_known(claim):
             failure = LaunchFailure(problem=problem, message=str(error), at=now, retry_at=retry_at)
             self._knowledge.launch_failed(claim, failure)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -72,6 +73,11 @@ class Judge:
         self._actionable: dict[tuple[Concern, str], Verdict] = {}
         self._ended: list[Verdict] = []
         self._started = False
+        #: Whether every verdict is made anew, even where the view is the same.
+        self._anew = False
+        #: Keys to judge in this turn, by the position of their decider.
+        self._pending: deque[tuple[int, str]] = deque()
+        self._forced = False
 
     def turn(
         self,
@@ -85,17 +91,59 @@ class Judge:
 
         What is left out stands as it is, and is judged in the next turn that does not do so.
         """
+        self.begin(snapshot, changes, observed, now, leave_out)
+        return self.go_on(snapshot, now)
+
+    def begin(
+        self,
+        snapshot: Snapshot,
+        changes: Iterable[Change],
+        observed: Iterable[Subject],
+        now: datetime,
+        leave_out: Collection[Concern] = (),
+    ) -> None:
+        """Find what there is to judge in this turn; ``go_on`` judges it."""
         touched = self._touched(snapshot, changes, observed, now)
         for position, key in [*self._take_put_off(now), *self._take_due(now)]:
             touched[position].setdefault(key)
-        changed: list[Verdict] = []
         for position, keys in enumerate(touched):
             due = self._left_out[position] | keys
             left_out = self._deciders[position].concern in leave_out
             self._left_out[position] = due if left_out else {}
-            for key in () if left_out else due:
-                changed += self._judge(position, key, snapshot, now)
+            if not left_out:
+                self._pending.extend((position, key) for key in due)
+
+    def go_on(
+        self, snapshot: Snapshot, now: datetime, enough: Callable[[], bool] = lambda: False
+    ) -> list[Verdict]:
+        """Judge until all is judged, or until it is enough for now: at least one key.
+
+        Between two calls the cluster may change: a key is judged on what is known then, and what
+        changed is judged in the next turn.
+        """
+        changed: list[Verdict] = []
+        while self._pending:
+            position, key = self._pending.popleft()
+            changed += self._judge(position, key, snapshot, now)
+            if enough():
+                break
         return changed
+
+    @property
+    def unfinished(self) -> int:
+        """How many keys of this turn are still to be judged."""
+        return len(self._pending)
+
+    @property
+    def reconsiders(self) -> bool:
+        """Whether the clock was set during this turn: what it found does not count."""
+        return self._anew
+
+    def reconsider(self) -> None:
+        """The wall clock was set: in the next turn everything is judged anew."""
+        self._anew = True
+        self._judged_at.clear()
+        self._put_off.clear()
 
     def take_ended(self) -> list[Verdict]:
         """Verdicts that ceased to hold since the last call, with no other in their place."""
@@ -142,9 +190,14 @@ class Judge:
         now: datetime,
     ) -> list[dict[str, None]]:
         """Keys to look at, per decider; a dict keeps their order and has each once."""
-        if not self._started:
-            self._started = True
-            return [dict.fromkeys(sorted(set(d.keys(snapshot)))) for d in self._deciders]
+        self._forced = self._anew
+        if not self._started or self._anew:
+            known = self._entries if self._started else [{} for _ in self._deciders]
+            self._started, self._anew = True, False
+            return [
+                dict.fromkeys(sorted({*decider.keys(snapshot), *entries}))
+                for decider, entries in zip(self._deciders, known, strict=True)
+            ]
         touched: list[dict[str, None]] = [{} for _ in self._deciders]
         for change in changes:
             for position, decider in self._asked_about(change.resource):
@@ -198,7 +251,7 @@ class Judge:
         view: Any = _BROKEN
         try:
             view = decider.view(snapshot, key)
-            if old is not None and view == old.view and not _due(old, now):
+            if old is not None and view == old.view and not (self._forced or _due(old, now)):
                 return []
             verdicts = tuple(decider.decide(view, self._settings, now)) if view is not None else ()
         except Exception as error:  # noqa: BLE001  # one bad object must not stop the others

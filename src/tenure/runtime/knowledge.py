@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -89,6 +89,23 @@ class Knowledge:
             arrivals=self.arrivals,
             refused_classes={key: known.refusal for key, known in self._unusable.items()},
         )
+
+    def clock_stepped(self, step: timedelta) -> None:
+        """The wall clock was set: what we learned was learned as long ago as before."""
+        for known in (
+            self.launch_failures,
+            self.terminations,
+            self.reboots,
+            self.evictions,
+            self.waiting_seen,
+            self.dry_offerings,
+            self.orphans,
+            self.vanished,
+        ):
+            _move(known, step)
+        for key, unusable in self._unusable.items():
+            refusal = _moved(unusable.refusal, step)
+            self._unusable[key] = msgspec.structs.replace(unusable, refusal=refusal)
 
     def take_observed(self) -> list[Subject]:
         """Whom something new is known about since the last call."""
@@ -226,3 +243,17 @@ class Knowledge:
     def _note(self, subject: Subject) -> None:
         self._observed[subject] = None
         self.wake()
+
+
+def _move(known: dict[Any, Any], step: timedelta) -> None:
+    for key, value in known.items():
+        known[key] = _moved(value, step)
+
+
+def _moved(value: Any, step: timedelta) -> Any:
+    """An instant of ours, or an observation with such instants; nested values are others'."""
+    if isinstance(value, datetime):
+        return value + step
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    instants = {name: at + step for name, at in fields.items() if isinstance(at, datetime)}
+    return msgspec.structs.replace(value, **instants)

@@ -124,7 +124,8 @@ class LibraryHandler(logging.Handler):
 
 
 class _Said(msgspec.Struct):
-    at: datetime
+    #: On the monotonic clock.
+    at: float
     unsaid: int = 0
 
 
@@ -135,13 +136,13 @@ class Sparing:
         self._clock = clock
         self._withheld = withheld
         self._sentences: OrderedDict[str, _Said] = OrderedDict()
-        self._families: dict[str, tuple[datetime, int]] = {}
+        self._families: dict[str, tuple[float, int]] = {}
 
     def times_unsaid(self, sentence: str, family: str) -> int | None:
         """None when it is better left unsaid now."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         known = self._sentences.get(sentence)
-        new = known is None or now - known.at >= REPEAT_AFTER
+        new = known is None or now - known.at >= REPEAT_AFTER.total_seconds()
         if not new or not self._room(family, now):
             if known is not None:
                 known.unsaid += 1
@@ -153,9 +154,9 @@ class Sparing:
             self._sentences.popitem(last=False)
         return known.unsaid if known else 0
 
-    def _room(self, family: str, now: datetime) -> bool:
+    def _room(self, family: str, now: float) -> bool:
         began, count = self._families.get(family, (now, 0))
-        if now - began >= FAMILY_PERIOD:
+        if now - began >= FAMILY_PERIOD.total_seconds():
             began, count = now, 0
         self._families[family] = (began, count + 1)
         return count < FAMILY_MAX

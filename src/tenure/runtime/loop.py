@@ -2,25 +2,28 @@
 
 The loop owns every await and no judgement. It reads the clock once per turn and hands
 the same instant to everything it calls. It turns when something changed or when a
-verdict said that it may change, and sleeps otherwise.
+verdict said that it may change, and sleeps otherwise. A long turn is done in slices: between
+two of them others run, such as whoever renews the Lease. Actions start at the end of a turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
 from tenure.core.decider import AnyDecider
-from tenure.core.decision import Delete, Patch, Subject, Verdict
+from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
 from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.errors import TenureError
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
 from tenure.kube.pace import Pace
+from tenure.kube.servertime import DatedTransport, ServerTime
 from tenure.model import resource as r
+from tenure.model.duration import Duration
 from tenure.model.meta import ApiObject
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.nodepool import NodePool
@@ -36,16 +39,22 @@ from tenure.runtime.backoff import BackOff
 from tenure.runtime.census import Census
 from tenure.runtime.events import EventRecorder
 from tenure.runtime.executor import Executor, place_of, witness_of
+from tenure.runtime.heartbeat import Heartbeat
 from tenure.runtime.instances import Instances
 from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.metrics import Metrics
 from tenure.runtime.outcome import OK, Outcome
+from tenure.runtime.timecheck import TimeCheck
 from tenure.runtime.verbs import Verbs
 from tenure.runtime.view import View
 from tenure.runtime.wakeup import Waker
+from tenure.runtime.watchedclock import WatchedClock
 
-TIDY_PERIOD: Final = timedelta(minutes=1)
+#: Seconds.
+TIDY_PERIOD: Final = 60.0
+#: Seconds for which a turn may keep the event loop to itself, but for the last key it judges.
+SLICE: Final = 0.2
 
 
 class Controller:
@@ -66,14 +75,35 @@ class Controller:
         fence: Fence = OPEN,
         choose: Callable[[Settings], Sequence[AnyDecider]] = deciders,
         report: Callable[[TenureError], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
+        server_time: ServerTime | None = None,
     ) -> None:
-        """``view``: one that somebody else runs, and that outlives this controller."""
+        """``view``: one that somebody else runs, and that outlives this controller.
+
+        ``server_time``: kept by whoever made the transport; else by this controller.
+        """
         self.settings = settings
         self.metrics = metrics or Metrics()
-        self._clock = clock
+        self._warn = warn
+        if server_time is None:
+            server_time = ServerTime(clock)
+            transport = DatedTransport(transport, server_time, clock)
+        skew_max = settings.clock_skew_max
+        self._clock = clock = WatchedClock(
+            clock, server_time, skew_max, moved=self._moved, stepped=self._stepped
+        )
         self._journal = journal
         self._waker = Waker(clock, settings.turn_gap)
-        self._tidy_at: datetime | None = None
+        self.heartbeat = Heartbeat(clock, self._waker)
+        self._tidy_at: float | None = None
+        self.times = TimeCheck(
+            server=server_time,
+            transport=transport,
+            clock=clock,
+            bound=skew_max,
+            metrics=self.metrics,
+            warn=warn,
+        )
         client = Client(transport, pace=pace)
         self._runs_view = view is None
         self.view = view or View(
@@ -123,6 +153,7 @@ class Controller:
             outdated=lambda: self.view.outdated,
             finished=self._finished,
             fence=fence,
+            times=self.times,
         )
 
     def snapshot(self) -> Snapshot:
@@ -137,6 +168,7 @@ class Controller:
                     tasks.create_task(self.view.run())
                 tasks.create_task(self.events.run())
                 await self.view.until_synced()  # Nothing is judged on half a picture.
+                tasks.create_task(self.times.watch())
                 tasks.create_task(self.census.run_types())
                 tasks.create_task(self.census.run_garbage())
                 await self._turns()
@@ -145,34 +177,77 @@ class Controller:
             await self.executor.close()
 
     async def _turns(self) -> None:
-        next_at: datetime | None = self._clock.now()
+        next_at: float | None = self._clock.monotonic()
         while True:
+            self.heartbeat.rests(next_at)
             await self._waker.wait(next_at)
-            began = self.metrics.stopwatch()
-            next_at = self.turn()
-            self.metrics.turn_duration.observe(self.metrics.stopwatch() - began)
+            self.heartbeat.beat()
+            with self.metrics.timed(self.metrics.turn_duration):
+                next_at = await self._turn()
 
-    def turn(self) -> datetime | None:
-        """Run once; return when to run again if nothing happens before."""
+    async def _turn(self) -> float | None:
+        """Run once; return when to run again, on the monotonic clock, if nothing happens before."""
         now = self._clock.now()
+        slice_ = Slice(self.metrics)
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
             self._learn(change, now)
         self.knowledge.seen_waiting(changes, now)
         leave_out = AWAIT_CREATIONS if self.executor.creates else ()
         observed = self.knowledge.take_observed()
-        changed = self.judge.turn(self.snapshot(), changes, observed, now, leave_out)
+        self.judge.begin(self.snapshot(), changes, observed, now, leave_out)
+        while True:
+            changed = self.judge.go_on(self.snapshot(), now, slice_.is_over)
+            for verdict in self.judge.take_ended():
+                self.events.ended(verdict)
+            for verdict in changed:
+                self._record(now, verdict)
+            if not self.judge.unfinished:
+                break
+            slice_.end()
+            self.heartbeat.beat()
+            await asyncio.sleep(0)
+            slice_ = Slice(self.metrics)
         self.knowledge.forget(changes)
-        for verdict in self.judge.take_ended():
-            self.events.ended(verdict)
-        for verdict in changed:
-            self._record(now, verdict)
-        wake_ups = [self.executor.submit(verdict) for verdict in self.judge.actionable()]
-        self._tidy(now)
+        wake_ups = self._submit(leave_out) if not self.judge.reconsiders else []
+        self._tidy(self._clock.monotonic())
         self.metrics.turns.inc()
         self.metrics.in_flight.set(self.executor.in_flight)
-        wake_ups.append(self.judge.next_recheck())
-        return min((at for at in wake_ups if at is not None), default=None)
+        if (recheck_at := self.judge.next_recheck()) is not None:
+            # Translated anew in every turn; one is due as soon as the wall clock was set.
+            wait = (recheck_at - self._clock.now()).total_seconds()
+            wake_ups.append(self._clock.monotonic() + wait)
+        slice_.end()
+        return min(wake_ups, default=None)
+
+    def _submit(self, left_out: Collection[Concern]) -> list[float]:
+        """Start what is to be done; when to try again what has to wait."""
+        # Creations that ended between two slices are in the cache, but were not judged yet.
+        settled = left_out if not self.executor.creates else ()
+        waits = [
+            self.executor.submit(verdict)
+            for verdict in self.judge.actionable()
+            if not (verdict.concern in settled and isinstance(verdict.action, Create))
+        ]
+        return [at for at in waits if at is not None]
+
+    def _moved(self, by: timedelta) -> None:
+        """What we count by has jumped: instants of our own move along; all is judged anew."""
+        self.knowledge.clock_stepped(by)
+        self.judge.reconsider()
+        self._waker.wake()
+
+    def _stepped(self, step: timedelta) -> None:
+        """The machine's clock was set, even if the API server's is what we count by."""
+        direction = "ahead" if step > timedelta(0) else "back"
+        rounded = timedelta(seconds=round(abs(step).total_seconds()))
+        self.metrics.clock_steps.labels(direction).inc()
+        self.judge.reconsider()
+        self._warn(
+            f"the wall clock was set {direction} by {Duration.of(rounded)}: "
+            "everything is evaluated anew"
+        )
+        self._waker.wake()
 
     def _acted_upon(self) -> Iterator[Place]:
         """Objects whose very version counts: a write to them, or on their word, is due."""
@@ -211,11 +286,25 @@ class Controller:
         if pool is not None:
             self.knowledge.arrived(pool, claim.name, failure)
 
-    def _tidy(self, now: datetime) -> None:
+    def _tidy(self, now: float) -> None:
         if self._tidy_at is None or now >= self._tidy_at:
             self._tidy_at = now + TIDY_PERIOD
             self.executor.tidy(now)
             self.instances.tidy(now)
+
+
+class Slice:
+    """A stretch for which a turn keeps the event loop; in virtual time none ever ends."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._began = metrics.stopwatch()
+
+    def is_over(self) -> bool:
+        return self._metrics.stopwatch() - self._began >= SLICE
+
+    def end(self) -> None:
+        self._metrics.slice_duration.observe(self._metrics.stopwatch() - self._began)
 
 
 def _concerns_types(change: Change, node_classes: frozenset[tuple[str, str]]) -> bool:

@@ -75,6 +75,11 @@ class Metrics:
         self.actions = self._counter(names.ACTIONS)
         self.turns = self._counter(names.TURNS)
         self.turn_duration = self._histogram(names.TURN)
+        self.slice_duration = self._histogram(names.SLICE)
+        self.clock_steps = self._counter(names.CLOCK_STEPS)
+        self.clock_skew = Gauge(
+            names.CLOCK_SKEW.name, names.CLOCK_SKEW.meaning, registry=self.registry
+        )
         self.in_flight = Gauge(
             names.IN_FLIGHT.name, names.IN_FLIGHT.meaning, registry=self.registry
         )

@@ -190,6 +190,27 @@ TURNS: Final = Named("tenure_turns_total", _C, (), "Turns of the loop.")
 TURN: Final = Named(
     "tenure_turn_duration_seconds", _H, (), "How long a turn of the loop took.", SHORT
 )
+SLICE: Final = Named(
+    "tenure_turn_slice_duration_seconds",
+    _H,
+    (),
+    "How long a slice of a turn kept everything else waiting; a long turn has several.",
+    SHORT,
+)
+CLOCK_STEPS: Final = Named(
+    "tenure_clock_steps_total",
+    _C,
+    ("direction",),
+    "Times that the wall clock of this replica was set by more than a few seconds, ahead or back, "
+    "or that its machine was suspended; everything is evaluated anew each time.",
+)
+CLOCK_SKEW: Final = Named(
+    "tenure_clock_skew_seconds",
+    _G,
+    (),
+    "By how much the clock of this replica is ahead of the API server's, by the Date of its answers; "
+    "beyond --clock-skew-max, either way, nothing is taken away.",
+)
 IN_FLIGHT: Final = Named("tenure_actions_in_flight", _G, (), "Actions under way.")
 API_CALLS: Final = Named(
     "tenure_api_request_duration_seconds",
@@ -318,7 +339,10 @@ IN_FORCE: Final = Named(
     "tenure_verdicts_in_force", _G, ("concern", "reason"), "Verdicts that hold now."
 )
 RECHECK_LAG: Final = Named(
-    "tenure_recheck_lag_seconds", _G, (), "How overdue the earliest judgement is; 0 is on time."
+    "tenure_recheck_lag_seconds",
+    _G,
+    (),
+    "How overdue the next turn of the loop is, on the monotonic clock; 0 is on time.",
 )
 LOOP_LAG: Final = Named(
     "tenure_loop_lag_seconds", _G, (), "How late the last tick of the event loop was."

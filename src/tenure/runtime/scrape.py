@@ -82,7 +82,18 @@ class Standing(Protocol):
         """In seconds."""
         ...
 
+    @property
+    def overdue(self) -> float:
+        """Seconds for which a turn has been due and did not come."""
+        ...
+
+    @property
+    def stuck(self) -> str:
+        """Why the control loop is taken for stuck, in words; empty while it makes progress."""
+        ...
+
     def now(self) -> datetime: ...
+    def monotonic(self) -> float: ...
 
 
 class ClusterCollector(Collector):
@@ -137,7 +148,7 @@ def _us(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
 
 
 def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
-    now, informers = standing.now(), list(standing.informers)
+    now, informers = standing.monotonic(), list(standing.informers)
     yield names.SYNCED, [((), float(standing.synced))]
     yield names.INFORMER_SYNCED, [((str(i.resource),), float(i.synced)) for i in informers]
     yield names.INFORMER_CONNECTED, [((str(i.resource),), float(i.connected)) for i in informers]
@@ -145,7 +156,7 @@ def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
     yield (
         names.INFORMER_SILENCE,
         [
-            ((str(i.resource),), max((now - i.last_heard_at).total_seconds(), 0))
+            ((str(i.resource),), max(now - i.last_heard_at, 0))
             for i in informers
             if i.last_heard_at is not None
         ],
@@ -160,7 +171,7 @@ def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
     yield names.IN_FORCE, [(name, count) for name, count in held.items()]
     failed = sum(n for (_, reason), n in held.items() if reason == Reason.FAILED_SCHEDULING)
     yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
-    yield names.RECHECK_LAG, [((), recheck_lag(judge, standing.now()))]
+    yield names.RECHECK_LAG, [((), standing.overdue)]
     protected = _protected(judge, standing.snapshot) if judge else {}
     yield names.PROTECTED_PODS, [(name, count) for name, count in protected.items()]
 
@@ -182,12 +193,6 @@ def _protected(judge: Judge, snapshot: Snapshot) -> Counter[tuple[str, str]]:
         if node is not None and (kind := _KINDS.get(verdict.reason)) is not None:
             found[node.labels.get(NODEPOOL, ""), kind] += 1
     return found
-
-
-def recheck_lag(judge: Judge | None, now: datetime) -> float:
-    """How overdue the earliest judgement is, in seconds."""
-    due = judge.next_recheck() if judge is not None else None
-    return max((now - due).total_seconds(), 0.0) if due is not None else 0.0
 
 
 def _waiting(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:

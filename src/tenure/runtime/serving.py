@@ -1,7 +1,7 @@
 """What others ask us over HTTP: metrics for Prometheus, health for the kubelet.
 
 ``/healthz``: the loop turns. A program whose event loop hangs gives no answer at all, which the
-kubelet takes for a no; one whose judgements are long overdue says so. ``/readyz``: every kind has
+kubelet takes for a no; one whose turns are long overdue, on the monotonic clock, says so. ``/readyz``: every kind has
 been listed. A replica that stands by is as ready as the one that leads. Both name in their body
 what is wrong. ``/debug/journal`` has the last verdict changes and outcomes, a JSON object on each
 line; ``?subject=`` picks some.
@@ -22,10 +22,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from tenure.errors import SpecError
 from tenure.runtime.memoir import Memoir
 from tenure.runtime.metrics import Metrics
-from tenure.runtime.scrape import ClusterCollector, Standing, recheck_lag
+from tenure.runtime.scrape import ClusterCollector, Standing
 
-#: A judgement that is overdue by more, in seconds, means that the loop has stopped turning.
-OVERDUE_MAX: Final = 60.0
 #: Every interface: kubelet and Prometheus come from outside the pod.
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104
 _SECONDS_TO_LEAVE: Final = 1.0
@@ -40,9 +38,8 @@ class Check(Protocol):
 
 
 def not_alive(standing: Standing) -> Iterator[str]:
-    overdue = recheck_lag(standing.judge, standing.now())
-    if overdue > OVERDUE_MAX:
-        yield f"the loop has not turned: a judgement is overdue by {overdue:.0f} s"
+    if why := standing.stuck:
+        yield why
 
 
 def not_ready(standing: Standing) -> Iterator[str]:

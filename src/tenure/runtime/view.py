@@ -86,7 +86,7 @@ class View:
     @property
     def outdated(self) -> str:
         """What of it is too old to take anything away on its word; empty when nothing is."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         old = [str(one.resource) for one in self.informers if not one.is_fresh(now)]
         return f"nothing is heard of {', '.join(old)}" if old else ""
 

@@ -1,9 +1,13 @@
-"""Sleeps until something happened or the next judgement is due, never longer, rarely shorter."""
+"""Sleeps until something happened or the next judgement is due, never longer, rarely shorter.
+
+It counts on the monotonic clock alone: a wall clock that is set back while it sleeps, or between
+two turns, keeps nothing waiting.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tenure.ports.clock import Clock
 
@@ -13,29 +17,34 @@ class Waker:
 
     def __init__(self, clock: Clock, gap: timedelta) -> None:
         self._clock = clock
-        self._gap = gap
+        self._gap = gap.total_seconds()
         self._woken = asyncio.Event()
-        self._last_turn: datetime | None = None
+        self._last_turn: float | None = None
+        #: Since when, on the monotonic clock, a turn has been asked for; None: none is.
+        self.woken_at: float | None = None
 
     def wake(self) -> None:
-        self._woken.set()
+        if not self._woken.is_set():
+            self.woken_at = self._clock.monotonic()
+            self._woken.set()
 
-    async def wait(self, until: datetime | None) -> None:
-        """Return when woken or at ``until``, at least the gap after the last return."""
+    async def wait(self, until: float | None) -> None:
+        """Return when woken or at ``until`` (monotonic), at least the gap after the last return."""
         if not self._woken.is_set():
             await self._sleep(until)
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if self._last_turn is not None and now - self._last_turn < self._gap:
             # A burst of changes is one turn, a moment later.
-            await asyncio.sleep((self._last_turn + self._gap - now).total_seconds())
+            await asyncio.sleep(self._last_turn + self._gap - now)
         self._woken.clear()
-        self._last_turn = self._clock.now()
+        self.woken_at = None
+        self._last_turn = self._clock.monotonic()
 
-    async def _sleep(self, until: datetime | None) -> None:
+    async def _sleep(self, until: float | None) -> None:
         if until is None:
             await self._woken.wait()
             return
-        pause = (until - self._clock.now()).total_seconds()
+        pause = until - self._clock.monotonic()
         if pause <= 0:
             return
         try:

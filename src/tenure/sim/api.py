@@ -56,6 +56,7 @@ Handler = Callable[["Api", Request, Route], Response]
 class Api:
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.clock = store.clock
 
     def handle(self, request: Request) -> Response:
         """Answer one request; a watch is opened by ``watch``."""

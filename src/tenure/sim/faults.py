@@ -62,12 +62,16 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     #: A kubelet dies after this long on average (exponentially distributed); None = never.
     kubelet_dies_after_mean: timedelta | None = None
 
+    # The machine that Tenure runs on.
+    #: How far its wall clock is ahead of the true time; behind it when negative.
+    clock_offset: timedelta = _NONE
+
     def __post_init__(self) -> None:
         for field in self.__struct_fields__:
             value = getattr(self, field)
             if field.endswith("_rate") and not 0 <= value <= 1:
                 raise SpecError(f"faults.{field}", value, "a share between 0 and 1", "E.g. 0.05.")
-            if isinstance(value, timedelta) and value < _NONE:
+            if field != "clock_offset" and isinstance(value, timedelta) and value < _NONE:
                 raise SpecError(f"faults.{field}", str(value), "a duration of at least 0")
 
     def is_dry(self, offering: OfferingKey) -> bool:

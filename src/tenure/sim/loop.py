@@ -207,6 +207,9 @@ class VirtualClock:
             self._now = self._epoch + timedelta(microseconds=ticks)
         return self._now
 
+    def monotonic(self) -> float:
+        return self._loop.time()
+
     def loop_time(self, instant: datetime) -> float:
         """When ``instant`` is, in the loop's own seconds."""
         return (instant - self._epoch) / timedelta(seconds=1)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from tenure.ports.transport import Request, Response
 from tenure.sim.api import Api
+from tenure.sim.httpdate import HttpDate
 from tenure.sim.watch import Watch
 
 #: Called before each request reaches the store. It may wait (latency), raise
@@ -16,12 +17,18 @@ Before = Callable[[Request], Awaitable[Response | None]]
 class InProcessTransport:
     def __init__(self, api: Api, before: Before | None = None) -> None:
         self._api = api
+        self._date = HttpDate(api.clock)
         self.before = before
 
     async def request(self, request: Request) -> Response:
         if self.before is not None and (answer := await self.before(request)) is not None:
             return answer
-        return self._api.handle(request)
+        answer = self._api.handle(request)
+        return Response(
+            status=answer.status,
+            body=answer.body,
+            headers={**answer.headers, "Date": self._date.now()},
+        )
 
     async def stream(self, request: Request) -> Watch | Response:
         if self.before is not None and (answer := await self.before(request)) is not None:

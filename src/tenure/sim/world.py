@@ -34,6 +34,7 @@ from tenure.sim.checkers import Checkers, Violation
 from tenure.sim.environment import Environment
 from tenure.sim.faulty import FaultyTransport
 from tenure.sim.history import History
+from tenure.sim.hostclock import HostClock
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
 from tenure.sim.loop import VirtualLoop
 from tenure.sim.store import Store
@@ -84,6 +85,8 @@ class World:
         )
         self.cloud_api: Cloud = self.cloud
         self._fence: Fence = OPEN
+        #: Of the machine that Tenure runs on.
+        self.host_clock = HostClock(env.clock, self.infrastructure.faults)
         self.errors: list[TenureError] = []
         self.controller = self._new_controller()
         self._running: asyncio.Task[None] | None = None
@@ -109,12 +112,13 @@ class World:
         return Controller(
             transport=self.transport,
             cloud=self.cloud_api,
-            clock=self.environment.clock,
+            clock=self.host_clock,
             journal=self.history,
             settings=self.options.settings,
             random=self.environment.random_for("tenure"),
             fence=self._fence,
             report=self.errors.append,
+            warn=lambda sentence: self.history.note("tenure", "Clock", "Warning", sentence),
         )
 
     @property

@@ -5,6 +5,7 @@ It reads its node classes there, and nothing else: so nothing else is there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -80,3 +81,6 @@ def outside(cluster: str, api: Api, **options: str) -> Surroundings:
 class _WallClock:
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()

@@ -60,6 +60,9 @@ class _Frozen:
     def now(self) -> datetime:
         return self._instant
 
+    def monotonic(self) -> float:
+        return 0.0
+
 
 class ManifestJudge:
     """Reads manifests one after the other, as they will be applied."""

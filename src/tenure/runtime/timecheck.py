@@ -1,0 +1,57 @@
+"""Whether our clock agrees with the API server's, so that something may be decided by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from tenure.kube.servertime import ServerTime
+from tenure.ports.transport import Transport
+from tenure.runtime.metrics import Metrics
+from tenure.runtime.watchedclock import WatchedClock
+
+#: How often the clock is read although nothing happens.
+LOOK_PERIOD: Final = timedelta(seconds=5)
+
+
+class TimeCheck:
+    def __init__(
+        self,
+        *,
+        server: ServerTime,
+        transport: Transport,
+        clock: WatchedClock,
+        bound: timedelta,
+        metrics: Metrics,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._server = server
+        self._transport = transport
+        self._clock = clock
+        self._bound = bound
+        self._metrics = metrics
+        self._warn = warn
+        self._was_off = False
+
+    def off(self) -> str:
+        """How our clock is off, in words; empty when it is not."""
+        off = self._server.off(self._bound)
+        self._metrics.clock_skew.set(self._server.skew().total_seconds())
+        if off and not self._was_off:
+            self._warn(f"{off}: nothing is taken away, and no deadline is set, until they agree")
+        elif self._was_off and not off:
+            self._warn("the clock of this replica agrees with the API server's again")
+        self._was_off = bool(off)
+        return off
+
+    async def ask_if_needed(self) -> None:
+        await self._server.ask_if_needed(self._transport, self._bound)
+
+    async def watch(self) -> None:
+        """Until cancelled: notice a clock that is set although nothing else reads it."""
+        while True:
+            await asyncio.sleep(LOOK_PERIOD.total_seconds())
+            self._clock.now()
+            self.off()

@@ -1,0 +1,141 @@
+"""The wall clock of Tenure's machine is set while it runs; the cluster's own time goes on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.settings import Settings
+from tenure.sim.dsl import Story
+from tenure.sim.world import WorldOptions
+from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class, a_pool
+from tests.runtime.stage import acts
+
+BOTH_WAYS = pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["back", "ahead"])
+
+
+def warnings(story: Story) -> list[str]:
+    return [entry.message for entry in story.history.entries if entry.subject == "Clock"]
+
+
+def set_clock(story: Story, offset: timedelta) -> None:
+    story.infrastructure.faults.set(clock_offset=offset)
+
+
+def being_deleted(story: Story, resource: Resource) -> list[str]:
+    return [
+        one["metadata"]["name"]
+        for one in story.all(resource)
+        if "deletionTimestamp" in one["metadata"]
+    ]
+
+
+def turns(story: Story) -> float:
+    return story.controller.metrics.turns._value.get()
+
+
+@BOTH_WAYS
+def test_turns_go_on_after_a_step(offset: timedelta) -> None:
+    with Story(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(5 * MINUTE)
+        before = turns(story)
+        set_clock(story, offset)
+        story.apply(a_deployment("second", replicas=3))
+        story.run(2 * MINUTE)
+        assert turns(story) > before
+        assert story.running("second") == 3
+
+
+@BOTH_WAYS
+def test_a_step_is_said_once_counted_and_seen_without_anything_happening(offset: timedelta) -> None:
+    with Story(*a_cluster()) as story:
+        story.run(MINUTE)
+        set_clock(story, offset)
+        story.run(10 * SECOND)
+        direction = "ahead" if offset > timedelta(0) else "back"
+        said, held = warnings(story)
+        assert said == (
+            f"the wall clock was set {direction} by 1h0m0s: everything is evaluated anew"
+        )
+        assert "nothing is taken away, and no deadline is set" in held
+        assert story.controller.metrics.clock_steps.labels(direction)._value.get() == 1
+        story.run(HOUR)
+        assert len(warnings(story)) == 2
+        set_clock(story, timedelta(0))
+        story.run(10 * SECOND)
+        assert warnings(story)[-1] == (
+            "the clock of this replica agrees with the API server's again"
+        )
+
+
+@BOTH_WAYS
+def test_a_claim_that_boots_is_not_timed_out_by_a_step(offset: timedelta) -> None:
+    with Story(*a_cluster(a_deployment(replicas=1))) as story:
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        story.run(2 * MINUTE)
+        (claim,) = story.all(NODE_CLAIMS)
+        set_clock(story, offset)
+        story.run(8 * MINUTE)
+        assert [one["metadata"]["uid"] for one in story.all(NODE_CLAIMS)] == [
+            claim["metadata"]["uid"]
+        ]
+        assert "deletionTimestamp" not in story.the(NODE_CLAIMS)["metadata"]
+        set_clock(story, timedelta(0))
+        story.run(4 * MINUTE)
+        assert "deletionTimestamp" not in story.the(NODE_CLAIMS)["metadata"], "15m are not over"
+        story.run(5 * MINUTE)
+        assert claim["metadata"]["uid"] not in [
+            one["metadata"]["uid"] for one in story.all(NODE_CLAIMS)
+        ], "the TTL goes on when the clock is right again"
+
+
+@BOTH_WAYS
+def test_nothing_is_taken_away_while_the_clocks_disagree_and_the_outcome_says_so(
+    offset: timedelta,
+) -> None:
+    with Story(*a_cluster(a_deployment(replicas=2))) as story:
+        story.run(5 * MINUTE)
+        set_clock(story, offset)
+        story.run(MINUTE)
+        leaving = story.delete_claim()
+        story.run(3 * MINUTE)
+        side = "ahead of" if offset > timedelta(0) else "behind"
+        held = [entry.outcome for entry in acts(story) if entry.outcome.startswith("held")]
+        assert held, "evictions were asked for"
+        assert f"the clock of this replica is 1h0m0s {side} the API server's" in held[0]
+        assert not being_deleted(story, PODS)
+        set_clock(story, timedelta(0))
+        story.run(3 * MINUTE)
+        assert story.store.find(NODE_CLAIMS, "", leaving) is None
+        assert story.running("web") == 2
+
+
+@BOTH_WAYS
+def test_an_unhealthy_node_is_repaired_when_it_is_due_and_not_sooner(offset: timedelta) -> None:
+    repair = {"maxUnhealthy": "100%", "defaultTolerationDuration": "30m"}
+    with Story(a_node_class(), a_pool(repair=repair), a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        story.kubelets.silence(story.the(NODES)["metadata"]["name"])
+        story.run(5 * MINUTE)
+        set_clock(story, offset)
+        story.run(20 * MINUTE)
+        assert not being_deleted(story, NODE_CLAIMS)
+        set_clock(story, timedelta(0))
+        story.run(4 * MINUTE)
+        assert not being_deleted(story, NODE_CLAIMS), "30m are not over"
+        story.run(5 * MINUTE)
+        assert "NodeRepair" in story.reasons("NodeClaim/*")
+
+
+def test_a_step_within_the_bound_moves_our_own_instants_along() -> None:
+    """An offering that was sold out is left alone for as long as before."""
+    settings = Settings(clock_skew_max=2 * HOUR)
+    with Story(*a_cluster(), options=WorldOptions(settings=settings)) as story:
+        story.run(MINUTE)
+        knowledge = story.controller.knowledge
+        knowledge.sold_out([("a", "b", "c")], story.now + 3 * MINUTE)
+        set_clock(story, HOUR)
+        story.run(10 * SECOND)
+        assert knowledge.dry_offerings == {("a", "b", "c"): story.host_clock.now() + 170 * SECOND}
