@@ -53,6 +53,7 @@ PERSISTENT_VOLUMES: Final = Resource("", "v1", "PersistentVolume", "persistentvo
 PERSISTENT_VOLUME_CLAIMS: Final = Resource(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True
 )
+LIMIT_RANGES: Final = Resource("", "v1", "LimitRange", "limitranges", True)
 DAEMON_SETS: Final = Resource("apps", "v1", "DaemonSet", "daemonsets", True)
 DEPLOYMENTS: Final = Resource("apps", "v1", "Deployment", "deployments", True)
 REPLICA_SETS: Final = Resource("apps", "v1", "ReplicaSet", "replicasets", True)
@@ -97,6 +98,7 @@ ALL: Final = (
     CONFIG_MAPS,
     PERSISTENT_VOLUMES,
     PERSISTENT_VOLUME_CLAIMS,
+    LIMIT_RANGES,
     DAEMON_SETS,
     DEPLOYMENTS,
     REPLICA_SETS,

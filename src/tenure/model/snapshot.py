@@ -9,14 +9,14 @@ as long as it is used; what runs beside the loop works on ``Tables.copy()``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
 from tenure.model import resource as r
 from tenure.model.kinds import Unreadable
-from tenure.model.meta import ApiObject
+from tenure.model.meta import ApiObject, controller_of
 from tenure.model.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY, ZONE
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -26,6 +26,7 @@ from tenure.model.pod import Pod
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import (
     DaemonSet,
+    LimitRange,
     PersistentVolume,
     PodDisruptionBudget,
     VolumeAttachment,
@@ -59,10 +60,14 @@ class Index(Generic[T]):
     def __init__(self, group_of: Callable[[T], str]) -> None:
         self._group_of = group_of
         self.groups: dict[str, dict[str, T]] = {}
+        #: Of the groups that were asked for it: whose creation is the latest.
+        self._newest: dict[str, T] = {}
 
     def add(self, key: str, item: T) -> None:
         if group := self._group_of(item):
             self.groups.setdefault(group, {})[key] = item
+            if group in self._newest and _age(self._newest[group]) < _age(item):
+                self._newest[group] = item
 
     def replace(self, key: str, old: T, new: T) -> None:
         """Most changes leave an object in its group."""
@@ -72,6 +77,8 @@ class Index(Generic[T]):
             self.add(key, new)
         elif group:
             self.groups[group][key] = new
+            if self._newest.get(group) is old:
+                self._newest[group] = new
 
     def discard(self, key: str, item: T) -> None:
         group = self._group_of(item)
@@ -79,6 +86,21 @@ class Index(Generic[T]):
             members.pop(key, None)
             if not members:
                 del self.groups[group]
+            known = self._newest.get(group)
+            if known is not None and known.key == key:
+                del self._newest[group]
+
+    def newest(self, group: str) -> T | None:
+        """Worked out when it is first asked for, then kept up: groups of daemons are large."""
+        if group not in self._newest:
+            if not (members := self.groups.get(group)):
+                return None
+            self._newest[group] = max(members.values(), key=_age)
+        return self._newest[group]
+
+
+def _age(item: ApiObject) -> tuple[datetime, str]:
+    return item.created_at, item.uid
 
 
 def _pod_node(pod: Pod) -> str:
@@ -145,6 +167,14 @@ def _namespace(item: ApiObject) -> str:
     return item.namespace
 
 
+def _pod_daemon_set(pod: Pod) -> str:
+    """The DaemonSet that made a living pod."""
+    owner = controller_of(pod.metadata)
+    if owner is None or owner.kind != "DaemonSet" or not pod.active:
+        return ""
+    return f"{pod.namespace}/{owner.name}"
+
+
 def _attached_to(attachment: VolumeAttachment) -> str:
     return attachment.spec.node_name
 
@@ -152,6 +182,7 @@ def _attached_to(attachment: VolumeAttachment) -> str:
 _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.PODS, "node"): _pod_node,
     (r.PODS, "waiting"): _pod_waiting,
+    (r.PODS, "daemon"): _pod_daemon_set,
     (r.NODES, "provider"): _node_provider,
     (r.NODES, "pool"): _pool_label,
     (r.NODES, "leaving"): _node_leaving,
@@ -167,6 +198,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODE_CLAIMS, "replaced"): _claim_replaced,
     (r.NODE_CLAIMS, "rebooting"): _claim_rebooting,
     (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
+    (r.LIMIT_RANGES, "namespace"): _namespace,
     (r.VOLUME_ATTACHMENTS, "node"): _attached_to,
 }
 
@@ -191,6 +223,9 @@ class Tables:
 
     def groups(self, resource: r.Resource, name: str) -> Mapping[str, Mapping[str, Any]]:
         return self._indexes[resource, name].groups
+
+    def newest(self, resource: r.Resource, name: str, group: str) -> ApiObject | None:
+        return self._indexes[resource, name].newest(group)
 
     def put(self, resource: r.Resource, item: ApiObject) -> Change:
         key = item.key
@@ -322,6 +357,13 @@ class Snapshot:
 
     def budgets_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
         return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)
+
+    def limit_ranges_in(self, namespace: str) -> Mapping[str, LimitRange]:
+        return self._group(r.LIMIT_RANGES, "namespace", namespace)
+
+    def daemon_pod(self, daemon_set: str) -> Pod | None:
+        """The newest living pod of a DaemonSet, by the DaemonSet's key."""
+        return cast("Pod | None", self._tables.newest(r.PODS, "daemon", daemon_set))
 
     def pods_on(self, node: str) -> Mapping[str, Pod]:
         return self._group(r.PODS, "node", node)

@@ -23,6 +23,25 @@ class DaemonSet(ApiObject, frozen=True, kw_only=True):
     spec: DaemonSetSpec = DaemonSetSpec()
 
 
+class LimitRangeItem(Wire, frozen=True, kw_only=True):
+    """What admission fills in for, and asks of, one container or one pod of a namespace."""
+
+    type: str = ""
+    default: Mapping[str, str] = {}
+    default_request: Mapping[str, str] = {}
+    max: Mapping[str, str] = {}
+    min: Mapping[str, str] = {}
+    max_limit_request_ratio: Mapping[str, str] = {}
+
+
+class LimitRangeSpec(Wire, frozen=True, kw_only=True):
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(ApiObject, frozen=True, kw_only=True):
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
 class PodDisruptionBudgetSpec(Wire, frozen=True, kw_only=True):
     selector: LabelSelector | None = None
     min_available: int | str | None = None

@@ -15,11 +15,12 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.errors import Cause
-from tenure.model.resource import NODES, Resource
+from tenure.model.resource import NODES, PODS, Resource
 from tenure.schema.validate import CustomResourceSchema, schema_for
 from tenure.sim.amounts import with_text_amounts
-from tenure.sim.defaults import create_defaults, update_defaults
+from tenure.sim.defaults import create_defaults, update_defaults, with_qos
 from tenure.sim.kinds import Kind
+from tenure.sim.limitranges import limited
 from tenure.sim.reading import read_object
 from tenure.sim.refusals import invalid
 from tenure.sim.strictness import Strictness
@@ -67,10 +68,18 @@ class Gate:
     """Admits objects of every kind; ``priority`` looks up a PriorityClass by name."""
 
     def __init__(
-        self, custom: Admission, *, priority: Callable[[str], tuple[str, int, str]]
+        self,
+        custom: Admission,
+        *,
+        priority: Callable[[str], tuple[str, int, str]],
+        limit_ranges: Callable[[str], Sequence[Obj]] = lambda _: (),
     ) -> None:
+        """``limit_ranges``: those of a namespace."""
         self._custom = custom
         self._priority = priority
+        self._limit_ranges = limit_ranges
+        #: Changes that others make to a new pod, as mutating webhooks do.
+        self.webhooks: list[Callable[[Obj], Obj]] = []
 
     def read(self, kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness) -> Obj:
         """What came from outside, as far as it can be read. Raises 400, or 422 for a patch."""
@@ -89,9 +98,18 @@ class Gate:
             return self._admit_custom(kind, obj, None)
         obj = with_text_amounts(kind.resource, _cleared(obj))
         obj = create_defaults(kind.resource, obj, self._priority)
+        if kind.resource == PODS:
+            obj = self._admit_pod(obj)
         if causes := list(creation_causes(kind.resource, obj)):
             raise invalid(kind.resource, obj["metadata"]["name"], causes)
         return obj
+
+    def _admit_pod(self, pod: Obj) -> Obj:
+        for webhook in self.webhooks:
+            pod = webhook(pod)
+        for one in self._limit_ranges(pod["metadata"]["namespace"]):
+            pod = limited(pod, one)
+        return with_qos(pod)
 
     def update(self, kind: Kind, obj: Obj, old: Obj) -> Obj:
         if kind.custom:

@@ -29,6 +29,8 @@ def with_text_amounts(resource: Resource, obj: Obj) -> Obj:
         changed = _changed(obj, "spec", _pod_spec)
     elif resource == r.NODES:
         changed = _changed(obj, "status", _node_status)
+    elif resource == r.LIMIT_RANGES:
+        changed = _changed(obj, "spec", lambda spec: _changed(spec, "limits", _limits))
     elif resource in _TEMPLATED:
         changed = _changed(obj, "spec", lambda spec: _changed(spec, "template", _template))
     return changed
@@ -62,6 +64,16 @@ def _containers(containers: Any) -> Any:
 
 def _resources(resources: Any) -> Any:
     return _changed(_changed(resources, "requests", _texts), "limits", _texts)
+
+
+def _limits(items: Any) -> Any:
+    return [_limit(item) for item in items] if isinstance(items, list) else items
+
+
+def _limit(item: Any) -> Any:
+    for field in ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio"):
+        item = _changed(item, field, _texts)
+    return item
 
 
 def _node_status(status: Any) -> Any:

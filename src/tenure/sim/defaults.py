@@ -14,6 +14,7 @@ from tenure.model import resource as r
 from tenure.model.names import NOT_READY_TAINT, UNREACHABLE_TAINT
 from tenure.model.resource import Resource
 from tenure.sim.kinds import KINDS
+from tenure.sim.limitranges import completed
 from tenure.sim.tree import Obj, put
 
 #: name -> (class name, value, preemption policy); "" asks for the cluster's default.
@@ -106,6 +107,8 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
         obj = _job(obj)
     elif resource == r.STORAGE_CLASSES:
         obj = {**obj, **{key: value for key, value in _STORAGE.items() if not obj.get(key)}}
+    elif resource == r.LIMIT_RANGES:
+        obj = completed(obj)
     elif resource in _PROTECTED:
         obj = _protected(obj, _PROTECTED[resource])
     if KINDS[resource].status:
@@ -235,10 +238,15 @@ def _pod(obj: Obj, priority: Priority) -> Obj:
     spec["priority"] = value
     spec["preemptionPolicy"] = preemption
     spec["tolerations"] = _tolerations(spec.get("tolerations") or [])
-    status: Obj = {"phase": "Pending", "qosClass": _qos(spec)}
+    status: Obj = {"phase": "Pending"}
     if spec.get("schedulingGates"):
         status["conditions"] = [_GATED]
     return {**obj, "spec": spec, "status": status}
+
+
+def with_qos(pod: Obj) -> Obj:
+    """Admission may have given it other resources."""
+    return {**pod, "status": {**pod["status"], "qosClass": _qos(pod["spec"])}}
 
 
 _GATED: Final[Obj] = {

@@ -85,6 +85,7 @@ ROWS: Final = (
     Kind(resource=r.CONFIG_MAPS, status=False, generation=False),
     Kind(resource=r.PERSISTENT_VOLUMES, generation=False),
     Kind(resource=r.PERSISTENT_VOLUME_CLAIMS, generation=False),
+    Kind(resource=r.LIMIT_RANGES, status=False, generation=False),
     Kind(resource=r.DAEMON_SETS),
     Kind(resource=r.DEPLOYMENTS),
     Kind(resource=r.REPLICA_SETS, fields=frozenset({"status.replicas"})),

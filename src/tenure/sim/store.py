@@ -25,7 +25,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.meta import format_time
-from tenure.model.resource import ALL, NAMESPACES, PRIORITY_CLASSES, Resource
+from tenure.model.resource import ALL, LIMIT_RANGES, NAMESPACES, PRIORITY_CLASSES, Resource
 from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tenure.sim import binding, eviction, namespaces, priority
@@ -74,7 +74,11 @@ class Store:
         self._random = random
         self.schedule = schedule
         self.feed = Feed(clock, random, schedule, post)
-        self._gate = Gate(admission or Schemas(), priority=lambda n: priority.resolve(self, n))
+        self.gate = Gate(
+            admission or Schemas(),
+            priority=lambda n: priority.resolve(self, n),
+            limit_ranges=lambda n: self.list(LIMIT_RANGES, n),
+        )
         self._shelves = {r: Shelf(KINDS[r], history=history) for r in ALL}
         #: Told of every write, inside it.
         self._taps: tuple[Callable[[Resource, Obj | None, Obj | None], None], ...] = (
@@ -150,7 +154,7 @@ class Store:
         shelf = self._shelves[resource]
         kind = shelf.kind
         if strictness is not None:
-            obj = self._gate.read(kind, obj, None, strictness)
+            obj = self.gate.read(kind, obj, None, strictness)
         given = obj.get("metadata") or {}
         namespace = given.get("namespace", "")
         settled = meta.for_creation(
@@ -165,7 +169,7 @@ class Store:
         new.update(apiVersion=resource.api_version, kind=resource.kind, metadata=settled)
         if kind.status and not kind.keeps_status:
             new.pop("status", None)
-        return self._commit(shelf, ADDED, self._gate.create(kind, new), None)
+        return self._commit(shelf, ADDED, self.gate.create(kind, new), None)
 
     def update(
         self,
@@ -178,7 +182,7 @@ class Store:
         """Replace the object (a PUT)."""
         shelf = self._shelves[resource]
         if strictness is not None:
-            obj = self._gate.read(shelf.kind, obj, None, strictness)
+            obj = self.gate.read(shelf.kind, obj, None, strictness)
         metadata = obj.get("metadata") or {}
         record = shelf.found(metadata.get("namespace", ""), metadata.get("name", ""))
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=True)
@@ -202,7 +206,7 @@ class Store:
         if patched is record.obj:
             return record.obj
         if strictness is not None:
-            patched = self._gate.read(shelf.kind, patched, record.obj, strictness)
+            patched = self.gate.read(shelf.kind, patched, record.obj, strictness)
         metadata = patched.get("metadata") or {}
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=False)
         return self._replace(shelf, record, patched, subresource)
@@ -278,7 +282,7 @@ class Store:
             metadata = meta.for_update(kind, old["metadata"], metadata)
         new: Obj = {"apiVersion": "", "kind": "", **given, "metadata": metadata}
         new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
-        new = self._gate.update(kind, new, old)
+        new = self.gate.update(kind, new, old)
         if kind.generation and spec_changed(old, new):
             new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
         if new == old:

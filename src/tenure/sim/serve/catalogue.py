@@ -53,6 +53,7 @@ _SHORT: Final[dict[Resource, tuple[str, ...]]] = {
     r.CONFIG_MAPS: ("cm",),
     r.PERSISTENT_VOLUMES: ("pv",),
     r.PERSISTENT_VOLUME_CLAIMS: ("pvc",),
+    r.LIMIT_RANGES: ("limits",),
     r.DAEMON_SETS: ("ds",),
     r.DEPLOYMENTS: ("deploy",),
     r.REPLICA_SETS: ("rs",),

@@ -71,6 +71,10 @@ def config_map_cells(obj: Obj, now: datetime) -> list[Any]:
     return [name(obj), str(data), lived(obj, now)]
 
 
+def limit_range_cells(obj: Obj, _now: datetime) -> list[Any]:
+    return [name(obj), obj["metadata"]["creationTimestamp"]]
+
+
 def _modes(modes: Any) -> str:
     return ",".join(_MODES.get(mode, mode) for mode in modes or [])
 

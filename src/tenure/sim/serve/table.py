@@ -87,6 +87,7 @@ _BUILT_IN: Final[dict[Resource, Columns]] = {
         *("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass"),
         *("VolumeAttributesClass", "Age", "(VolumeMode)"),
     ),
+    r.LIMIT_RANGES: _columns(c.limit_range_cells, "Name", "Created At"),
     r.DAEMON_SETS: _columns(
         c.daemon_set_cells,
         *("Name", "#Desired", "#Current", "#Ready", "#Up-to-date", "#Available"),
