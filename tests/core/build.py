@@ -39,9 +39,12 @@ from tenure.model.snapshot import Snapshot
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import (
     DaemonSet,
+    DaemonSetSpec,
+    LimitRange,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
+    PodTemplate,
 )
 
 Fields = dict[str, Any]
@@ -289,8 +292,19 @@ def a_budget(name: str = "web", *, app: str = "web", **status: Any) -> PodDisrup
     )
 
 
-def a_daemon_set(name: str = "agent", **metadata: Any) -> DaemonSet:
-    return DaemonSet(metadata=meta(name, namespace="default", **metadata))
+def a_daemon_set(
+    name: str = "agent", *, spec: PodSpec | None = None, **metadata: Any
+) -> DaemonSet:
+    template = PodTemplate(spec=spec or PodSpec())
+    metadata = {"namespace": "default", **metadata}
+    return DaemonSet(metadata=meta(name, **metadata), spec=DaemonSetSpec(template=template))
+
+
+def a_limit_range(name: str = "limits", **item: Any) -> LimitRange:
+    item = {"type": "Container", **item}
+    manifest = {"spec": {"limits": [item]}}
+    found = msgspec.convert(manifest, LimitRange)
+    return msgspec.structs.replace(found, metadata=meta(name, namespace="default"))
 
 
 def a_window(cron: str = "0 6 * * 1-5", **fields: Any) -> MaintenanceWindow:

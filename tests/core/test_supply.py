@@ -8,7 +8,6 @@ import pytest
 
 from tenure.core.supply import (
     closed_nodes,
-    daemons,
     in_service_since,
     nodes_with_room,
     open_pools,
@@ -21,7 +20,7 @@ from tenure.model.observations import ClassRefusal, Observations
 from tenure.model.requirements import Requirement as Allowed
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
-from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate
+from tenure.packing.problem import ExistingNode, PoolTemplate
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -31,7 +30,6 @@ from tests.core.build import (
     UNREGISTERED,
     a_claim,
     a_class,
-    a_daemon_set,
     a_leaving_claim,
     a_leaving_node,
     a_node,
@@ -335,9 +333,3 @@ def test_a_person_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() 
     odd = ResourceRequests(requests={"cpu": "1", "nodes": "1"})
     claim = a_claim(stage=0, spec={"resources": odd})
     assert remaining(a_pool(limits={"nodes": "2"}), claim) == units(nodes=1)
-
-
-def test_daemons_that_are_being_deleted_take_no_room() -> None:
-    agent, old = a_daemon_set(), a_daemon_set("old", deletion_timestamp=ago(1))
-    found = daemons(Snapshot.of(agent, old))
-    assert found == [Daemon(name="default/agent", spec=agent.spec.template.spec)]

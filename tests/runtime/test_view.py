@@ -7,7 +7,8 @@ from contextlib import suppress
 from random import Random
 
 from tenure.kube.client import Client
-from tenure.model.resource import KWOK_NODE_CLASSES, PODS
+from tenure.model.resource import DAEMON_SETS, KWOK_NODE_CLASSES, LIMIT_RANGES, PODS, Resource
+from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.runtime.loop import Controller
 from tenure.runtime.view import View
 from tenure.sim.dsl import Story
@@ -75,3 +76,41 @@ def test_each_term_judges_what_the_view_already_knows_and_leaves_it_running() ->
         standing_by.lead()
         assert story.running("second") == 40
         standing_by.end()
+
+
+class Forbidding:
+    """A server whose roles know nothing of one kind."""
+
+    def __init__(self, inner: Transport, resource: Resource) -> None:
+        self._inner, self._path = inner, resource.path()
+
+    async def request(self, request: Request) -> Response:
+        if request.path == self._path:
+            body = b'{"kind":"Status","reason":"Forbidden","code":403,"message":"no such right"}'
+            return Response(status=403, body=body)
+        return await self._inner.request(request)
+
+    async def stream(self, request: Request) -> Stream | Response:
+        return await self._inner.stream(request)
+
+
+def story_without_right_to(resource: Resource) -> Story:
+    story = Story(*a_cluster(a_deployment(replicas=3)))
+    story.transport = Forbidding(story.transport, resource)
+    story.crash()
+    return story
+
+
+def test_nodes_are_launched_although_limit_ranges_may_not_be_listed() -> None:
+    """A role of an older release lacks the right: less is known, but nothing stands still."""
+    with story_without_right_to(LIMIT_RANGES) as story:
+        story.run(3 * MINUTE)
+        assert story.running("web") == 3
+        assert story.controller.view.outdated == ""
+        assert any("no such right" in str(error) for error in story.errors)
+
+
+def test_nothing_is_decided_without_a_kind_that_is_needed() -> None:
+    with story_without_right_to(DAEMON_SETS) as story:
+        story.run(3 * MINUTE)
+        assert story.running("web") == 0

@@ -45,7 +45,7 @@ from tenure.runtime.judge import Judge
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.looking import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.systemclock import SystemClock
-from tenure.runtime.view import WATCHED
+from tenure.runtime.view import HELPFUL, WATCHED
 
 #: For all of it; a hundred thousand pods take a fraction.
 LOOK_MAX: Final = timedelta(seconds=90)
@@ -126,8 +126,8 @@ async def look(
     if embedded:
         provider = EmbeddedCloud()
     client = Client(transport)
-    cache = await _everything(client, (*WATCHED, *provider.node_classes))
     notes: list[str] = []
+    cache = await _everything(client, (*WATCHED, *provider.node_classes), notes)
     nobody: list[Lease] = []
     leases = await _or_note(lambda: _leases(client, settings), nobody, "who acts", notes)
     name = settings.cluster_name or await _or_note(
@@ -166,7 +166,8 @@ async def look(
     return Sight(scene=scene, leader=leader, notes=tuple(notes), last_word=last_word)
 
 
-async def _everything(client: Client, kinds: tuple[Resource, ...]) -> Cache:
+async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:
+    """``notes``: where it is said which kinds are done without."""
     cache = Cache()
 
     async def fill(resource: Resource) -> None:
@@ -174,12 +175,13 @@ async def _everything(client: Client, kinds: tuple[Resource, ...]) -> Cache:
         cache.replace(resource, decode_list(resource, raw), version)
 
     answers = await asyncio.gather(*map(fill, kinds), return_exceptions=True)
-    problems = []
+    problems: list[str] = []
     for resource, error in zip(kinds, answers, strict=True):
         if isinstance(error, TenureError):
             said = f"{resource} cannot be listed: {in_words(error)}"
             what = advice(error, resource)
-            problems.append(f"{said}; {what}" if what else said)
+            into = notes if resource in HELPFUL else problems
+            into.append(f"{said}; {what}" if what else said)
         elif error is not None:
             raise error
     if problems:

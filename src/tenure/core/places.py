@@ -12,17 +12,25 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.core.daemonpods import daemons
 from tenure.core.decision import Create, Subject
 from tenure.core.demand import Demand
 from tenure.core.domains import NOTHING, Domains, Look
 from tenure.core.newclaim import claim_manifest, claim_name
 from tenure.core.outbreaks import domains_in
 from tenure.core.rooms import Rooms
-from tenure.core.supply import closed_nodes, daemons, nodes_with_room, open_pools, unlisted_pools
+from tenure.core.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import OfferingKey, format_price
 from tenure.model.pod import Pod
-from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.resource import (
+    DAEMON_SETS,
+    LIMIT_RANGES,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import PlannedClaim
@@ -30,7 +38,7 @@ from tenure.packing.result import PlannedClaim
 #: Where pods go is one question about the whole cluster: all count on the same room.
 CLUSTER: Final = "cluster"
 
-_WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS})
+_WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES})
 
 
 def moves_places(change: Change, snapshot: Snapshot) -> bool:

@@ -37,7 +37,7 @@ from tenure.model.pod import Pod
 from tenure.model.quantity import maximum, parse_resources, readable_amounts, subtract
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
-from tenure.packing.problem import NODES, Daemon, ExistingNode, PoolTemplate
+from tenure.packing.problem import NODES, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.template import template_problems
 
@@ -257,11 +257,3 @@ def _largest(claim: NodeClaim, snapshot: Snapshot) -> dict[str, int]:
         if kind.requirements.is_compatible(wanted, allow_undefined=wanted):
             largest = maximum(largest, kind.capacity)
     return {name: amount for name, amount in largest.items() if name != NODES}
-
-
-def daemons(snapshot: Snapshot) -> list[Daemon]:
-    return [
-        Daemon(name=key, spec=daemon_set.spec.template.spec)
-        for key, daemon_set in sorted(snapshot.daemon_sets.items())
-        if not daemon_set.deleting
-    ]

@@ -23,6 +23,7 @@ from tenure.errors import SpecError
 from tenure.runtime.memoir import Memoir
 from tenure.runtime.metrics import Metrics
 from tenure.runtime.scrape import ClusterCollector, Standing
+from tenure.runtime.view import HELPFUL
 
 #: Every interface: kubelet and Prometheus come from outside the pod.
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104
@@ -44,7 +45,7 @@ def not_alive(standing: Standing) -> Iterator[str]:
 
 def not_ready(standing: Standing) -> Iterator[str]:
     for informer in standing.informers:
-        if not informer.synced:
+        if not informer.synced and informer.resource not in HELPFUL:
             why = informer.problem or "the first list is not here yet"
             yield f"{informer.resource}: not synced: {why}"
     if standing.waits_for:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from tenure.errors import TenureError
+from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
 from tenure.kube.informer import Informer
@@ -30,7 +30,12 @@ WATCHED: Final = (
     r.MAINTENANCE_WINDOWS,
     r.PERSISTENT_VOLUMES,
     r.VOLUME_ATTACHMENTS,
+    r.LIMIT_RANGES,
 )
+
+#: What only makes an answer better. Where it cannot be listed, say because a role of an older
+#: release lacks the right, everything goes on without it.
+HELPFUL: Final = frozenset({r.LIMIT_RANGES})
 
 
 class View:
@@ -45,6 +50,8 @@ class View:
     ) -> None:
         self._clock = clock
         self._listed = asyncio.Event()
+        #: Helpful kinds that the API server does not let us list.
+        self._refused: set[Resource] = set()
         self.cache = Cache()
         self.informers = [
             Informer(
@@ -53,12 +60,23 @@ class View:
                 self.cache,
                 clock=clock,
                 random=random,
-                report=report,
+                report=self._reported(report),
                 listed=self._look_whether_synced,
             )
             for resource in (*WATCHED, *node_classes)
         ]
         self.rest()
+
+    def _reported(
+        self, report: Callable[[Resource, TenureError], None]
+    ) -> Callable[[Resource, TenureError], None]:
+        def told(resource: Resource, error: TenureError) -> None:
+            report(resource, error)
+            if resource in HELPFUL and isinstance(error, Forbidden | NotFound):
+                self._refused.add(resource)
+                self._look_whether_synced()
+
+        return told
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -77,7 +95,10 @@ class View:
 
     @property
     def synced(self) -> bool:
-        """Whether every kind has been listed; before that nothing can be judged."""
+        """Whether every kind has been listed; before that nothing can be judged.
+
+        A kind that is only helpful has been asked for, and may have been refused.
+        """
         return self._listed.is_set()
 
     async def until_synced(self) -> None:
@@ -87,9 +108,10 @@ class View:
     def outdated(self) -> str:
         """What of it is too old to take anything away on its word; empty when nothing is."""
         now = self._clock.monotonic()
-        old = [str(one.resource) for one in self.informers if not one.is_fresh(now)]
+        needed = (one for one in self.informers if one.resource not in HELPFUL)
+        old = [str(one.resource) for one in needed if not one.is_fresh(now)]
         return f"nothing is heard of {', '.join(old)}" if old else ""
 
     def _look_whether_synced(self) -> None:
-        if all(informer.synced for informer in self.informers):
+        if all(one.synced or one.resource in self._refused for one in self.informers):
             self._listed.set()
