@@ -14,12 +14,12 @@ UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 
 TEST_WORKERS ?= --numprocesses auto --maxprocesses 8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real bed soak check bench fuzz scenarios generate crds picture clean \
+.PHONY: help setup demo test test-real bed soak conformance check bench fuzz scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
 	@echo "Tenure: verbs of the Makefile"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Prepare .venv (every other verb does it by itself)
 
@@ -59,6 +59,10 @@ bed: $(READY) ## Build the real control plane once, for every checkout (minutes)
 soak: $(READY) ## Repeat the stories of processes that die and come back; N=10 times
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.soak $(or $(N),10) $(ARGS)
+
+conformance: $(READY) ## Karpenter's own suites against tenure run (an hour); ARGS="--focus Reboot"
+	@$(BIN)/python -m testbed.binaries
+	@$(BIN)/python -m testbed.conformance $(ARGS)
 
 CHECKS := format lint types imports generated
 check: $(READY) ## Format, lint, types, import direction, generated files; shows all failures

@@ -48,7 +48,7 @@ def build(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> 
         title = f"bed: {binary.name} ({number} of {len(wanted)})"
         into = home(binary, environment)
         into.mkdir(parents=True, exist_ok=True)
-        with _alone(into):
+        with alone(into):
             if place(binary, environment) is None:
                 _build_one(go, binary, into, title)
             else:
@@ -57,7 +57,7 @@ def build(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> 
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,16 +75,16 @@ def _build_one(go: str, binary: Binary, into: Path, title: str) -> None:
     with tempfile.TemporaryDirectory(dir=into, prefix=".building-") as folder:
         needed, whole = Path(folder) / "packages", Path(folder) / binary.name
         print(f"{title}: fetching its modules", flush=True)
-        _watched([go, "list", "-deps", binary.package], source, needed, title, "fetched")
+        watched([go, "list", "-deps", binary.package], source, needed, title, "fetched")
         most = len(needed.read_text().splitlines())
         print(f"{title}: compiling what is new of its {most} packages", flush=True)
         command = [go, "build", "-v", "-ldflags", binary.linker_flags, "-o", str(whole)]
-        _watched([*command, binary.package], source, needed, title, "compiled")
+        watched([*command, binary.package], source, needed, title, "compiled")
         whole.replace(into / binary.name)
     print(f"{title}: done after {time.monotonic() - started:.0f} s", flush=True)
 
 
-def _watched(command: list[str], folder: Path, output: Path, title: str, done: str) -> None:
+def watched(command: list[str], folder: Path, output: Path, title: str, done: str) -> None:
     """Run it, and show how far it is. Raises ``BuildFailed`` with what it said last."""
     flags = "-buildvcs=false -mod=readonly -trimpath"
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": flags, "GOWORK": "off"}

@@ -156,6 +156,13 @@ class ControlPlane:
         with urlopen(url, json.dumps(body).encode(), timeout=10) as answer:
             return dict(json.load(answer))
 
+    def start_program(self, name: str, command: Sequence[str]) -> None:
+        """One more process of this control plane: its log is ``log(name)``, and it ends with it."""
+        self._order(name, command)
+
+    def ended(self, name: str) -> bool:
+        return self._has_ended(name)
+
     @property
     def audit_log(self) -> Path:
         """One JSON object on each line for what a service account asked for."""

@@ -1,0 +1,160 @@
+"""A control plane as the suites want it, with the controller that is tried on it.
+
+Nothing has to be a pod: the suites talk to the cluster alone. Besides the controller's own kinds they
+need those of NodeOverlay and CapacityBuffer, because their clean-up lists them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from testbed.binaries import found
+from testbed.conformance.suites import Suites
+from testbed.controlplane import ControlPlane, NotReady, control_plane
+from testbed.manifests import MANIFEST
+
+Json = dict[str, Any]
+TENURE: Final = "tenure"
+KARPENTER: Final = "karpenter"
+CONTROLLERS: Final = (TENURE, KARPENTER)
+#: There is no cloud that could say whether a node's instance has been shut down.
+KUBE_CONTROLLERS: Final = ("*", "-cloud-node-lifecycle-controller")
+#: What the suites' own workflow switches on.
+GATES: Final = "StaticCapacity=true,NodeRepair=true,CapacityBuffer=true"
+NAMESPACE: Final = "tenure"
+ACCOUNT: Final = (
+    f"system:serviceaccount:{NAMESPACE}:tenure",
+    "system:serviceaccounts",
+    f"system:serviceaccounts:{NAMESPACE}",
+)
+#: What of the manifests makes up the kinds and the account; the Deployment would be a pending pod.
+INSTALLED: Final = frozenset({
+    "CustomResourceDefinition", "Namespace", "ServiceAccount",
+    "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+})  # fmt: skip
+#: Seconds; a busy machine takes longer than the usual three.
+READY_WITHIN: Final = 120.0
+LOOK_EVERY: Final = 0.2
+#: What each controller logs when it acts.
+ACTS: Final = {TENURE: "leading: the Lease", KARPENTER: "Starting workers"}
+
+
+class Ended(Exception):
+    """The controller has ended by itself; the sentence ends with what it said last."""
+
+
+@contextmanager
+def cluster(suites: Suites, controller: str, scratch: Path) -> Iterator[ControlPlane]:
+    """An empty cluster with the controller at work, for as long as the block lasts."""
+    stages = scratch / "stages.yaml"
+    stages.write_text(merged_stages([path.read_text() for path in suites.stages]))
+    with control_plane(controllers=KUBE_CONTROLLERS, kwok=True, stages=stages) as plane:
+        _start_scheduler(plane, suites, scratch)
+        _apply(plane, [*_kinds(suites, controller)])
+        command = _karpenter(plane, suites) if controller == KARPENTER else _tenure(plane)
+        plane.start_program(controller, command)
+        _wait_until_it_acts(plane, controller)
+        yield plane
+
+
+def merged_stages(files: list[str]) -> str:
+    """One stream with each stage once: the last of a name counts, as with ``kubectl apply``."""
+    stages = {stage["metadata"]["name"]: stage for text in files for stage in _documents(text)}
+    return yaml.safe_dump_all(stages.values(), sort_keys=False)
+
+
+def scheduler_config(text: str, kubeconfig: Path) -> str:
+    """The suites' configuration of kube-scheduler, for this cluster and a single scheduler."""
+    config = yaml.safe_load(text)
+    config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
+    config["leaderElection"] = {"leaderElect": False}
+    return str(yaml.safe_dump(config, sort_keys=False))
+
+
+def _start_scheduler(plane: ControlPlane, suites: Suites, scratch: Path) -> None:
+    testdata = suites.folder("regression") / "testdata" / "kube-scheduler-config.yaml"
+    config = scratch / "kube-scheduler.yaml"
+    config.write_text(scheduler_config(testdata.read_text(), plane.kubeconfig))
+    program = str(found(["kube-scheduler"])["kube-scheduler"])
+    plane.start_program("kube-scheduler", [program, f"--config={config}", "--secure-port=0"])
+
+
+def _kinds(suites: Suites, controller: str) -> Iterator[Json]:
+    """Kinds and account. Where both have a kind, that of the controller that is tried."""
+    charted = suites.source / "kwok" / "charts" / "crds"
+    theirs = [*charted.glob("*.yaml"), *(suites.source / "kwok" / "apis" / "crds").glob("*.yaml")]
+    kinds = {
+        crd["metadata"]["name"]: crd for path in theirs for crd in _documents(path.read_text())
+    }
+    if controller == TENURE:
+        ours = [o for o in _documents(MANIFEST.read_text()) if o["kind"] in INSTALLED]
+        for crd in ours:
+            kinds.pop(crd["metadata"]["name"], None)
+        yield from ours
+    yield from kinds.values()
+
+
+def _documents(text: str) -> Iterator[Json]:
+    yield from filter(None, yaml.safe_load_all(text))
+
+
+def _apply(plane: ControlPlane, objects: list[Json]) -> None:
+    text = yaml.safe_dump_all(objects)
+    _kubectl(plane, "apply", "--server-side", "--filename=-", stdin=text)
+    _kubectl(plane, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+
+def _kubectl(plane: ControlPlane, *arguments: str, stdin: str = "") -> None:
+    program = Path(sys.executable).with_name("kubectl")
+    run = subprocess.run(  # noqa: S603  # our own words
+        [program, f"--kubeconfig={plane.kubeconfig}", *arguments],
+        input=stdin, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if run.returncode:
+        raise NotReady(f"kubectl {' '.join(arguments)}: {run.stderr.strip()}")
+
+
+def _tenure(plane: ControlPlane) -> list[str]:
+    """As it is deployed: its own account with the shipped roles, its default settings."""
+    user, *groups = ACCOUNT
+    return [
+        str(Path(sys.executable).with_name("tenure")), "run",
+        f"--kubeconfig={plane.kubeconfig_for(user, *groups)}",
+        f"--leader-election-namespace={NAMESPACE}", f"--feature-gates={GATES}",
+        "--metrics-port=0", "--health-probe-port=0", "--log-format=json",
+    ]  # fmt: skip
+
+
+def _karpenter(plane: ControlPlane, suites: Suites) -> list[str]:
+    return [
+        "/usr/bin/env", f"KUBECONFIG={plane.kubeconfig}", "SYSTEM_NAMESPACE=kube-system",
+        str(suites.controller), "--disable-leader-election", f"--feature-gates={GATES}",
+        "--metrics-port=0", "--health-probe-port=0",
+    ]  # fmt: skip
+
+
+def _wait_until_it_acts(plane: ControlPlane, controller: str) -> None:
+    deadline = time.monotonic() + READY_WITHIN
+    while ACTS[controller] not in plane.log(controller):
+        raise_if_ended(plane, controller)
+        if time.monotonic() > deadline:
+            raise NotReady(f"{controller} did not act within {READY_WITHIN:.0f} s:\n"
+                           f"{last_words(plane, controller)}")  # fmt: skip
+        time.sleep(LOOK_EVERY)
+
+
+def raise_if_ended(plane: ControlPlane, controller: str) -> None:
+    if plane.ended(controller):
+        raise Ended(f"{controller} has ended:\n{last_words(plane, controller)}")
+
+
+def last_words(plane: ControlPlane, name: str, count: int = 15) -> str:
+    return "\n".join(plane.log(name).splitlines()[-count:])
