@@ -310,6 +310,196 @@ def test_falling_due_while_it_leaves_brings_the_deadline_forward() -> None:
     assert verdict.action.dated == TERMINATION_TIMESTAMP
 
 
+# -- on a claim that is leaving ----------------------------------------------------------
+
+GRACEFUL = a_pool()
+
+
+def leaving(
+    *conditions: Condition, pool: Any = GRACEFUL, grace: str | None = None, **more: Any
+) -> Verdict:
+    """What is said of a claim that is being deleted, and whose Node has these conditions."""
+    fields: dict[str, Any] = {"stage": 3, "spec": {"termination_grace_period": grace}} | more
+    claim = a_leaving_claim(**fields)
+    node = a_node(
+        ready=None,
+        status={"conditions": conditions},
+        creation_timestamp=ago(7200),
+        deletion_timestamp=ago(30),
+    )
+    return on_claim(pool, claim, node)
+
+
+def unhealthy(type_: str, at: datetime = ago(601), reason: str = "X") -> Condition:  # noqa: B008  # frozen
+    return condition(type_, "True", reason, at=at)
+
+
+BROKEN, REBOOT = unhealthy("KWOKUnhealthy"), unhealthy("KWOKRebootRequired")
+OWN = {"conditionType": "Gpu", "status": "True", "toleration": "1m"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "pool", "grace", "span"),
+    [
+        pytest.param((BROKEN,), GRACEFUL, None, 45, id="Graceful: the bound"),
+        pytest.param((BROKEN,), GRACEFUL, "10m", 45, id="sooner than its own"),
+        pytest.param((BROKEN,), GRACEFUL, "1m", None, id="its own is over sooner"),
+        pytest.param((BROKEN,), FORCEFUL, None, 0, id="Forceful: now"),
+        pytest.param((BROKEN,), FORCEFUL, "10m", 0, id="Forceful: now, whatever it has"),
+        pytest.param((REBOOT,), GRACEFUL, None, None, id="a reboot"),
+        pytest.param((REBOOT,), FORCEFUL, None, None, id="a forceful reboot"),
+        pytest.param((REBOOT, BROKEN), GRACEFUL, None, 45, id="the reboot's bound is none"),
+        pytest.param(
+            (REBOOT, unhealthy("Gpu")),
+            a_pool(repair={"terminationMode": "Graceful", "policies": [OWN]}),
+            None,
+            None,
+            id="no bound but a reboot's",
+        ),
+        pytest.param(
+            (unhealthy("Gpu"),),
+            a_pool(repair={"terminationMode": "Graceful", "policies": [OWN]}),
+            None,
+            None,
+            id="no bound",
+        ),
+        pytest.param(
+            (REBOOT, unhealthy("Gpu")),
+            a_pool(repair={"policies": [OWN]}),
+            None,
+            0,
+            id="one Forceful",
+        ),
+    ],
+)
+def test_what_falls_due_brings_the_deadline_forward(
+    conditions: Any, pool: Any, grace: str | None, span: int | None
+) -> None:
+    verdict = leaving(*conditions, pool=pool, grace=grace)
+    assert verdict.reason in (Reason.REPAIRING, Reason.REPAIR_DUE)
+    if span is None:
+        assert verdict.action is None
+        return
+    assert isinstance(verdict.action, Patch)
+    assert verdict.action.dated == TERMINATION_TIMESTAMP
+    assert verdict.action.ahead == timedelta(seconds=span)
+    assert verdict.action.witness is not None, "the Node may have recovered by then"
+
+
+@pytest.mark.parametrize(
+    ("held", "reason"),
+    [
+        pytest.param({"annotations": {DO_NOT_REPAIR: "true"}}, Reason.REPAIR_VETOED, id="veto"),
+        pytest.param(
+            {"pool": a_pool(repair={"maxUnhealthy": 0})}, Reason.REPAIR_BLOCKED, id="breaker"
+        ),
+    ],
+)
+def test_what_holds_a_repair_holds_that_too(held: dict[str, Any], reason: Reason) -> None:
+    verdict = leaving(BROKEN, **held)
+    assert (verdict.reason, verdict.action) == (reason, None)
+
+
+def test_two_reboots_a_day_do_not_make_the_next_a_replacement_of_a_leaving_node() -> None:
+    twice = {"karpenter.sh/reboot-history": "2026-03-02T10:00:00Z,2026-03-02T11:00:00Z"}
+    ended = condition("Rebooting", "False", "RebootSucceeded", at=ago(900))
+    verdict = leaving(REBOOT, annotations=twice, conditions=[ended])
+    assert (verdict.reason, verdict.action) == (Reason.REPAIR_DUE, None)
+    assert verdict.message.endswith("it is leaving, and is not rebooted any more")
+
+
+def test_a_never_ready_claim_that_was_deleted_has_the_deadline_of_its_ttl() -> None:
+    late = not_ready(creation_timestamp=ago(1740), deletion_timestamp=ago(30))
+    claim = a_leaving_claim(stage=REGISTERED, spec={"readiness_ttl": "30m"})
+    before = on_claim(GRACEFUL, claim, late)
+    assert (before.reason, before.action) == (Reason.BOOTING, None)
+    assert before.recheck_at == ahead(60)
+    then = on_claim(GRACEFUL, claim, late, now=ahead(60))
+    assert then.reason is Reason.READINESS_TIMEOUT
+    assert isinstance(then.action, Patch)
+    assert (then.action.dated, then.action.ahead) == (TERMINATION_TIMESTAMP, timedelta())
+    stamped = a_leaving_claim(
+        stage=REGISTERED,
+        spec={"readiness_ttl": "30m"},
+        annotations={TERMINATION_TIMESTAMP: "2026-03-02T12:00:00Z"},
+    )
+    assert on_claim(GRACEFUL, stamped, late, now=ahead(60)).action is None, "once"
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_a_leaving_claim_without_a_node_has_nobody_to_wait_for(stage: int) -> None:
+    claim = a_leaving_claim(stage=stage, creation_timestamp=ago(7200))
+    assert verdicts(GRACEFUL, claim) == []
+
+
+# -- while a node boots ------------------------------------------------------------------
+
+
+def booting_with(*conditions: Condition, born: float = 60, **more: Any) -> list[Any]:
+    """Of which it has these beside not being Ready."""
+    told = Condition(type="Ready", status="False", reason="Broken", last_transition_time=ago(born))
+    node = a_node(
+        ready=None, status={"conditions": (told, *conditions)}, creation_timestamp=ago(born)
+    )
+    return [booting(**more), node]
+
+
+NETWORK = a_pool(
+    repair={"policies": [{"conditionType": "NetworkUnavailable", "toleration": "10m"}]}
+)
+
+
+def no_network(seconds: float) -> Condition:
+    return unhealthy("NetworkUnavailable", ago(seconds))
+
+
+def test_every_condition_but_ready_is_judged_by_its_policy_from_the_start() -> None:
+    tolerated = on_claim(NETWORK, *booting_with(no_network(540), born=600))
+    assert (tolerated.reason, tolerated.recheck_at) == (Reason.UNHEALTHY, ahead(60))
+    due = on_claim(NETWORK, *booting_with(no_network(600), born=660))
+    assert due.reason is Reason.REPAIRING
+    assert isinstance(due.action, Patch)
+    other = on_claim(NETWORK, *booting_with(unhealthy("Gpu"), born=660))
+    assert other.reason is Reason.BOOTING, "nobody watches that"
+
+
+def test_its_ttl_is_looked_at_even_if_the_condition_is_tolerated_for_longer() -> None:
+    verdict = on_claim(NETWORK, *booting_with(no_network(30), born=1790))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.UNHEALTHY, ahead(10))
+    late = on_claim(NETWORK, *booting_with(no_network(30), born=1800))
+    assert late.reason is Reason.READINESS_TIMEOUT
+
+
+def test_where_repair_is_off_it_is_said_that_it_boots() -> None:
+    off = Settings(node_repair=False)
+    verdict = on_claim(NETWORK, *booting_with(no_network(600), born=660), settings=off)
+    assert verdict.reason is Reason.BOOTING
+
+
+def test_a_hundred_new_nodes_without_a_network_are_no_outage() -> None:
+    """They count once their toleration is over, so that a scale-up holds nothing back."""
+    fleet: list[Any] = [NETWORK]
+    for i in range(9):
+        told = (condition("Ready", "False", at=ago(60)), no_network(60))
+        node = a_node(
+            f"node-b{i}",
+            claim=f"b{i}",
+            ready=None,
+            status={"conditions": told},
+            creation_timestamp=ago(60),
+        )
+        fleet += [booting_one(f"b{i}"), node]
+    sick = a_node(
+        ready=None, status={"conditions": (no_network(601),)}, creation_timestamp=ago(7200)
+    )
+    first = on_claim(*fleet, a_claim(), sick)
+    assert first.reason is Reason.REPAIRING
+    assert first.recheck_at == ahead(540), "when the others begin to count"
+    then = on_claim(*fleet, a_claim(), sick, now=ahead(540))
+    assert then.reason is Reason.REPAIR_BLOCKED
+    assert "10 nodes are sick of 10" in then.message
+
+
 def test_a_claim_without_a_pool_is_held_when_sick_and_timed_out_when_it_never_comes() -> None:
     alone: dict[str, Any] = {"labels": {"karpenter.sh/nodepool": ""}}
     sick = not_ready(since=ago(86400), creation_timestamp=ago(90000))

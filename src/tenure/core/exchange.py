@@ -14,12 +14,12 @@ from typing import Final
 import msgspec
 
 from tenure.core.claims import is_ours
+from tenure.core.health import examine
 from tenure.core.obstacles import Disruption
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
 from tenure.core.readiness import READY_ONCE, Stage, boot_of, initialization_ttl
-from tenure.core.reboots import rebooted_at
-from tenure.core.sickness import Illness, Rules, illnesses
+from tenure.core.sickness import Illness, Rules
 from tenure.model import names
 from tenure.model.meta import format_time, later
 from tenure.model.node import Node
@@ -81,7 +81,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     def ill(self) -> list[Illness]:
         """Tolerated or not: one that changes its status meanwhile is no better for it."""
         assert self.node is not None, "who has none is not asked"
-        found = illnesses(self.node, self.rules, rebooted_at=rebooted_at(self.claim))
+        found = examine(self.claim, self.node, self.rules).ill
         return [one for one in found if one.counts]
 
     def due(self, now: datetime) -> list[Illness]:

@@ -6,6 +6,7 @@ and what the breaker of its zone, image or type does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -74,8 +75,16 @@ class Health(msgspec.Struct, frozen=True):
     def sick_at(self, now: datetime) -> bool:
         """Whether a breaker counts it, if it has a Node."""
         if self.booting_at(now):
-            return False
+            return any(at <= now for at in self.due())
         return self.before_ready or any(illness.counts for illness in self.ill)
+
+    def due(self) -> Iterator[datetime]:
+        """When each condition that counts falls due.
+
+        While a node boots it counts from then on, not before: it is normal that a network is
+        missing for a while, and a hundred new nodes are no outage.
+        """
+        return (one.due_at for one in self.ill if one.counts and one.due_at is not None)
 
 
 def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:

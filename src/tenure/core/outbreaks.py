@@ -36,7 +36,7 @@ from tenure.core.domains import (
 from tenure.core.health import examine, limit_of, unusable
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
-from tenure.core.sickness import Rules
+from tenure.core.sickness import Rules, illnesses
 from tenure.model import names
 from tenure.model.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.node import Node
@@ -137,15 +137,17 @@ class _Survey:
         if not before_ready and not ill:
             return None
         repaired_at = min((i.due_at for i in ill if i.due_at is not None), default=None)
-        if before_ready or claim.rebooting or self._is_broken(claim.pool_name):
+        since = min((illness.since for illness in ill), default=BEGINNING)
+        if boot is not None and before_ready:
+            since = min(boot.due_at, *health.due()) if ill else boot.due_at
+        if claim.rebooting or self._is_broken(claim.pool_name):
             repaired_at = None
         given_up_at = boot.due_at if boot is not None else None
         free_at = _free_at(claim, node)
-        since = min((illness.since for illness in ill), default=BEGINNING)
         return Patient(
             claim=claim.name,
             pool=claim.pool_name,
-            since=boot.due_at if boot is not None and before_ready else since,
+            since=since,
             booting=before_ready,
             repaired_at=_no_sooner(repaired_at, free_at),
             given_up_at=_no_sooner(given_up_at, free_at),
@@ -185,10 +187,10 @@ class _Survey:
         if initialized is None or initialized.status != "True":
             return None
         up_at = initialized.last_transition_time or BEGINNING
-        sick = self._of_pool(claim).sick
-        if any((c.type, c.status) in sick for c in node.status.conditions):
+        rules = self._of_pool(claim)
+        if illnesses(node, rules):
             return None
-        watched = {"Ready", *(type_ for type_, _ in sick)}
+        watched = {"Ready", *(type_ for type_, _ in rules.sick)}
         ends = (c.last_transition_time for c in node.status.conditions if c.type in watched)
         return max((at for at in ends if at is not None and at > up_at), default=None)
 

@@ -11,8 +11,9 @@ The two breakers ask nobody who never registered: such a claim has no node to co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -29,6 +30,8 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.settings import Settings
 
+SWITCHED_OFF: Final = "node repair is switched off (--node-repair=false)"
+
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
@@ -42,7 +45,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 def switched_off(pool: NodePool | None, broken: str, settings: Settings) -> str:
     """Why no sick condition is repaired; empty where they are. ``broken``: see ``unusable``."""
     if not settings.node_repair:
-        return "node repair is switched off (--node-repair or feature gate NodeRepair)"
+        return SWITCHED_OFF
     if pool is None and not settings.legacy_node_repair:
         return "it has no pool, and only nodes of pools are repaired"
     if broken:
@@ -75,7 +78,7 @@ class Holds:
         #: When another node stops booting and counts, or a domain looks different.
         self.changes_at = min(
             [
-                *(h.boot.due_at for _, h in found if h.boot is not None and h.booting_at(now)),
+                *(at for _, health in found for at in _counts_from(health, now)),
                 *(one.since for one in view.others if one.booting and one.since > now),
                 *([self._domains.changes_at] if self._domains.changes_at is not None else []),
             ],
@@ -113,6 +116,12 @@ class Holds:
         if member.node is None:
             return ""
         return self._domains.holding(domains_of(member.claim, member.node))
+
+
+def _counts_from(health: Health, now: datetime) -> Iterator[datetime]:
+    """When a node that boots begins to count, if nothing changes."""
+    if health.boot is not None and health.booting_at(now):
+        yield from (at for at in (health.boot.due_at, *health.due()) if at > now)
 
 
 def _breaker(view: HealthView, found: Sequence[tuple[Member, Health]], now: datetime) -> Breaker:

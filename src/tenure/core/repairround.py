@@ -3,9 +3,9 @@
 Keyed on the claim, arbitrated over its pool. Of each claim, the first of these that applies:
 
 1. lost          the Node is gone while its claim remains: as long as the TTL, from when we noticed;
-2. booting       its TTL runs (see ``readiness``): until when;
-3. timed out     never launched, registered, Ready or (where it has a limit) initialized;
-4. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word.
+2. timed out     never launched, registered, Ready or (where it has a limit) initialized;
+3. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word;
+4. booting       its TTL runs (see ``readiness``): until when. It overrides ``Ready`` alone.
 
 What is due may be held back (``repairholds``). Who is tried where a domain is held is written on
 the pool first.
@@ -13,7 +13,9 @@ the pool first.
 Forceful: see ``repairforce``. A stamp on a claim that stays and is not due is taken off.
 
 Graceful, and every reboot: a candidate of ``disruption``, which finds the time and the replacement.
-On a claim that is leaving already it brings the deadline forward to *now* plus the bound.
+
+A claim that is leaving already has its deadline brought forward by what falls due: Forceful and
+time-outs to *now*, Graceful to *now* plus the bound; without a bound, and for a reboot, not at all.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from tenure.core.repairforce import committed, force, permit_probe, probe_mark
 from tenure.core.repairholds import Held, Holds, switched_off, veto_on, vetoed
 from tenure.core.saying import also_of, no_later, say
 from tenure.core.sickness import FORCEFUL, Illness
-from tenure.core.writes import patch, stamp_claim
+from tenure.core.writes import as_judged, patch, stamp_claim
 from tenure.model.duration import Duration
 from tenure.model.meta import format_time, later
 from tenure.model.names import REPLACES, TERMINATION_TIMESTAMP
@@ -124,7 +126,7 @@ class _Round:
 
     def _of(self, member: Member, health: Health) -> Iterator[Verdict]:
         claim = member.claim
-        verdict = self._lost(member) or self._timed_out(member, health) or self._ill(member, health)
+        verdict = self._lost(member) or self._coming_up(member, health)
         verdict = self._initializing(member, health, verdict)
         if not claim.deleting and claim.termination_stamp is not None:
             stale = _stale(claim)
@@ -162,9 +164,18 @@ class _Round:
             return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
         return self._by_force(member, Reason.NODE_LOST, noticed, counted=False)
 
+    def _coming_up(self, member: Member, health: Health) -> Verdict | None:
+        booting = self._timed_out(member, health)
+        if booting is not None and booting.reason is not Reason.BOOTING:
+            return booting
+        ill = self._ill(member, health)
+        if booting is None or ill is None or ill.reason is Reason.REPAIR_OFF:
+            return booting or ill
+        return no_later(ill, booting.recheck_at)
+
     def _timed_out(self, member: Member, health: Health) -> Verdict | None:
         claim, boot = member.claim, health.boot
-        if boot is None or claim.deleting:
+        if boot is None or (claim.deleting and not _has_pods(member)):
             return None
         missing = _missing(boot, member)
         since = f"{missing}, since {format_time(boot.since)}"
@@ -188,9 +199,9 @@ class _Round:
     ) -> Verdict | None:
         """What is said of it, until its initializationTTL is over."""
         boot, claim = health.boot, member.claim
-        if boot is None or boot.stage is not Stage.INITIALIZATION or claim.deleting:
+        if boot is None or boot.stage is not Stage.INITIALIZATION or boot.due_at <= self._now:
             return verdict
-        if boot.due_at <= self._now:
+        if claim.deleting and not _has_pods(member):
             return verdict
         if verdict is not None:
             return no_later(verdict, boot.due_at)
@@ -223,7 +234,18 @@ class _Round:
             verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
             return no_later(verdict, ahead, ends_at)
         next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
+        if claim.deleting:
+            return no_later(self._leaving(member, due), next_due)
         return no_later(self._repair(member, self._cause(claim, due)), next_due)
+
+    def _leaving(self, member: Member, due: list[Illness]) -> Verdict:
+        """By what would replace it: the bound of a reboot is none for the node's end."""
+        priorities = [one.priority for one in self._rules.statements]
+        replacing = [one for one in due if one.action is RepairAction.REPLACE]
+        if replacing:
+            return self._repair(member, merged(replacing, priorities))
+        message = f"{merged(due, priorities).message}; it is leaving, and is not rebooted any more"
+        return _say(member.claim, Reason.REPAIR_DUE, message)
 
     def _held_by_people(self, member: Member) -> tuple[str, datetime | None]:
         """What would hold it if it were due now, for a sentence; and until when."""
@@ -265,9 +287,9 @@ class _Round:
         held = self._held(member, cause.message, counted=True)
         if held is not None:
             return held
-        if claim.deleting:
-            return self._hurried(claim, cause)
         assert node is not None, "whoever is ill has a Node"
+        if claim.deleting:
+            return self._hurried(claim, node, cause)
         permit = self._holds.probe(member)
         marks = probe_mark(permit) if permit is not None else {}
         self.candidates.append(Candidate(claim, node, cause, marks))
@@ -275,14 +297,16 @@ class _Round:
         message = f"{cause.message}{_tried(permit)}; to be {what}"
         return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._holds.changes_at)
 
-    def _hurried(self, claim: NodeClaim, cause: Cause) -> Verdict:
+    def _hurried(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
         """It is leaving anyway: by the bound, if there is one, at the latest."""
         message = f"{cause.message}; it is leaving already"
         span = hurry(claim, cause.bound, self._now)
         if span is None:
             return _say(claim, Reason.REPAIR_DUE, message)
         message = f"{message}, and has to be gone within {Duration.of(span)}"
-        action, near_enough = stamp_claim(claim, span), hurried_until(claim, span)
+        near_enough = hurried_until(claim, span)
+        # It may have recovered by the time of the call.
+        action = msgspec.structs.replace(stamp_claim(claim, span), witness=as_judged(node))
         return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
 
     def _by_force(self, member: Member, reason: Reason, message: str, *, counted: bool) -> Verdict:
@@ -304,6 +328,11 @@ class _Round:
         if held.reason is Reason.REPAIR_BLOCKED:
             self._blocked.append(held)
         return _say(member.claim, held.reason, f"{message}; {held.why}", recheck_at=held.until)
+
+
+def _has_pods(member: Member) -> bool:
+    """Whether there may be pods that a deadline would end the wait for."""
+    return member.claim.registered and member.node is not None
 
 
 def _stale(claim: NodeClaim) -> Verdict:
