@@ -120,7 +120,6 @@ def taints_of(verdict: Verdict) -> list[str]:
     [
         pytest.param((a_claim(), the_node()), id="nothing is the matter"),
         pytest.param((rebooting(ref=FOREIGN), the_node()), id="another provider's"),
-        pytest.param((a_leaving_claim(conditions=(requested(),)), the_node()), id="claim deleted"),
         pytest.param((rebooting(), a_leaving_node()), id="Node deleted"),
     ],
 )
@@ -170,12 +169,6 @@ def asked_for(*conditions: Condition, notes: Any = ASKED_FOR, **more: Any) -> No
     ("objects", "settings", "why"),
     [
         pytest.param(
-            (asked_for(), the_node(CLOSED, sick=False)),
-            Settings(),
-            "Node node-a has recovered",
-            id="recovery",
-        ),
-        pytest.param(
             (asked_for(), the_node(CLOSED, annotations=VETO)),
             Settings(),
             'karpenter.sh/do-not-repair: "true" vetoes it',
@@ -199,12 +192,6 @@ def asked_for(*conditions: Condition, notes: Any = ASKED_FOR, **more: Any) -> No
             "node repair is switched off (--node-repair or feature gate NodeRepair)",
             id="switched off",
         ),
-        pytest.param(
-            (asked_for(), the_node(CLOSED), a_pool(repair={"maxUnhealthy": "some"})),
-            Settings(),
-            "the pool's repair block cannot be used: spec.repair.maxUnhealthy",
-            id="rules that cannot be used",
-        ),
     ],
 )
 def test_before_the_cloud_is_asked_a_reboot_is_called_off(
@@ -216,6 +203,26 @@ def test_before_the_cloud_is_asked_a_reboot_is_called_off(
     assert verdict.message.startswith(why)
     assert verdict.message.endswith(": it is not rebooted, and takes pods again")
     assert body_of(verdict)["metadata"]["annotations"] == STRUCK_OUT
+
+
+NEVER = {"policies": [{"conditionType": SICK, "toleration": "Never"}]}
+
+
+@pytest.mark.parametrize(
+    ("sick", "pool"),
+    [
+        pytest.param(False, a_pool(), id="the condition clears"),
+        pytest.param(True, a_pool(repair=NEVER), id="the policy is switched off"),
+        pytest.param(True, a_pool(repair={"maxUnhealthy": "some"}), id="an unreadable block"),
+        pytest.param(True, a_pool("another"), id="the pool is gone"),
+    ],
+)
+def test_nothing_else_calls_off_a_reboot_that_is_committed(sick: bool, pool: NodePool) -> None:
+    drain = judged(rebooting(), the_node(CLOSED, sick=sick), pool, a_pod())
+    assert isinstance(about(drain, "Pod/default/web").action, Evict)
+    over = on_claim(rebooting(boot="boot-1"), the_node(CLOSED, sick=sick), pool)
+    assert said(over)["RebootIssued"] == ("Unknown", "Drained")
+    assert isinstance(on_claim(ISSUING, the_node(CLOSED, sick=sick), pool).action, Reboot)
 
 
 def test_a_reboot_that_is_struck_out_ends_whatever_happens_then() -> None:
@@ -230,7 +237,7 @@ def test_a_reboot_that_is_struck_out_ends_whatever_happens_then() -> None:
 
 @pytest.mark.parametrize("notes", [{}, {REBOOT_HISTORY: ""}, {REBOOT_HISTORY: "yesterday,"}])
 def test_without_an_entry_there_is_nothing_to_strike_out(notes: dict[str, str]) -> None:
-    verdict = on_claim(asked_for(notes=notes), the_node(CLOSED, sick=False))
+    verdict = on_claim(asked_for(notes=notes), the_node(CLOSED, annotations=VETO))
     assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
 
 
@@ -337,11 +344,6 @@ def test_an_empty_node_waits_a_few_seconds_for_everybody_to_see_the_taint() -> N
     assert (verdict.action, verdict.recheck_at) == (None, ahead(5))
 
 
-def test_a_boot_id_of_an_earlier_reboot_is_written_over() -> None:
-    verdict = on_claim(rebooting(boot="boot-0"), the_node(CLOSED))
-    assert body_of(verdict)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: "boot-1"}
-
-
 def test_that_the_drain_is_over_is_written_once_the_boot_id_is() -> None:
     verdict = on_claim(rebooting(boot="boot-1"), the_node(CLOSED))
     assert said(verdict)["RebootIssued"] == ("Unknown", "Drained")
@@ -365,7 +367,8 @@ def test_a_node_that_is_gone_before_its_drain_fails_five_minutes_after_the_reque
 # -- the call ----------------------------------------------------------------------------
 
 ISSUING = rebooting(requested(), drained(), boot="boot-1")
-OPERATION = "uid-a-1772452770-boot-1"
+#: As Karpenter writes it: the claim's UID, the request in nanoseconds, the boot before.
+OPERATION = "uid-a-1772452770000000000-boot-1"
 
 
 def test_the_cloud_is_asked_with_one_operation_for_every_try() -> None:
@@ -508,6 +511,112 @@ def test_a_node_that_was_never_initialized_has_its_twenty_minutes_too() -> None:
     assert verdict.reason is Reason.REBOOT_ISSUED
 
 
+# -- what another has begun --------------------------------------------------------------
+
+
+def of_karpenter(at: datetime = LATELY, **more: Any) -> NodeClaim:
+    """It has no condition of ours; ``Initialized`` says when the cloud has accepted."""
+    waiting = condition("Initialized", "Unknown", "Rebooting", at=at)
+    fields: dict[str, Any] = {"boot": "boot-1"} | more
+    return rebooting(requested(reason="RebootIssued"), waiting, **fields)
+
+
+def test_a_reboot_that_karpenter_has_issued_is_watched_and_not_asked_for_again() -> None:
+    (verdict,) = judged(of_karpenter(), the_node(CLOSED, ready=False, labels={}), a_pod())
+    assert (verdict.reason, verdict.action) == (Reason.REBOOT_ISSUED, None)
+    assert verdict.recheck_at == ago(10) + RECOVERY_MAX, "from when Karpenter counts"
+    back = on_claim(of_karpenter(), the_node(CLOSED, boot="boot-2"))
+    assert (back.reason, taints_of(back)) == (Reason.REBOOT_OBSERVED, [])
+    done = on_claim(of_karpenter(), the_node(boot="boot-2", labels={}))
+    assert said(done)["Rebooting"] == ("False", "RebootSucceeded")
+
+
+@pytest.mark.parametrize("why", ["veto", "recovery", "switched off"])
+def test_nor_is_it_called_off(why: str) -> None:
+    notes = VETO if why == "veto" else {}
+    node = the_node(CLOSED, sick=why != "recovery", annotations=notes, labels={})
+    settings = Settings(node_repair=why != "switched off")
+    verdict = on_claim(of_karpenter(), node, settings=settings)
+    assert (verdict.reason, verdict.action) == (Reason.REBOOT_ISSUED, None)
+
+
+def test_a_reboot_of_karpenters_that_does_not_come_back_has_failed() -> None:
+    node = the_node(CLOSED, ready=False, labels={})
+    verdict = on_claim(of_karpenter(), node, now=ago(10) + RECOVERY_MAX)
+    assert verdict.reason is Reason.REBOOT_FAILED
+    assert said(verdict)["RebootIssued"] == ("False", "RecoveryTimeout")
+
+
+def test_karpenter_notes_no_boot_id_that_is_empty() -> None:
+    claim = of_karpenter(boot=None)
+    assert on_claim(claim, the_node(CLOSED, boot="")).reason is Reason.REBOOT_ISSUED
+    assert on_claim(claim, the_node(CLOSED, boot="boot-2")).reason is Reason.REBOOT_OBSERVED
+
+
+def test_a_node_that_has_another_boot_than_was_noted_is_not_rebooted_again() -> None:
+    """Karpenter died between its call and its word that the cloud has accepted."""
+    claim = rebooting(boot="boot-1")
+    verdict = on_claim(claim, the_node(CLOSED, boot="boot-2", annotations=VETO), a_pod())
+    assert verdict.reason is Reason.REBOOT_ISSUED
+    assert said(verdict)["Rebooting"] == ("True", "RebootIssued")
+
+
+def test_one_that_may_have_been_asked_for_is_asked_for_under_the_same_operation() -> None:
+    claim = rebooting(requested(), drained(), boot="boot-1", bound=None)
+    action = on_claim(claim, the_node(CLOSED)).action
+    assert isinstance(action, Reboot)
+    assert action.operation_id == OPERATION
+
+
+# -- when the claim is being deleted -----------------------------------------------------
+
+DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        pytest.param((requested(),), id="requested"),
+        pytest.param((requested(), drained()), id="being issued"),
+        pytest.param((requested(reason="RebootIssued"), accepted()), id="issued"),
+        pytest.param((requested(reason="RebootIssued"),), id="issued by Karpenter"),
+    ],
+)
+@pytest.mark.parametrize("deleted", ["claim", "claim and Node"])
+def test_the_deletion_of_a_claim_ends_its_reboot(conditions: Any, deleted: str) -> None:
+    told = (*conditions, condition("DisruptionReason", "True", "Unhealthy"))
+    at: dict[str, Any] = {} if deleted == "claim" else {"deletion_timestamp": ago(1)}
+    node = the_node(CLOSED, **at)
+    verdicts = judged(a_leaving_claim(conditions=told), node, a_pod())
+    (verdict,) = verdicts  # Nobody is evicted for it any more.
+    assert verdict.reason is Reason.REBOOT_CANCELLED
+    assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
+    assert not {"RebootIssued", "DisruptionReason"} & said(verdict).keys()
+
+
+ENDED = condition("Rebooting", "False", "RebootCancelled")
+NOTES = {REBOOT_GRACE_PERIOD: "1m", REBOOT_PRE_BOOT_ID: "boot-1", REBOOT_HISTORY: "x"}
+
+
+def test_then_its_annotations_go_and_no_stamp_is_written() -> None:
+    verdict = on_claim(a_leaving_claim(conditions=(ENDED,), annotations=NOTES), the_node(CLOSED))
+    assert verdict.reason is Reason.REBOOT_ENDED
+    assert body_of(verdict)["metadata"]["annotations"] == {
+        REBOOT_GRACE_PERIOD: None,
+        REBOOT_PRE_BOOT_ID: None,
+    }
+
+
+def test_its_taint_goes_once_that_of_a_leaving_node_is_there() -> None:
+    """So that no pod comes in between."""
+    claim = a_leaving_claim(conditions=(ENDED,))
+    waits = on_claim(claim, the_node(CLOSED))
+    assert (waits.reason, waits.action) == (Reason.REBOOT_ENDED, None)
+    then = on_claim(claim, the_node(CLOSED, DISRUPTED))
+    assert taints_of(then) == [DISRUPTED_TAINT]
+    assert judged(claim, the_node(DISRUPTED)) == []
+
+
 # -- how it ends badly -------------------------------------------------------------------
 
 
@@ -541,7 +650,9 @@ def test_a_claim_that_was_spared_is_nothing_but_sick_from_then_on() -> None:
     """Whether the veto is still there makes no difference here."""
     assert judged(SPARED, the_node()) == judged(SPARED, the_node(annotations=VETO)) == []
     leaving = a_leaving_claim(conditions=failed(result="Spared"), annotations=SPARED.annotations)
-    assert judged(leaving, the_node()) == [], "the bound of that reboot is long over"
+    verdict = on_claim(leaving, the_node())
+    taken_off = {REBOOT_GRACE_PERIOD: None}
+    assert body_of(verdict)["metadata"]["annotations"] == taken_off, "it forces nobody any more"
 
 
 def test_the_failure_of_a_spared_node_that_recovers_is_forgotten() -> None:

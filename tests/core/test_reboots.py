@@ -10,7 +10,7 @@ import pytest
 from tenure.core.decision import Patch
 from tenure.core.reboots import MOST, changes_at, commit, rebooted_at, recent, result_of
 from tenure.model.meta import format_time
-from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
+from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY, REBOOT_PRE_BOOT_ID
 from tenure.model.nodeclaim import NodeClaim
 from tests.core.build import NOW, a_claim, a_leaving_claim, ago, condition
 
@@ -21,12 +21,12 @@ MINUTE = timedelta(minutes=1)
 ONCE_BEFORE = condition("Rebooting", "False", "RebootSucceeded", at=ago(1))
 
 
-def with_history(*instants: datetime | str, bound: str | None = None, **more: Any) -> NodeClaim:
+def with_history(*instants: datetime | str, bound: str | None = None, **given: Any) -> NodeClaim:
     written = [at if isinstance(at, str) else format_time(at) for at in instants]
-    annotations = {REBOOT_HISTORY: ", ".join(written)}
+    annotations = {REBOOT_HISTORY: ", ".join(written), **given.pop("more", {})}
     if bound is not None:
         annotations[REBOOT_GRACE_PERIOD] = bound
-    return a_claim(annotations=annotations, **more)
+    return a_claim(annotations=annotations, **given)
 
 
 def ended(at: datetime, status: str = "False") -> Any:
@@ -113,6 +113,16 @@ def test_the_second_reboot_is_written_behind_the_first() -> None:
 def test_a_bound_of_an_earlier_reboot_is_taken_off_where_there_is_none_now() -> None:
     claim = with_history(NOW - 2 * HOUR, bound="5m0s", conditions=(ended(NOW - HOUR),))
     assert next_write(claim, None).body["metadata"]["annotations"][REBOOT_GRACE_PERIOD] is None
+
+
+def test_the_boot_id_of_an_earlier_reboot_is_taken_off_by_the_first_write() -> None:
+    """Else the next one would look as if it had taken place already."""
+    old = a_claim(annotations={REBOOT_PRE_BOOT_ID: "boot-1"})
+    assert next_write(old).body["metadata"]["annotations"][REBOOT_PRE_BOOT_ID] is None
+    half = with_history(ago(1), bound="1m0s", more={REBOOT_PRE_BOOT_ID: "boot-1"})
+    action = next_write(half)
+    assert action.body["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: None}
+    assert action.dated == "", "without a second entry"
 
 
 def test_a_crash_between_the_two_is_resumed_without_a_second_entry() -> None:

@@ -273,7 +273,6 @@ def switch_off(story: Rebooted) -> None:
 @pytest.mark.parametrize(
     "why",
     [
-        pytest.param(recover, id="it recovers"),
         pytest.param(veto, id="the Node is vetoed"),
         pytest.param(partial(veto, resource=NODE_CLAIMS), id="the claim is vetoed"),
         pytest.param(switch_off, id="repair is switched off"),
@@ -297,6 +296,149 @@ def test_a_reboot_that_the_cloud_was_not_asked_for_yet_is_called_off(
         story.store.delete(PODS, "default", held["metadata"]["name"])
         story.run(60 * MINUTE)
         called_off(story)
+
+
+@pytest.mark.parametrize("when", ["before its drain", "in its drain", "while the cloud is asked"])
+def test_a_reboot_that_is_committed_is_carried_out_although_the_condition_clears(
+    when: str,
+) -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit()
+        if when == "in its drain":
+            story.run(20 * SECOND)
+        elif when == "while the cloud is asked":
+            unanswered(story)
+        recover(story)
+        story.cloud_tap.spoil = lambda *_: None
+        story.until("Rebooting", "False")
+        story.run(MINUTE)
+        ends_well(story)
+        assert "RebootCancelled" not in story.events()
+
+
+def unanswered(story: Rebooted) -> None:
+    """The cloud is asked, and does not answer."""
+    throttled = ProviderError("throttled")
+    story.cloud_tap.spoil = lambda verb, _: throttled if verb == "reboot" else None
+    story.until("RebootIssued", "Unknown")
+
+
+# -- the claim is deleted ----------------------------------------------------------------
+
+STEPS: dict[str, Callable[[Rebooted], object]] = {
+    "as it is committed": lambda _: None,
+    "in its drain": lambda story: story.run(20 * SECOND),
+    "while the cloud is asked": unanswered,
+    "once the cloud has accepted": lambda story: story.until("RebootIssued", "True"),
+    "while the node is away": lambda story: story.run_while(
+        lambda: story.count("nodes", "not-ready") == 0, at_most=5 * MINUTE, step=SECOND
+    ),
+    "once it is back": lambda story: story.run_while(
+        lambda: story.boot.endswith("-boot-1"), at_most=5 * MINUTE, step=SECOND
+    ),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("what", [NODE_CLAIMS, NODES], ids=["claim", "Node"])
+def test_a_deletion_ends_the_reboot_at_every_step(step: str, what: Resource) -> None:
+    """The protected pod holds the leaving node: the bound of the reboot is none for its end."""
+    with Rebooted() as story:
+        story.settle()
+        held = story.uids("held")
+        story.commit()
+        STEPS[step](story)
+        story.store.delete(
+            what, "", (story.claim if what is NODE_CLAIMS else story.node)["metadata"]["name"]
+        )
+        asked = len(story.cloud_tap.of("reboot"))
+        story.run(10 * SECOND)
+        old = story.store.get(NODE_CLAIMS, "", story.first_claim["metadata"]["name"])
+        said = {c["type"]: (c["status"], c["reason"]) for c in old["status"]["conditions"]}
+        assert said["Rebooting"] in {("False", "RebootCancelled"), ("False", "RebootSucceeded")}
+        assert "RebootIssued" not in said
+        assert not {REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD} & old["metadata"]["annotations"].keys()
+        story.run(60 * MINUTE)
+        node = story.store.get(NODES, "", story.first_node["metadata"]["name"])
+        assert REBOOTING_TAINT not in {taint["key"] for taint in node["spec"]["taints"]}
+        assert held <= story.uids("held"), "nobody was forced off"
+        assert len(story.cloud_tap.of("reboot")) == asked
+        story.checkers.assert_kept()
+
+
+@pytest.mark.parametrize("fatal", range(1, 15))
+def test_a_crash_after_any_call_of_a_reboot_whose_claim_is_deleted_heals(fatal: int) -> None:
+    with closing(Crashing(fatal, dies=True)) as story:
+        story.commit()
+        story.play(MINUTE / 3)
+        story.delete_claim()
+        story.play(2 * MINUTE)
+        old = story.store.get(NODE_CLAIMS, "", story.first_claim["metadata"]["name"])
+        said = {c["type"]: (c["status"], c["reason"]) for c in old["status"]["conditions"]}
+        assert said["Rebooting"] == ("False", "RebootCancelled")
+        assert not {REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD} & old["metadata"]["annotations"].keys()
+        assert story.cloud_tap.of("reboot") == []
+
+
+# -- what another has begun --------------------------------------------------------------
+
+
+def begun_by_karpenter(story: Rebooted, reason: str, **notes: str) -> None:
+    """As Karpenter writes it: no history, and no condition of ours."""
+    name, at = story.claim["metadata"]["name"], format_time(story.now)
+    body = {"metadata": {"annotations": {REBOOT_GRACE_PERIOD: "1m0s", **notes}}}
+    story.store.patch(NODE_CLAIMS, "", name, body)
+    told = {
+        "Rebooting": ("True", reason),
+        "DisruptionReason": ("True", "Unhealthy"),
+        **({"Initialized": ("Unknown", "Rebooting")} if reason == "RebootIssued" else {}),
+    }
+    kept = [c for c in story.claim["status"]["conditions"] if c["type"] not in told]
+    conditions = [
+        *kept,
+        *(
+            {
+                "type": type_,
+                "status": status,
+                "reason": why,
+                "message": "",
+                "lastTransitionTime": at,
+            }
+            for type_, (status, why) in told.items()
+        ),
+    ]
+    told_body = {"status": {"conditions": conditions}}
+    story.store.patch(NODE_CLAIMS, "", name, told_body, subresource="status")
+
+
+def test_a_reboot_that_karpenter_has_issued_is_watched_until_the_node_is_back() -> None:
+    with Rebooted() as story:
+        story.settle()
+        sicken(story)
+        story.cloud.listen(story._cured)
+        before = {REBOOT_PRE_BOOT_ID: story.boot}
+        name = story.node["metadata"]["name"]
+        begun_by_karpenter(story, "RebootIssued", **before)
+        story.run(20 * SECOND)
+        assert story.cloud_tap.of("reboot") == [], "it has been asked for"
+        story.kubelets.reboot(name, MINUTE)
+        recover(story)
+        story.until("Rebooting", "False")
+        story.run(2 * MINUTE)
+        ends_well(story)
+
+
+def test_a_reboot_that_karpenter_has_requested_is_carried_out() -> None:
+    with Rebooted() as story:
+        story.settle()
+        sicken(story)
+        story.cloud.listen(story._cured)
+        begun_by_karpenter(story, "RebootRequested")
+        story.until("Rebooting", "False")
+        story.run(2 * MINUTE)
+        ends_well(story)
+        assert len(story.cloud_tap.of("reboot")) == 1
 
 
 def called_off(story: Rebooted) -> None:

@@ -1,13 +1,14 @@
 """Why a reboot does not go ahead, or what has failed of one has no consequences for now.
 
-Before the cloud is asked a reboot is called off, the first of these:
+Once committed a reboot is carried out, even if the condition clears meanwhile. Before the cloud is
+asked it is called off by a user's word alone, the first of these (the deletion of the claim ends
+it at any time, see ``rebooting``):
 
-1. off         repair is switched off, or the pool's rules cannot be used;
-2. veto        ``karpenter.sh/do-not-repair`` on the Node or the claim;
-3. recovered   no condition of the Node that would be repaired means sick any more.
+1. off         node repair is switched off;
+2. veto        ``karpenter.sh/do-not-repair`` on the Node or the claim.
 
-Once it is asked there is no way back. A reboot that fails under one of the first two leaves the
-claim where it is: it is spared.
+Once it is asked there is no way back. A reboot that fails under one of these, or while the pool's
+rules cannot be used, leaves the claim where it is: it is spared.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.core.health import examine
 from tenure.core.leavingpods import DrainView
-from tenure.core.reboots import rebooted_at
-from tenure.core.repairholds import switched_off, veto_on, vetoed
-from tenure.core.sickness import Rules, illnesses
+from tenure.core.repairholds import SWITCHED_OFF, switched_off, veto_on, vetoed
+from tenure.core.sickness import Rules
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -47,7 +48,7 @@ class RebootView(msgspec.Struct, frozen=True, kw_only=True):
         """Tolerated or not: an illness that changes its status meanwhile is no better for it."""
         if self.node is None:
             return False  # Nobody can tell.
-        found = illnesses(self.node, self.rules, rebooted_at=rebooted_at(self.claim))
+        found = examine(self.claim, self.node, self.rules).ill
         return not any(illness.counts for illness in found)
 
 
@@ -58,16 +59,17 @@ class Hold(msgspec.Struct, frozen=True):
 
 
 def held(view: RebootView, settings: Settings, now: datetime) -> Hold | None:
-    """By a person's word, whether or not the node is sick."""
+    """Why a node whose reboot has failed is not replaced for that; None where it is."""
     if off := switched_off(view.pool, view.broken, settings):
         return Hold(off)
+    return _veto(view, now)
+
+
+def stopped(view: RebootView, settings: Settings, now: datetime) -> Hold | None:
+    """Why a reboot that the cloud was not asked for is called off; None where it goes on."""
+    return _veto(view, now) if settings.node_repair else Hold(SWITCHED_OFF)
+
+
+def _veto(view: RebootView, now: datetime) -> Hold | None:
     veto = veto_on(view.claim, view.node, now)
     return Hold(vetoed(veto), veto.ends_at) if veto is not None else None
-
-
-def pointless(view: RebootView, settings: Settings, now: datetime) -> Hold | None:
-    """Why a reboot that has not been issued is called off; None where it goes on."""
-    hold = held(view, settings, now)
-    if hold is None and view.recovered and view.node is not None:
-        return Hold(f"Node {view.node.name} has recovered")
-    return hold

@@ -2,12 +2,17 @@
 
 ``rebootsteps`` carries a reboot through while the claim says ``Rebooting``. Of one that has ended:
 
-1. leaving      a failed one that is being deleted: its drain has the reboot's bound;
-2. taint        it goes, however the reboot ended;
-3. failed       the claim is deleted, and so replaced; or, where that is held (``rebootholds``),
+1. taint        it goes, however the reboot ended;
+2. failed       the claim is deleted, and so replaced; or, where that is held (``rebootholds``),
                 it is spared: from then on ``repair`` decides when it is replaced;
-4. recovered    a spared one that is well: its failure is forgotten;
-5. left over    what else the reboot has written on the claim is taken off.
+3. recovered    a spared one that is well: its failure is forgotten;
+4. left over    what else the reboot has written on the claim is taken off.
+
+The deletion of a claim ends its reboot, whatever step it is at:
+
+1. ended        the condition says so;
+2. failed       one that has failed before: its drain has the reboot's bound, as in Karpenter;
+3. left over    the annotations go, and the taint once that of the leaving node is there.
 """
 
 from __future__ import annotations
@@ -31,7 +36,9 @@ from tenure.core.reboots import (
     REBOOTING,
     SPARED,
     bound_of,
+    end,
     has_failed,
+    is_issued,
     is_spared,
     mark_of,
 )
@@ -40,7 +47,13 @@ from tenure.core.saying import say
 from tenure.core.writes import delete_claim, open_again, patch
 from tenure.errors import SpecError
 from tenure.model.meta import ApiObject, format_time, later
-from tenure.model.names import REBOOT_PRE_BOOT_ID, REBOOTING_TAINT, TERMINATION_TIMESTAMP
+from tenure.model.names import (
+    DISRUPTED_TAINT,
+    REBOOT_GRACE_PERIOD,
+    REBOOT_PRE_BOOT_ID,
+    REBOOTING_TAINT,
+    TERMINATION_TIMESTAMP,
+)
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool, Repair
@@ -84,12 +97,14 @@ class RebootDecider:
             return None
         found = snapshot.nodes_with_provider(claim.provider_id)
         nodes = tuple(found[name] for name in sorted(found))
-        if any(node.deleting for node in nodes) or not _concerned(claim, nodes):
+        if not claim.deleting and any(node.deleting for node in nodes):
+            return None  # Its claim is about to be deleted, too.
+        if not _concerned(claim, nodes):
             return None
         if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
             nodes = ()  # Whose they are, nobody knows.
         pool = snapshot.pools.get(claim.pool_name)
-        drained = not claim.rebooting or mark_of(claim) is not None
+        drained = not claim.rebooting or mark_of(claim) is not None or is_issued(claim)
         return RebootView(
             claim=claim,
             nodes=nodes,
@@ -101,6 +116,9 @@ class RebootDecider:
         )
 
     def decide(self, view: RebootView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        if view.claim.deleting:
+            leaving = _leaving(view)
+            return (leaving,) if leaving is not None else ()
         if view.claim.rebooting:
             return list(RebootSteps(view, settings, now).verdicts())
         verdict = _ended(view, held(view, settings, now))
@@ -122,11 +140,11 @@ def _rules_in(pool: ApiObject | None) -> tuple[bool, Repair | None]:
 
 
 def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
-    if claim.deleting:
-        return has_failed(claim)
-    if claim.rebooting or has_failed(claim) or is_spared(claim):
+    if claim.rebooting or has_failed(claim) or (is_spared(claim) and not claim.deleting):
         return True
     if REBOOT_PRE_BOOT_ID in claim.annotations:
+        return True
+    if claim.deleting and REBOOT_GRACE_PERIOD in claim.annotations:
         return True
     return any(node.has_taint(REBOOTING_TAINT) for node in nodes)
 
@@ -138,8 +156,6 @@ def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
     claim, node = view.claim, view.node
     failed = has_failed(claim)
     reason = Reason.REBOOT_FAILED if failed else Reason.REBOOT_ENDED
-    if claim.deleting:
-        return _hurried(claim)
     if node is not None and node.has_taint(REBOOTING_TAINT):
         message = f"Node {node.name} is not being rebooted; its taint is taken off"
         return _say(claim, reason, message, action=open_again(node, REBOOTING_TAINT))
@@ -153,6 +169,31 @@ def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
         message = "it is not being rebooted; what that left is taken off"
         return _say(claim, reason, message, action=action)
     return None
+
+
+# -- when the claim is being deleted -------------------------------------------------------
+
+
+def _leaving(view: RebootView) -> Verdict | None:
+    claim, node = view.claim, view.node
+    if claim.rebooting:
+        message = "the claim is being deleted: its reboot has ended, whether or not it was issued"
+        return _say(claim, Reason.REBOOT_CANCELLED, message, action=end(claim, message))
+    left = [key for key in (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if key in claim.annotations]
+    if has_failed(claim):
+        left = []  # They say by when it has to be gone.
+        if (hurried := _hurried(claim)) is not None:
+            return hurried
+    message = "the claim is being deleted; what its reboot left is taken off"
+    if left:
+        action = patch(claim, {"annotations": dict.fromkeys(left)})
+        return _say(claim, Reason.REBOOT_ENDED, message, action=action)
+    if node is None or not node.has_taint(REBOOTING_TAINT):
+        return None
+    # Not before the taint of a leaving node is there: no pod may come in between.
+    closed = node.has_taint(DISRUPTED_TAINT, "NoSchedule")
+    opening = open_again(node, REBOOTING_TAINT) if closed else None
+    return _say(claim, Reason.REBOOT_ENDED, message, action=opening)
 
 
 def _replaced(claim: NodeClaim) -> Verdict:

@@ -27,7 +27,7 @@ from tenure.core.writes import patch
 from tenure.errors import SpecError
 from tenure.model.duration import Duration, parse_duration
 from tenure.model.meta import LONG_AGO, Condition, earlier, later, read_instant
-from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY
+from tenure.model.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY, REBOOT_PRE_BOOT_ID
 from tenure.model.nodeclaim import NodeClaim
 
 REBOOTING: Final = "Rebooting"
@@ -92,6 +92,21 @@ def mark_of(claim: NodeClaim) -> Condition | None:
     return mark if mark.last_transition_time >= requested_at(claim) else None
 
 
+def is_issued(claim: NodeClaim) -> bool:
+    """Whether the cloud has accepted it: by our mark, or by Karpenter's word, which has none."""
+    mark, condition = mark_of(claim), claim.condition(REBOOTING)
+    if mark is not None or condition is None:
+        return mark is not None and mark.status == "True"
+    return claim.rebooting and condition.reason == ISSUED
+
+
+def issued_at(claim: NodeClaim) -> datetime:
+    """When it was; Karpenter counts from when ``Initialized`` became Unknown."""
+    said = mark_of(claim) or claim.condition("Initialized")
+    at = said.last_transition_time if said is not None and said.status != "False" else None
+    return at if at is not None and at >= requested_at(claim) else requested_at(claim)
+
+
 def has_failed(claim: NodeClaim) -> bool:
     """Whether its last reboot has failed so that it has to be replaced at once."""
     return _failure(claim) not in ("", SPARED)
@@ -146,6 +161,8 @@ def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -
     known = _known(claim, now)
     begun = _half_committed(claim, known)
     annotations: dict[str, Any] = {}
+    if REBOOT_PRE_BOOT_ID in claim.annotations:
+        annotations[REBOOT_PRE_BOOT_ID] = None  # Of another reboot: this one has noted nothing yet.
     span = None if bound is None else str(Duration.of(bound))
     if claim.annotations.get(REBOOT_GRACE_PERIOD) != span:
         annotations[REBOOT_GRACE_PERIOD] = span
@@ -169,15 +186,20 @@ def is_called_off(claim: NodeClaim) -> bool:
     return claim.rebooting and _entries(claim)[-1].endswith(_STRUCK_OUT)
 
 
+def end(claim: NodeClaim, why: str) -> Action | None:
+    """Of a claim that is being deleted: whatever was under way is not waited for any more."""
+    return claim_status(
+        claim, Wanted(REBOOTING, "False", CANCELLED, why), drop=(ISSUED, DISRUPTION_REASON)
+    )
+
+
 def call_off(claim: NodeClaim, why: str) -> Action | None:
     """The next of the two writes; the second alone where there is no entry to strike out."""
     entries = _entries(claim)
     if entries[-1] and not entries[-1].endswith(_STRUCK_OUT):
         struck = ",".join([*entries[:-1], entries[-1] + _STRUCK_OUT])
         return patch(claim, {"annotations": {REBOOT_HISTORY: struck}})
-    return claim_status(
-        claim, Wanted(REBOOTING, "False", CANCELLED, why), drop=(ISSUED, DISRUPTION_REASON)
-    )
+    return end(claim, why)
 
 
 def _known(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:

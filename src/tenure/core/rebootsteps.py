@@ -2,10 +2,12 @@
 
 Everything stands in the cluster. ``Rebooting`` is True from the request on; our own condition
 ``RebootIssued`` has the two instants that time-outs count from: it becomes Unknown when the drain
-is over, True when the cloud has accepted, and False when the reboot has failed for good.
+is over, True when the cloud has accepted, and False when the reboot has failed for good. A reboot
+that Karpenter has begun has no such condition: the reason of ``Rebooting`` says whether the cloud
+has accepted, and a boot that is another than the noted one that it was asked.
 
 1. request      a bound that cannot be read: failed, and the claim stays. Until the end of the
-                drain it may be called off (``rebootholds``);
+                drain it may be called off (``rebootholds``), a recovery of the Node does not do so;
 2. close        the Node is tainted, so that nobody new comes;
 3. drain        pods are asked to leave as in any drain, never forced: until the bound is over;
                 whoever is left then stays. A bound of nothing: nobody is asked;
@@ -15,7 +17,7 @@ is over, True when the cloud has accepted, and False when the reboot has failed 
                 the taint goes. Ready as well: succeeded. Twenty minutes at the longest;
 7. failure      is noted; what follows from it is ``rebooting``'s.
 
-Whoever deletes the claim or the Node meanwhile ends this: the ordinary end takes over.
+The deletion of the claim or the Node ends this (``rebooting``): the ordinary termination takes over.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from tenure.core.leavingnode import blockers_of, some
 from tenure.core.leavingpods import DrainView, judge_pods, left_alone
 from tenure.core.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.reasons import Reason
-from tenure.core.rebootholds import Hold, RebootView, held, pointless
+from tenure.core.rebootholds import Hold, RebootView, held, stopped
 from tenure.core.reboots import (
     DISRUPTION_REASON,
     FAILED,
@@ -48,6 +50,8 @@ from tenure.core.reboots import (
     bound_of,
     call_off,
     is_called_off,
+    is_issued,
+    issued_at,
     mark_of,
     requested_at,
 )
@@ -64,6 +68,7 @@ from tenure.model.settings import Settings
 ISSUE_MAX: Final = timedelta(minutes=5)
 #: How long the node may take to be back, from when the cloud has accepted.
 RECOVERY_MAX: Final = timedelta(minutes=20)
+_NANOS: Final = 1_000_000_000
 #: Boot ids are as long as a UUID; where one is longer, its digest stands for it.
 _BOOT_ID_MAX: Final = 64
 
@@ -81,18 +86,17 @@ class RebootSteps:
         self._mark = mark_of(view.claim)
 
     def verdicts(self) -> Iterator[Verdict]:
-        match self._mark.status if self._mark is not None else "":
-            case "":
-                yield from self._requested()
-            case "True":
-                yield self._issued()
-            case _:
-                yield self._issuing()
+        if is_issued(self._claim):
+            yield self._issued()
+        elif self._mark is None and not self._rebooted():
+            yield from self._requested()
+        else:
+            yield self._issuing()
 
     # -- until the drain is over -------------------------------------------------------
 
     def _requested(self) -> Iterator[Verdict]:
-        hold = pointless(self._view, self._settings, self._now)
+        hold = stopped(self._view, self._settings, self._now)
         if hold is not None or is_called_off(self._claim):
             yield self._called_off(hold)
             return
@@ -211,10 +215,10 @@ class RebootSteps:
     # -- until it is back --------------------------------------------------------------
 
     def _issued(self) -> Verdict:
-        due = later(self._marked_at(), RECOVERY_MAX)
+        due = later(issued_at(self._claim), RECOVERY_MAX)
         node = self._node
         back = f"it has to be back by {format_time(due)}"
-        if node is not None and self._rebooted():
+        if node is not None and self._rebooted(noted=False):
             seen = f"Node {node.name} has rebooted: boot {node.status.node_info.boot_id}"
             if (opening := _open(node)) is not None:
                 return self._say(Reason.REBOOT_OBSERVED, seen, opening, self._ahead(due))
@@ -261,8 +265,9 @@ class RebootSteps:
 
     # -- small things ------------------------------------------------------------------
 
-    def _rebooted(self) -> bool:
-        before = self._claim.annotations.get(REBOOT_PRE_BOOT_ID)
+    def _rebooted(self, *, noted: bool = True) -> bool:
+        """``noted``: only if it is known which boot it had; Karpenter notes none that is empty."""
+        before = self._claim.annotations.get(REBOOT_PRE_BOOT_ID, None if noted else "")
         if self._node is None or before is None:
             return False
         return self._node.status.node_info.boot_id not in ("", before)
@@ -303,11 +308,12 @@ def _of_pod(verdict: Verdict, node: Node) -> Verdict:
 
 
 def _operation(claim: NodeClaim, since: datetime) -> str:
-    """The same for every try of one reboot, and for no other."""
+    """The same for every try of one reboot, and for no other: as Karpenter writes it, so that a
+    reboot which it has asked for is not done twice."""
     before = claim.annotations.get(REBOOT_PRE_BOOT_ID, "")
     if len(before) > _BOOT_ID_MAX:
         before = hashlib.sha256(before.encode()).hexdigest()[:32]
-    return f"{claim.uid}-{int(since.timestamp())}-{before}"
+    return f"{claim.uid}-{int(since.timestamp()) * _NANOS}-{before}"
 
 
 def _open(node: Node) -> Action | None:

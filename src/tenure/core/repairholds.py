@@ -30,7 +30,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.settings import Settings
 
-SWITCHED_OFF: Final = "node repair is switched off (--node-repair=false)"
+SWITCHED_OFF: Final = "node repair is switched off (--node-repair or feature gate NodeRepair)"
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
