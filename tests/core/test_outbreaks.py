@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -259,3 +259,127 @@ def test_without_the_breaker_nothing_is_avoided() -> None:
     (claim,) = new_claims(*DEAD, a_pending_pod(), settings=OFF)
     assert "small in zone-a" in claim.message
     assert claim.message.endswith("/h")
+
+
+# -- a probe that has left ---------------------------------------------------------------
+
+GREEN = a_pool("green", repair=REPAIR)
+#: Chosen a minute ago; the zone has been dead for much longer.
+LEFT = "zone=zone-c red-1 2026-03-02T11:59:00Z"
+
+
+def left_in_the_zone() -> list[Any]:
+    """Two of three: the third was the probe."""
+    return [*pools(LEFT), GREEN, *members(("blue-1", "green-1"), sick_since=ago(3600))]
+
+
+def a_newcomer(name: str = "red-9", *, zone: str = "zone-c", made: float = 50) -> list[Any]:
+    """Made since; it has not been Ready."""
+    labels = {names.NODEPOOL: name.split("-")[0], names.ZONE: zone}
+    claim = a_claim(name, stage=REGISTERED, labels=labels, creation_timestamp=ago(made))
+    node = a_node(
+        f"node-{name}", claim=name, labels=labels, ready=False, creation_timestamp=ago(made)
+    )
+    return [claim, node]
+
+
+HELD_BACK = dict.fromkeys(("blue-1", "green-1"), Reason.REPAIR_BLOCKED)
+
+
+def sick_ones(found: list[Verdict]) -> dict[str, Reason]:
+    return {name: reason for name, reason in reasons(found).items() if name in HELD_BACK}
+
+
+def test_the_departure_of_the_probe_releases_nothing() -> None:
+    found = verdicts(*left_in_the_zone())
+    assert sick_ones(found) == HELD_BACK
+    blocked = about(found, "NodeClaim/blue-1")
+    assert (
+        "2 of the 2 nodes with zone=zone-c, in 3 pools, are sick, and the replacement of red-1 "
+        in (blocked.message)
+    )
+    assert blocked.recheck_at == ahead(29 * 60), "half an hour after it was chosen"
+
+
+def test_nor_does_a_replacement_that_boots_however_many_they_are() -> None:
+    """Else three of four would be less than half once four of them have joined."""
+    booting = [item for i in range(4) for item in a_newcomer(f"red-{i + 5}")]
+    assert sick_ones(verdicts(*left_in_the_zone(), *booting)) == HELD_BACK
+    others = [item for i in range(4) for item in a_newcomer(f"blue-{i + 5}")]
+    assert sick_ones(verdicts(*left_in_the_zone(), *others)) != HELD_BACK, (
+        "those are no replacement"
+    )
+
+
+def test_once_its_replacement_is_initialized_the_domain_is_released() -> None:
+    up = a_member("red-9", creation_timestamp=ago(50))
+    assert sick_ones(verdicts(*left_in_the_zone(), *up)) == dict.fromkeys(
+        HELD_BACK, Reason.REPAIRING
+    )
+
+
+def test_a_replacement_that_never_comes_releases_it_half_an_hour_later() -> None:
+    at = ahead(29 * 60)
+    before = verdicts(*left_in_the_zone(), now=at - timedelta(seconds=1))
+    assert sick_ones(before) == HELD_BACK
+    then = verdicts(*left_in_the_zone(), now=at)
+    assert sick_ones(then) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
+
+
+def test_a_replacement_that_never_comes_up_is_one_more_that_is_unhealthy() -> None:
+    then = verdicts(*left_in_the_zone(), *a_newcomer(), now=ahead(29 * 60))
+    assert sick_ones(then) == HELD_BACK, "three of three"
+    assert "3 of the 3 nodes" in about(then, "NodeClaim/blue-1").message
+
+
+def test_where_enough_are_left_the_next_is_tried_then() -> None:
+    more = members(("blue-2", "green-2"), sick_since=ago(3600))
+    then = verdicts(*left_in_the_zone(), *more, now=ahead(29 * 60))
+    assert set(sick_ones(then).values()) == {Reason.REPAIR_BLOCKED}
+    assert about(then, "NodePool/blue").reason is Reason.REPAIR_PROBE
+
+
+def test_a_claim_of_the_same_name_that_was_made_since_is_not_the_probe() -> None:
+    again = a_member("red-1", creation_timestamp=ago(50))
+    released = verdicts(*left_in_the_zone(), *again)
+    assert sick_ones(released) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
+    booting = verdicts(*left_in_the_zone(), *a_newcomer("red-1"))
+    assert sick_ones(booting) == HELD_BACK
+
+
+def test_a_probe_whose_node_is_gone_before_its_claim_counts_without_a_gap() -> None:
+    (claim, _) = a_member("red-1", deletion_timestamp=ago(30))
+    assert sick_ones(verdicts(*left_in_the_zone(), claim)) == HELD_BACK
+
+
+def test_a_probe_that_recovers_and_stays_is_not_counted_as_if_it_had_left() -> None:
+    well = a_member("red-1", well_since=ago(6500))
+    assert sick_ones(verdicts(*left_in_the_zone(), *well)) == dict.fromkeys(
+        HELD_BACK, Reason.REPAIRING
+    )
+
+
+def test_a_domain_that_recovers_by_itself_is_not_held_by_the_probe_alone() -> None:
+    back = members(("blue-1", "green-1"), well_since=ago(601))
+    assert held(*pools(LEFT), GREEN, *back) == []
+    one_back = [
+        *a_member("blue-1", well_since=ago(30)),
+        *a_member("green-1", sick_since=ago(3600)),
+    ]
+    assert held(*pools(LEFT), GREEN, *one_back) == ["zone=zone-c"], "it settles, as ever"
+
+
+@pytest.mark.parametrize("written", ["zone=zone-c red-1 yesterday", "zone=zone-d red-1 LATELY", ""])
+def test_a_mark_that_cannot_be_read_or_is_of_another_domain_holds_nothing(written: str) -> None:
+    mark = written.replace("LATELY", "2026-03-02T11:59:00Z")
+    sick = members(("blue-1", "green-1"), sick_since=ago(3600))
+    assert held(*pools(mark), GREEN, *sick) == []
+
+
+def test_new_claims_keep_out_of_the_zone_until_then() -> None:
+    mark = LEFT.replace("zone-c", "zone-a")
+    sick = members(("blue-1", "green-1"), zone="zone-a", sick_since=ago(3600))
+    (claim,) = new_claims(*pools(mark), GREEN, *sick, a_pending_pod())
+    assert "it keeps out of zone-a: 2 of the 2 nodes" in claim.message
+    later = new_claims(*pools(mark), GREEN, *sick, a_pending_pod(), now=ahead(29 * 60))
+    assert all("keeps out" not in one.message for one in later)

@@ -6,7 +6,9 @@ our nodes there: that is an outage, and new nodes would fare no better. While it
 1. nothing is repaired in it, nor given up for a time-out that counts;
 2. except for one *probe* at a time, the first ten minutes after it was held. The next comes once
    the probe is gone and a claim that its pool made since is initialized, else half an hour later;
-3. nodes that have just recovered still count for a while, so that those which come back last are
+3. a probe that is gone counts as unhealthy until then, and its replacement not at all: its own
+   departure must not release the domain;
+4. nodes that have just recovered still count for a while, so that those which come back last are
    not repaired the moment half of the others have. In that time there are no probes.
 
 *Held since* is read off the cluster: the earliest instant by which enough of those that are sick
@@ -69,11 +71,15 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     booting: bool = False
     #: When it recovered; None: it has not.
     well_at: datetime | None = None
+    #: It was the probe, and has left: until when it counts all the same; None: it is there.
+    left_until: datetime | None = None
     #: When it would be repaired for a condition, or given up, if nothing held it; None: never.
     repaired_at: datetime | None = None
     given_up_at: datetime | None = None
 
     def sick_at(self, now: datetime) -> bool:
+        if self.left_until is not None:
+            return now < self.left_until
         return self.well_at is None and (not self.booting or self.since <= now)
 
     def settles_at(self) -> datetime | None:
@@ -127,6 +133,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     pools: int
     #: None: only because of those that have just recovered.
     since: datetime | None
+    #: Claims that were tried and have left, and whose replacement is not up yet.
+    left: tuple[str, ...] = ()
     #: … until when, if nothing changes.
     until: datetime | None = None
 
@@ -140,6 +148,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.sick} of the {self.total} nodes with {self.domain}, in {self.pools} pools, "
             f"{verb} sick"
         )
+        if self.left:
+            sick += f", and the replacement of {', '.join(self.left)} is not initialized"
+            return f"{sick}: its departure releases nothing"
         if self.since is not None:
             return f"{sick} since {format_time(self.since)}: that is rarely {self.sick} sick nodes"
         assert self.until is not None
@@ -153,9 +164,11 @@ class Outbreak(msgspec.Struct, frozen=True):
     """The patients of a domain that is held, or may come to be without anything changing."""
 
     domain: Domain
-    #: All our nodes there.
+    #: All our nodes there, but for those that may be the replacement of a probe that has left.
     total: int
     patients: tuple[Patient, ...]
+    #: How many these are: they count once the probe does not any more.
+    stand_ins: int = 0
 
     def held_at(self, now: datetime) -> Hold | None:
         sick = sorted(
@@ -163,28 +176,34 @@ class Outbreak(msgspec.Struct, frozen=True):
         )
         recovered = [p for p in self.patients if (at := p.settles_at()) is not None and now < at]
         counted = [*sick, *recovered]
-        if not is_held(counted, self.total):
+        left = tuple(p.claim for p in sick if p.left_until is not None)
+        total = self.total if left else self.total + self.stand_ins
+        if not is_held(counted, total):
             return None
         return Hold(
             domain=self.domain,
-            sick=len(sick),
+            sick=len(sick) - len(left),
             recovered=len(recovered),
-            total=self.total,
+            total=self.total + self.stand_ins,
             pools=_pools(counted),
-            since=_held_since(sick, self.total),
-            until=self._settled_at(sick, recovered),
+            since=_held_since(sick, total),
+            until=_settled_at(sick, recovered, total),
+            left=left,
         )
 
-    def _settled_at(self, sick: Sequence[Patient], recovered: Sequence[Patient]) -> datetime | None:
-        """When the recovered ones no longer hold it; None where the sick ones do without them."""
-        if is_held(sick, self.total):
-            return None
-        by_end = sorted(recovered, key=lambda p: (p.settles_at() or FOR_EVER, p.claim))
 
-        def is_settled(count: int) -> bool:
-            return not is_held([*sick, *by_end[count:]], self.total)
+def _settled_at(
+    sick: Sequence[Patient], recovered: Sequence[Patient], total: int
+) -> datetime | None:
+    """When the recovered ones no longer hold it; None where the sick ones do without them."""
+    if is_held(sick, total):
+        return None
+    by_end = sorted(recovered, key=lambda p: (p.settles_at() or FOR_EVER, p.claim))
 
-        return by_end[bisect_left(range(len(by_end)), True, key=is_settled) - 1].settles_at()
+    def is_settled(count: int) -> bool:
+        return not is_held([*sick, *by_end[count:]], total)
+
+    return by_end[bisect_left(range(len(by_end)), True, key=is_settled) - 1].settles_at()
 
 
 def is_held(patients: Collection[Patient], total: int) -> bool:
@@ -353,6 +372,6 @@ def _instants_of(patients: Iterable[Patient], settings: Settings) -> Iterator[da
     for patient in patients:
         if patient.booting:
             yield patient.since
-        for at in (patient.settles_at(), patient.due_at(settings)):
+        for at in (patient.settles_at(), patient.left_until, patient.due_at(settings)):
             if at is not None:
                 yield at

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -95,7 +94,8 @@ class _Survey:
         for bed in (*beds, *self._recovered(min(bed.patient.since for bed in beds))):
             for domain in domains_of(bed.claim, bed.node):
                 shared.setdefault(domain, []).append(bed)
-        found = (self._outbreak(domain, there) for domain, there in sorted(shared.items()))
+        permits = tuple(self._permits())
+        found = (self._outbreak(domain, there, permits) for domain, there in sorted(shared.items()))
         outbreaks = tuple(outbreak for outbreak in found if outbreak is not None)
         if not outbreaks:
             return NOTHING
@@ -103,7 +103,7 @@ class _Survey:
         return Domains(
             outbreaks=outbreaks,
             # Of a pool that has nobody there any more, too: its last one may just have been tried.
-            permits=tuple(self._permits()),
+            permits=permits,
             wards={pool: self._ward(pool, beds) for pool in pools},
         )
 
@@ -194,16 +194,26 @@ class _Survey:
         ends = (c.last_transition_time for c in node.status.conditions if c.type in watched)
         return max((at for at in ends if at is not None and at > up_at), default=None)
 
-    def _outbreak(self, domain: Domain, beds: list[_Bed]) -> Outbreak | None:
+    def _outbreak(
+        self, domain: Domain, beds: list[_Bed], permits: Iterable[Permit]
+    ) -> Outbreak | None:
         """None where it is not held, and will not be either as long as nothing changes."""
-        patients = sorted((bed.patient for bed in beds), key=lambda patient: patient.claim)
+        departed = [one for one in permits if domain.mark in one.domains and self._has_left(one)]
+        everybody = [*(bed.patient for bed in beds), *map(_departed, departed)]
+        patients = sorted(everybody, key=lambda patient: patient.claim)
         if not is_held(patients, 0) or all(p.well_at is not None for p in patients):
             return None
-        nodes = nodes_in(domain, self._snapshot)
-        ours = (node for node in nodes if is_our_node(node, self._snapshot))
-        # Where twice as many are found, the rest need not be counted.
-        total = sum(1 for _ in islice(ours, 2 * len(patients)))
-        return Outbreak(domain, total, tuple(patients)) if is_held(patients, total) else None
+        total = stand_ins = 0
+        for node in nodes_in(domain, self._snapshot):
+            if not is_our_node(node, self._snapshot):
+                continue
+            if any(self._stands_in(node, permit) for permit in departed):
+                stand_ins += 1
+                continue
+            total += 1
+            if not is_held(patients, total):
+                return None  # So many are found that the rest need not be counted.
+        return Outbreak(domain, total, tuple(patients), stand_ins)
 
     # -- who is tried ------------------------------------------------------------------
 
@@ -214,11 +224,29 @@ class _Survey:
                 yield msgspec.structs.replace(permit, answered=self._is_answered(permit))
 
     def _is_answered(self, permit: Permit) -> bool:
-        if permit.at is None or permit.claim in self._snapshot.claims:
+        if permit.at is None or self._probe(permit) is not None:
             return False
-        second = permit.at.replace(microsecond=0)
         made = self._snapshot.claims_of_pool(permit.pool).values()
-        return any(claim.initialized and claim.created_at >= second for claim in made)
+        return any(claim.initialized and _is_since(permit, claim) for claim in made)
+
+    def _probe(self, permit: Permit) -> NodeClaim | None:
+        """Its claim, as long as that exists; names are used again."""
+        claim = self._snapshot.claims.get(permit.claim)
+        return None if claim is None or _is_since(permit, claim) else claim
+
+    def _has_left(self, permit: Permit) -> bool:
+        """Whether nobody sees any more how it was, and its replacement is not up."""
+        if permit.at is None or permit.answered:
+            return False
+        claim = self._probe(permit)
+        return claim is None or not self._snapshot.nodes_with_provider(claim.provider_id)
+
+    def _stands_in(self, node: Node, permit: Permit) -> bool:
+        """Whether it may be the replacement of the probe, or one of several."""
+        claim = self._snapshot.claim_of(node)
+        if claim is None or claim.pool_name != permit.pool or claim.initialized:
+            return False
+        return _is_since(permit, claim)
 
     def _ward(self, name: str, beds: Iterable[_Bed]) -> Ward:
         return Ward(
@@ -256,6 +284,16 @@ def read_permit(pool: str, written: str) -> Permit:
     if (at := read_instant(instant)) is None:
         return Permit(pool=pool)
     return Permit(pool=pool, claim=claim, domains=tuple(domains.split(",")), at=at)
+
+
+def _departed(permit: Permit) -> Patient:
+    """As a node that has been unhealthy for longer than all others."""
+    return Patient(claim=permit.claim, pool=permit.pool, since=BEGINNING, left_until=permit.ends_at)
+
+
+def _is_since(permit: Permit, claim: NodeClaim) -> bool:
+    """Whether the claim was made since the probe was chosen."""
+    return permit.at is not None and claim.created_at >= permit.at.replace(microsecond=0)
 
 
 def _free_at(claim: NodeClaim, node: Node) -> datetime:
