@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.domains import Domain, Domains, Look, Outbreak, Patient, Permit, Ward
+from tenure.core.poolcount import PoolCount
 from tenure.model.settings import Settings
 from tests.core.build import NOW, SETTINGS, ago, ahead
 
@@ -191,8 +192,8 @@ def test_the_next_is_tried_once_the_replacement_is(last: Permit) -> None:
 
 def test_a_probe_does_not_get_around_its_pools_breaker() -> None:
     zone = dead_zone(since=3600)
-    of_a = tuple(p for p in zone.patients if p.pool == "a")
-    tried = look(zone, wards={"a": Ward(of_a, 5, "20%"), "b": Ward((), 5, "20%")})
+    of_a, five = tuple(p for p in zone.patients if p.pool == "a"), PoolCount(5)
+    tried = look(zone, wards={"a": Ward(of_a, five, "20%"), "b": Ward((), five, "20%")})
     assert tried.to_permit("a") is None
     assert tried.to_permit("b") is not None
 

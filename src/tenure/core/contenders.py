@@ -24,7 +24,6 @@ from tenure.core.repair import health_of
 from tenure.core.replacement import room_of
 from tenure.core.replacing import failures_of
 from tenure.core.sickness import FORCEFUL, Illness, Rules
-from tenure.model import names
 from tenure.model.meta import later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -58,7 +57,9 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def contests_in(snapshot: Snapshot) -> Iterator[Contest]:
-    pools = {node.labels.get(names.NODEPOOL, "") for node in snapshot.unwell_nodes().values()}
+    # By its claim: a Node may have lost the label of its pool.
+    unwell = map(snapshot.claim_of, snapshot.unwell_nodes().values())
+    pools = {claim.pool_name for claim in unwell if claim is not None}
     bounded = (c for c in snapshot.new_claims().values() if initialization_ttl(c) is not None)
     pools |= {claim.pool_name for claim in bounded}  # Ready, and all the same not at work in time.
     for name in sorted(pools & snapshot.pools.keys()):

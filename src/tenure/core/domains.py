@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tenure.core.breaker import Breaker
+from tenure.core.poolcount import PoolCount
 from tenure.model.meta import FOR_EVER, format_time, later
 from tenure.model.settings import Settings
 
@@ -115,12 +116,12 @@ class Ward(msgspec.Struct, frozen=True):
     """A pool as its own breaker sees it, which a probe does not get around."""
 
     patients: tuple[Patient, ...]
-    total: int
+    count: PoolCount
     limit: str | int
 
     def tripped_at(self, now: datetime) -> bool:
-        sick = sum(patient.sick_at(now) for patient in self.patients)
-        return Breaker(sick, self.total, self.limit).tripped
+        sick = self.count.strays + sum(patient.sick_at(now) for patient in self.patients)
+        return Breaker(sick, self.count.total, self.limit).tripped
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

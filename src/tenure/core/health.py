@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.domains import NOTHING, Domains, Patient
+from tenure.core.poolcount import PoolCount
 from tenure.core.readiness import Boot, Stage, boot_of
 from tenure.core.reboots import rebooted_at
 from tenure.core.sickness import Illness, Rules, illnesses
@@ -48,8 +49,8 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules
     #: Why the pool's repair block is not used; empty when it is.
     broken: str = ""
-    #: All Nodes with the pool's label; of a claim without one, all of ours.
-    total: int = 0
+    #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
+    count: PoolCount = PoolCount()
     #: Who else counts beside a claim without a pool.
     others: tuple[Patient, ...] = ()
     #: Those of which there may be something to say.

@@ -33,6 +33,7 @@ from tenure.core.domains import (
     is_held,
 )
 from tenure.core.health import examine, limit_of, unusable
+from tenure.core.poolcount import count_nodes
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
 from tenure.core.sickness import Rules, illnesses
@@ -251,7 +252,7 @@ class _Survey:
     def _ward(self, name: str, beds: Iterable[_Bed]) -> Ward:
         return Ward(
             tuple(bed.patient for bed in beds if bed.patient.pool == name),
-            len(self._snapshot.nodes_of_pool(name)),
+            count_nodes(name, rules_of(name, self._snapshot), self._snapshot),
             limit_of(self._snapshot.pools.get(name)),
         )
 

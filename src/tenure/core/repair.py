@@ -18,6 +18,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.domains import Domains
 from tenure.core.health import LOST, HealthView, Member, unusable
 from tenure.core.outbreaks import domains_in, domains_of, patients_in
+from tenure.core.poolcount import PoolCount, count_nodes
 from tenure.core.pools import rules_of
 from tenure.core.repairround import diagnose
 from tenure.core.sickness import Rules
@@ -79,7 +80,7 @@ def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
         pool=pool,
         rules=rules,
         broken=unusable(pool),
-        total=len(snapshot.nodes_of_pool(name)),
+        count=count_nodes(name, rules, snapshot),
         members=members,
         domains=_domains_of(members, snapshot),
     )
@@ -166,7 +167,7 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
     return HealthView(
         pool=None,
         rules=rules,
-        total=sum(is_our_node(node, snapshot) for node in snapshot.nodes.values()),
+        count=PoolCount(sum(is_our_node(node, snapshot) for node in snapshot.nodes.values())),
         members=members,
         others=others,
         domains=_domains_of(members, snapshot),
