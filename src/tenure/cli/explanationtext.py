@@ -16,6 +16,7 @@ from tenure.core.decision import (
     Delete,
     DeletePod,
     Evict,
+    Inspect,
     Launch,
     Patch,
     Reboot,
@@ -86,6 +87,8 @@ def action_words(action: Action | None) -> str:
             return f"Terminate {action.provider_id or 'the instance of claim ' + action.claim_uid}"
         case Reboot():
             return f"Reboot {action.provider_id}"
+        case Inspect():
+            return f"Ask the cloud whether {action.provider_id} is there"
 
 
 def _change(verdict: Verdict) -> str:

@@ -96,6 +96,16 @@ def hurried_until(claim: NodeClaim, span: timedelta) -> datetime | None:
     return Deadline(known, "").before(span) if known is not None else None
 
 
+def written_between(claim: NodeClaim, span: timedelta, age: timedelta) -> tuple[datetime, datetime]:
+    """From when on, and until when, its stamp is one that was written so long before its instant, and
+    is younger than that age. Without a stamp that can be read: never."""
+    stamp = stamp_of(claim)
+    if stamp is None:
+        return BEGINNING, BEGINNING
+    began = Deadline(stamp, "").before(span)
+    return began, later(began, age)
+
+
 def _known(claim: NodeClaim) -> datetime | None:
     """The deadline that it has, or would have if it were deleted by whoever stamped it."""
     deadline = deadline_of(claim)

@@ -3,7 +3,7 @@
 A verdict is what one decider concluded about one subject at one instant, "no"
 included. Events, conditions, metrics, ``tenure explain`` and the demo are views of it.
 
-Actions are data, a closed union of eight verbs. Each is idempotent and carries what
+Actions are data, a closed union of nine verbs. Each is idempotent and carries what
 makes a late or repeated arrival harmless: UID and resourceVersion in patches and claim
 deletes, UID in what is done to pods, a name we chose in creates, the claim's UID in launches,
 an operation's id in reboots.
@@ -177,7 +177,14 @@ class Reboot(msgspec.Struct, frozen=True, kw_only=True, tag="Reboot"):
     witness: Witness | None = None
 
 
-Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate | Reboot
+class Inspect(msgspec.Struct, frozen=True, kw_only=True, tag="Inspect"):
+    """Ask the cloud whether an instance is still there. It changes nothing."""
+
+    provider_id: str
+    claim_uid: str
+
+
+Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate | Reboot | Inspect
 
 
 class Commitment(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 from tenure.core import saying
 from tenure.core.claims import is_missing
 from tenure.core.deadline import force_at
-from tenure.core.decision import Concern, Terminate, Verdict
+from tenure.core.decision import Concern, Inspect, Terminate, Verdict
 from tenure.core.leavingpods import (
     Attachment,
     DrainView,
@@ -23,10 +23,10 @@ from tenure.core.leavingpods import (
 from tenure.core.reasons import Reason
 from tenure.core.writes import release
 from tenure.model.instance import Instance
-from tenure.model.meta import format_time, later
+from tenure.model.meta import BEGINNING, find_condition, format_time, later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.observations import TerminationAnswer
+from tenure.model.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.settings import Settings
 
 
@@ -41,6 +41,8 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     instance: Instance | None = None
     #: The newest list of the cloud's instances lacks this claim's; when it was made.
     unlisted_at: datetime | None = None
+    #: What the cloud said when it was asked for the instance itself.
+    inspection: InspectionAnswer | None = None
 
     @property
     def nodes(self) -> list[Node]:
@@ -119,8 +121,31 @@ def settled_at(claim: NodeClaim, settings: Settings) -> datetime | None:
 
 
 def lost_instance(view: TerminationView, claim: NodeClaim, settings: Settings) -> bool:
-    """The cloud no longer lists the instance, so there is nothing that could be drained."""
-    return claim.deleting and is_missing(claim, view.unlisted_at, settings)
+    """The cloud no longer has the instance, so there is nothing that could be drained."""
+    gone = view.inspection is not None and view.inspection.gone
+    return claim.deleting and (gone or is_missing(claim, view.unlisted_at, settings))
+
+
+def inspected(
+    view: TerminationView, node: Node, verdict: Verdict, settings: Settings, now: datetime
+) -> Verdict:
+    """A Node that is not Ready may have lost its instance: the cloud is asked, beside what is done
+    otherwise. Once each time that it ceases to be Ready; the lists of instances do the rest."""
+    claim, answer = view.claim, view.inspection
+    if claim is None or not claim.deleting or node.ready or not claim.provider_id:
+        return verdict
+    ready = find_condition(node.status.conditions, "Ready")
+    since = (ready.last_transition_time if ready is not None else None) or BEGINNING
+    if answer is not None:
+        again_at = later(answer.asked_at, settings.garbage_period)
+        if answer.gone or answer.asked_at >= since:
+            return verdict
+        if now < again_at:
+            return saying.no_later(verdict, again_at)
+    if verdict.action is not None:
+        return verdict
+    action = Inspect(provider_id=claim.provider_id, claim_uid=claim.uid)
+    return msgspec.structs.replace(verdict, action=action)
 
 
 def end_instance(

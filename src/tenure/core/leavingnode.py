@@ -1,8 +1,8 @@
 """Decide the next step of a Node that is being deleted, the first of these that applies:
 
 1. close      taint it and take it out of load balancers, before any pod leaves;
-2. lost       not Ready, and the cloud no longer lists its instance: nothing can be drained,
-              so the cloud is asked at once whether the instance is gone;
+2. lost       not Ready, and the cloud no longer has its instance, by its lists or asked for this
+              one as soon as the Node is not Ready: nothing can be drained, so it is released;
 3. drain      wait for the pods (see ``leavingpods``), naming those that hold it and why; at the
               longest until a minute after the deadline;
 4. settle     a few seconds from the start of the drain, so that everybody saw the taint;
@@ -28,6 +28,7 @@ from tenure.core.leaving import (
     TerminationView,
     Waiting,
     end_instance,
+    inspected,
     lost_instance,
     next_change,
     say,
@@ -52,6 +53,13 @@ _NAMED_MAX: Final = 3
 
 
 def decide_node(
+    view: TerminationView, drain: DrainView, settings: Settings, now: datetime
+) -> Verdict:
+    verdict = _next_step(view, drain, settings, now)
+    return inspected(view, drain.node, verdict, settings, now)
+
+
+def _next_step(
     view: TerminationView, drain: DrainView, settings: Settings, now: datetime
 ) -> Verdict:
     node = drain.node

@@ -11,6 +11,9 @@ exchange whose replacements are all initialized, the first of these that applies
                what goes makes room, and marked as the others;
 5. released    stamped with the deadline where its drain is bounded, then deleted on that version,
                and only if the Node is still as it was judged.
+
+A stamp that was not written just now for this is taken off, or written anew: it would cut the
+drain short.
 """
 
 from __future__ import annotations
@@ -18,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 import msgspec
 
 from tenure.core.cause import merged
 from tenure.core.contenders import Contender, contender_of
-from tenure.core.deadline import grace_period, hurried_until, hurry
+from tenure.core.deadline import grace_period, written_between
 from tenure.core.decision import Commitment, Concern, Delete, Patch, Verdict
 from tenure.core.exchange import Exchange, comes_up, exchanges_under_way
 from tenure.core.obstacles import Disruption, in_the_way, obstacles
@@ -31,7 +35,7 @@ from tenure.core.readiness import Stage
 from tenure.core.reasons import Reason
 from tenure.core.replacement import Exchanges, Mover, Plan, mover_of
 from tenure.core.saying import also_of, no_later, say
-from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim
+from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim, take_off_stamp
 from tenure.model import names
 from tenure.model.duration import Duration
 from tenure.model.meta import format_time
@@ -41,6 +45,10 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 
 _say = partial(say, Concern.DISRUPTION)
+
+#: How old a stamp may be that the claim is deleted with: a turn or two, and a slow API server. An
+#: older one would cut the drain short: it is a user's, or of a leader that died in between.
+STAMPED: Final = timedelta(minutes=1)
 
 
 class UnderWay(msgspec.Struct, frozen=True):
@@ -86,14 +94,20 @@ class Release:
             verdict = self._missing(plan) or self._going(node)
             verdict = no_later(verdict, plan.changes_at)
         verdict = no_later(verdict, *(at for at in exchange.instants() if at > self._now))
-        yield from (verdict, also_of(node, verdict))
+        yield from (self._without_stamp(verdict), also_of(node, verdict))
 
     def waits(self, until: datetime) -> Iterator[Verdict]:
         """For its turn, where there are very many."""
         message = f"its replacements are there, and its turn to go comes after {format_time(until)}"
         verdict = _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=until)
-        node = self._exchange.node
-        yield from (verdict, also_of(node, verdict)) if node is not None else (verdict,)
+        node, told = self._exchange.node, self._without_stamp(verdict)
+        yield from (told, also_of(node, verdict)) if node is not None else (told,)
+
+    def _without_stamp(self, verdict: Verdict) -> Verdict:
+        """It stays for now, so it has no deadline."""
+        if verdict.action is not None or self._claim.termination_stamp is None:
+            return verdict
+        return msgspec.structs.replace(verdict, action=take_off_stamp(self._claim))
 
     def _tolerated(self) -> Verdict | None:
         exchange = self._exchange
@@ -162,13 +176,17 @@ class Release:
 
     def _going(self, node: Node) -> Verdict:
         bound, claim = self._bound, self._claim
-        span = hurry(claim, bound, self._now)
+        spans = [one for one in (bound, grace_period(claim)) if one is not None]
+        span = min(spans) if bound is not None else None
         action: Delete | Patch = delete_claim(claim)
         recheck_at = None
-        if span is not None:
-            action = stamp_claim(claim, span)
-            recheck_at = hurried_until(claim, span)
-        spans = [one for one in (bound, grace_period(claim)) if one is not None]
+        if span is None and claim.termination_stamp is not None:
+            action = take_off_stamp(claim)
+        elif span is not None:
+            began, until = written_between(claim, span, STAMPED)
+            recheck_at = next((at for at in (began, until) if at > self._now), None)
+            if not began <= self._now < until:
+                action = stamp_claim(claim, span)
         within = f" within {Duration.of(min(spans))}" if spans else ""
         verdict = _say(
             claim,

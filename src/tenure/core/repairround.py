@@ -41,10 +41,10 @@ from tenure.core.repairforce import committed, force, permit_probe, probe_mark
 from tenure.core.repairholds import Held, Holds, switched_off, veto_on, vetoed
 from tenure.core.saying import also_of, no_later, say
 from tenure.core.sickness import FORCEFUL, Illness
-from tenure.core.writes import as_judged, patch, stamp_claim
+from tenure.core.writes import as_judged, stale_stamp, stamp_claim, take_off_stamp
 from tenure.model.duration import Duration
 from tenure.model.meta import format_time, later
-from tenure.model.names import REPLACES, TERMINATION_TIMESTAMP
+from tenure.model.names import REPLACES
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -133,7 +133,8 @@ class _Round:
             if verdict is None:
                 verdict = stale
             elif verdict.action is None and not is_replaced(claim):
-                # By a person, or before something held it: it stays.
+                # By a user, or before something held it: it stays. Of one that is being replaced
+                # ``replacing`` and ``releasing`` take it off: theirs is the stamp it goes with.
                 verdict = msgspec.structs.replace(verdict, action=stale.action)
         if verdict is None:
             return
@@ -336,10 +337,8 @@ def _has_pods(member: Member) -> bool:
 
 
 def _stale(claim: NodeClaim) -> Verdict:
-    written = claim.termination_stamp
-    message = f"{TERMINATION_TIMESTAMP}: {written} is taken off: the claim is not being deleted"
-    action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: None}})
-    return _say(claim, Reason.STALE_DEADLINE, message, action=action)
+    action = take_off_stamp(claim)
+    return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
 
 
 def _tried(probe: Permit | None) -> str:

@@ -5,8 +5,10 @@ What an exchange is, and where it stands, is in ``exchange``. Of each claim, the
 1. cancelled   nothing is wrong any more, or a person vetoes it: the mark is taken off;
 2. failed      a replacement is gone or leaving, or has been Ready for long and is not
                initialized: the mark is taken off, and the failure noted, in one write;
-3. closed      its Node is tainted, so that nobody new comes, and the claim says why;
-4. waiting     for the replacements, and for whom until when. Once all of them are there,
+3. stale       a deadline is stamped on it: taken off, because it is not being deleted yet. The
+               stamp that it goes with is written once all its replacements are there;
+4. closed      its Node is tainted, so that nobody new comes, and the claim says why;
+5. waiting     for the replacements, and for whom until when. Once all of them are there,
                ``disruption`` looks whether its pods still have their places, and lets it go.
 
 A taint or a ``DisruptionReason`` that no exchange stands behind is taken off: that is how one
@@ -33,7 +35,7 @@ from tenure.core.exchange import Exchange, exchange_of, initialized_until, liste
 from tenure.core.reasons import Reason
 from tenure.core.reboots import DISRUPTION_REASON
 from tenure.core.saying import also_of, say
-from tenure.core.writes import close, open_again, patch
+from tenure.core.writes import close, open_again, patch, stale_stamp, take_off_stamp
 from tenure.model import names
 from tenure.model.meta import format_time, later, read_instant
 from tenure.model.node import Node
@@ -103,6 +105,10 @@ class _Command:
             return self._say(Reason.DISRUPTION_CANCELLED, message, self._unmark(), recheck_at)
         if why := self._exchange.failure(self._now):
             return self._failed(why)
+        if self._claim.termination_stamp is not None and not self._exchange.complete:
+            message = f"{stale_stamp(self._claim)}; it stays until its replacements are initialized"
+            action = take_off_stamp(self._claim)
+            return self._say(Reason.STALE_DEADLINE, message, action, recheck_at)
         node = self._exchange.node
         assert node is not None, "else it is pointless"
         closing = self._close(node) or self._reasoned()

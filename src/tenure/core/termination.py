@@ -102,6 +102,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
         answer=observations.terminations.get(claim.uid),
         instance=observations.instances.get(claim.uid),
         unlisted_at=observations.vanished.get(claim.uid),
+        inspection=observations.inspections.get(claim.uid),
     )
 
 

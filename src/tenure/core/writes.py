@@ -106,6 +106,17 @@ def stamp_claim(
     return msgspec.structs.replace(action, dated=names.TERMINATION_TIMESTAMP, ahead=ahead)
 
 
+def take_off_stamp(claim: NodeClaim) -> Patch:
+    """From a claim that is not being deleted, and so has no deadline."""
+    return patch(claim, {"annotations": {names.TERMINATION_TIMESTAMP: None}})
+
+
+def stale_stamp(claim: NodeClaim) -> str:
+    """What is said of that."""
+    written = f"{names.TERMINATION_TIMESTAMP}: {claim.termination_stamp}"
+    return f"{written} is taken off: the claim is not being deleted"
+
+
 def delete_node(node: Node) -> Delete:
     """On any version: heartbeats write to a Node all the time, and its UID is enough."""
     return Delete(resource=NODES, name=node.name, uid=node.uid)

@@ -49,6 +49,13 @@ class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
     gone: bool = False
 
 
+class InspectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """When we last asked the cloud whether a claim's instance is there, and whether it is gone."""
+
+    asked_at: datetime
+    gone: bool = False
+
+
 class RebootAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the cloud said when it was asked to reboot a claim's instance, for good."""
 
@@ -92,6 +99,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     instances: Mapping[str, Instance] = {}
     launch_failures: Mapping[str, LaunchFailure] = {}
     terminations: Mapping[str, TerminationAnswer] = {}
+    inspections: Mapping[str, InspectionAnswer] = {}
     reboots: Mapping[str, RebootAnswer] = {}
     #: By pod UID.
     evictions: Mapping[str, EvictionAnswer] = {}

@@ -29,6 +29,7 @@ from tenure.core.decision import (
     Delete,
     DeletePod,
     Evict,
+    Inspect,
     Launch,
     Patch,
     Reboot,
@@ -276,6 +277,8 @@ def target_of(action: Action) -> str:
             return f"instance/{action.claim_uid or action.provider_id}"
         case Reboot():
             return f"instance/{action.claim_uid}"
+        case Inspect():
+            return f"inspect/{action.claim_uid}"
 
 
 def depends_on_time(action: Action) -> bool:

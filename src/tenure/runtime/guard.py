@@ -19,6 +19,7 @@ from tenure.core.decision import (
     Delete,
     DeletePod,
     Evict,
+    Inspect,
     Launch,
     Patch,
     Reboot,
@@ -48,6 +49,8 @@ def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATIO
         case Reboot():
             claim = _claim(action.claim_uid, snapshot)
             return safety.uncalled_reboot(claim, action.provider_id)
+        case Inspect():
+            return None  # A read.
     untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
     return untagged or safety.live_termination(_claim(action.claim_uid, snapshot))
 

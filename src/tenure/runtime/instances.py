@@ -1,4 +1,4 @@
-"""The three verbs of the cloud: start an instance for a claim, reboot one, end one.
+"""The verbs of the cloud: start an instance for a claim, reboot one, end one, ask whether it is there.
 
 A refusal is an answer that the next look decides on: sold-out offerings are left alone for
 a while, a node class that the cloud cannot use is left alone until it changes, anything
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
+from typing import Final
 
-from tenure.core.decision import Launch, Reboot, Subject, Terminate
+from tenure.core.decision import Inspect, Launch, Reboot, Subject, Terminate
 from tenure.core.garbage import INSTANCE
 from tenure.core.pools import node_class_key
 from tenure.errors import (
@@ -23,10 +24,11 @@ from tenure.errors import (
     RebootNotSupported,
 )
 from tenure.kube.cache import Cache
-from tenure.model.instance import LaunchRequest
+from tenure.model.instance import InstanceState, LaunchRequest
 from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.observations import (
+    InspectionAnswer,
     LaunchFailure,
     LaunchProblem,
     RebootAnswer,
@@ -37,9 +39,14 @@ from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
-from tenure.runtime.backoff import BackOff
+from tenure.runtime.backoff import BackOff, Bucket
 from tenure.runtime.knowledge import Knowledge
 from tenure.runtime.outcome import OK, Outcome
+
+#: How often instances are asked for one by one: per second over all nodes, and so many at once.
+#: Where a zone fails all its leaving nodes are asked about, and each once.
+INSPECTION_RATE: Final = 20.0
+INSPECTION_BURST: Final = 20
 
 
 class Instances:
@@ -59,6 +66,7 @@ class Instances:
         self._clock = clock
         self._settings = settings
         self._launches = BackOff(settings.retry_min, settings.retry_max, random)
+        self._inspections = Bucket(INSPECTION_RATE, INSPECTION_BURST, clock)
 
     def tidy(self, now: float) -> None:
         """``now`` is on the monotonic clock."""
@@ -122,6 +130,20 @@ class Instances:
             self._knowledge.rebooted(claim, answer)
         return Outcome("refused", refusal) if refusal else OK
 
+    async def inspect(self, subject: Subject, action: Inspect) -> Outcome:
+        """One that is terminating counts as gone, as in the lists."""
+        await self._inspections.take()
+        try:
+            instance = await self._cloud.get(action.provider_id)
+            gone = instance.state is InstanceState.TERMINATING
+        except InstanceGone:
+            gone = True
+        if (claim := self._claim(subject, action)) is not None:
+            self._knowledge.inspected(
+                claim, InspectionAnswer(asked_at=self._clock.now(), gone=gone)
+            )
+        return OK
+
     async def terminate(self, subject: Subject, action: Terminate) -> Outcome:
         gone = False
         try:
@@ -142,7 +164,7 @@ class Instances:
                 return instance.provider_id
         raise InstanceGone(f"no instance carries claim UID {claim_uid}")
 
-    def _claim(self, subject: Subject, action: Terminate) -> Subject | None:
+    def _claim(self, subject: Subject, action: Terminate | Inspect) -> Subject | None:
         """Both the Node's and the claim's verdict end the instance; the claim is told."""
         if subject.kind == INSTANCE:
             return subject

@@ -21,6 +21,7 @@ from tenure.model.observations import (
     Arrival,
     ClassRefusal,
     EvictionAnswer,
+    InspectionAnswer,
     LaunchFailure,
     Observations,
     OrphanSighting,
@@ -60,6 +61,7 @@ class Knowledge:
         self.instances: dict[str, Instance] = {}
         self.launch_failures: dict[str, LaunchFailure] = {}
         self.terminations: dict[str, TerminationAnswer] = {}
+        self.inspections: dict[str, InspectionAnswer] = {}
         self.reboots: dict[str, RebootAnswer] = {}
         self.evictions: dict[str, EvictionAnswer] = {}
         self.waiting_seen: dict[str, datetime] = {}
@@ -79,6 +81,7 @@ class Knowledge:
             instances=self.instances,
             launch_failures=self.launch_failures,
             terminations=self.terminations,
+            inspections=self.inspections,
             reboots=self.reboots,
             evictions=self.evictions,
             waiting_seen=self.waiting_seen,
@@ -134,6 +137,10 @@ class Knowledge:
             return  # The next comparison found it gone while we asked.
         self.terminations[claim_uid] = answer
         self._note(subject)
+
+    def inspected(self, claim: Subject, answer: InspectionAnswer) -> None:
+        self.inspections[claim.uid] = answer
+        self._note(claim)
 
     def rebooted(self, claim: Subject, answer: RebootAnswer) -> None:
         self.reboots[claim.uid] = answer
@@ -230,6 +237,7 @@ class Knowledge:
                     self.instances,
                     self.launch_failures,
                     self.terminations,
+                    self.inspections,
                     self.reboots,
                     self.vanished,
                     self._vanished_claims,

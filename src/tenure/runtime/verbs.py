@@ -18,6 +18,7 @@ from tenure.core.decision import (
     Delete,
     DeletePod,
     Evict,
+    Inspect,
     Launch,
     Patch,
     Reboot,
@@ -87,6 +88,8 @@ class Verbs:
                 return await self._instances.terminate(subject, action)
             case Reboot():
                 return await self._instances.reboot(subject, action)
+            case Inspect():
+                return await self._instances.inspect(subject, action)
 
     async def look(
         self, resource: Resource, name: str, namespace: str = "", *, uid: str = ""
