@@ -40,7 +40,7 @@ def test_the_story_goes_from_an_empty_cluster_to_nodes_that_left(plain: str) -> 
         "insist on on-demand",
         "deletes the node",
         "DoNotDisrupt:",
-        "FailedDraining",
+        "EvictionWaits",
         "InstanceTerminating",
         "Releasing",
         "scaled down",

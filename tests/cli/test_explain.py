@@ -52,9 +52,9 @@ def test_a_node_that_waits_names_who_holds_it(ask: Any, node: str) -> None:
     assert code == 0
     assert "Node/" in out.splitlines()[0]
     assert out.splitlines()[0].endswith("at 2026-01-05T08:04:00Z, 4m after the start")
-    assert "  verdict   FailedDraining: waiting for 3 pods, 3 held: default/report (" in out
+    assert "  verdict   FailedDraining: waiting for 3 pods, 3 blocked: default/report: " in out
     assert "  blocked   by Pod/default/report: karpenter.sh/do-not-disrupt" in out
-    assert "  blocked   by PodDisruptionBudget/default/web: maxUnavailable 0 of 2 pods can" in out
+    assert "  blocked   by PodDisruptionBudget/default/web: can never allow an eviction" in out
     assert f"NodeClaim/{node.removeprefix('node-')} (termination)" in out
 
 
@@ -112,7 +112,7 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     )
     assert table[6].startswith("  default/web-")
     assert table[6].endswith(
-        "budget default/web: maxUnavailable 0 of 2 pods can never allow an eviction"
+        "PDB default/web can never allow an eviction (maxUnavailable 0 of 2 pods)"
     )
     assert (
         table[8]

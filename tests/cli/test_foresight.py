@@ -53,10 +53,13 @@ def test_the_api_would_agree(objects: tuple[Any, ...]) -> None:
 
 
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
-    "a spent budget": ((a_web_pod(), SPENT), "the disruption budget web does not allow it now"),
+    "a spent budget": (
+        (a_web_pod(), SPENT),
+        "PDB default/web allows 0 more disruptions, and pods before this one need them",
+    ),
     "an unready pod, where too few are healthy": (
         (a_web_pod(ready="False"), SHORT),
-        "the disruption budget web does not allow it now",
+        "PDB default/web allows 0 more disruptions, and pods before this one need them",
     ),
     "two budgets, however generous": (
         (
@@ -64,7 +67,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
             a_budget(disruptions_allowed=9),
             a_budget("second", disruptions_allowed=9),
         ),
-        "2 disruption budgets cover the pod, and the API takes only one",
+        "2 PDBs cover the pod, and the API evicts no such pod",
     ),
 }
 

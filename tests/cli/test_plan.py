@@ -51,7 +51,7 @@ def test_what_waits_is_told_with_its_reason(plan: Plan) -> None:
 def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Plan) -> None:
     out = plan("4m3s")
     assert "  FailedDraining: " in out
-    assert "      blocked by PodDisruptionBudget/default/web: maxUnavailable 0 of " in out
+    assert "      blocked by PodDisruptionBudget/default/web: can never allow an eviction" in out
 
 
 def test_json_has_every_verdict_once(plan: Plan) -> None:

@@ -43,7 +43,7 @@ def test_the_same_news_about_several_is_one_line() -> None:
 
 
 def test_news_about_one_subject_is_told_once() -> None:
-    again = verdict("Pod/default/web-0", Reason.EVICTION_REFUSED)
+    again = verdict("Pod/default/web-0", Reason.EVICTION_WAITS)
     tail = Tail()
     tail.hear(again)
     assert len(tail.take(MONDAY + timedelta(seconds=1))) == 1
@@ -104,7 +104,7 @@ def test_eighty_columns_are_enough_for_why_and_what_next(busy: Telling) -> None:
     text = "\n".join(shown(busy, 80, 24))
     assert "draining" in text
     assert "└ waiting for" in text
-    assert "asked again" in text
+    assert "retried" in text
     assert "booting" in text
 
 
@@ -129,7 +129,7 @@ def test_a_draining_node_says_when_its_next_pod_is_asked(busy: Telling) -> None:
     (row,) = (row for row in look(busy.world).rows if row.phase == "draining")
     at, _, rest = row.next_.partition(" ")
     assert at >= f"{busy.world.now:%H:%M:%S}"
-    assert rest.endswith((": asked again", ": protection ends"))
+    assert rest.endswith((": eviction retried", ": protection ends"))
 
 
 def test_every_reason_of_a_node_so_far_has_a_phase(busy: Telling) -> None:

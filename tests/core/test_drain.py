@@ -33,6 +33,7 @@ from tests.core.build import (
     about,
     ago,
     ahead,
+    condition,
     judged,
 )
 
@@ -52,7 +53,7 @@ def verdict_on(pod: Pod, *others: Any, **known: Any) -> Verdict:
 def test_a_plain_pod_is_asked_to_leave_by_its_uid() -> None:
     verdict = verdict_on(a_pod())
     assert verdict.reason is Reason.EVICTING
-    assert verdict.message == "asked to leave node node-a, which is going away"
+    assert verdict.message == "evicting pod from Node node-a: the Node is terminating"
     assert verdict.action == Evict(name="web", namespace="default", uid="uid-web")
 
 
@@ -158,7 +159,7 @@ def test_pods_leave_in_four_tiers(pod: Pod, tier: int) -> None:
 def test_a_later_tier_waits_for_an_earlier_one() -> None:
     reasons = {v.subject.name: v.message for v in drained(*(pod for pod, _ in TIERS))}
     assert reasons == {
-        "plain": "asked to leave node node-a, which is going away",
+        "plain": "evicting pod from Node node-a: the Node is terminating",
         "daemon": "daemon pods leave after plain pods",
         "critical": "critical pods leave after plain pods",
         "critical-daemon": "critical daemon pods leave after plain pods",
@@ -210,18 +211,72 @@ def test_a_protected_pod_of_an_early_tier_holds_the_later_ones() -> None:
 
 
 def test_a_refused_pod_names_the_budget_with_its_numbers() -> None:
-    budget = a_budget(current_healthy=2, desired_healthy=2, expected_pods=3)
-    other = a_budget("other", app="db")
-    verdict = verdict_on(a_pod(), budget, other, evictions={"uid-web": NO})
-    assert (verdict.reason, verdict.action) == (Reason.EVICTION_REFUSED, None)
-    assert verdict.message == "Cannot evict pod: budget; asked again at 2026-03-02T12:00:09Z"
+    budget = a_budget(observed_generation=1, current_healthy=2, desired_healthy=2, expected_pods=3)
+    other, ready = a_budget("other", app="db"), [condition("Ready")]
+    verdict = verdict_on(a_pod(conditions=ready), budget, other, evictions={"uid-web": NO})
+    assert (verdict.reason, verdict.action) == (Reason.EVICTION_WAITS, None)
+    why = "allows 0 more disruptions: 2 must be healthy (minAvailable 2, 2 of 3 healthy)"
+    assert verdict.message == f"PDB default/web {why}; retrying at 2026-03-02T12:00:09Z"
     assert verdict.recheck_at == ahead(9)
     assert verdict.blockers == (
-        Blocker(
-            subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"),
-            message="minAvailable 2 allows 0 disruptions: 2 of 3 pods are healthy, 2 must be",
-        ),
+        Blocker(subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"), message=why),
     )
+
+
+NOT_SYNCED = condition("DisruptionAllowed", "False", "SyncFailed", "no scale")
+EIGHT: dict[str, Any] = {
+    "observed_generation": 1,
+    "current_healthy": 8,
+    "desired_healthy": 7,
+    "expected_pods": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("budget", "others", "used_up"),
+    [
+        pytest.param(
+            a_budget(disruptions_allowed=1, **EIGHT),
+            [a_pod("a", conditions=[condition("Ready")])],
+            "pod default/a is already being evicted",
+            id="granted in this look",
+        ),
+        pytest.param(
+            a_budget(**EIGHT, disrupted_pods={"web-1": ago(1)}),
+            [],
+            "pod default/web-1 is already being evicted",
+            id="evicted from another node",
+        ),
+        pytest.param(
+            a_budget(**EIGHT | {"current_healthy": 7}),
+            [a_pod(f"a{i}", deletion_timestamp=ahead(20)) for i in range(5)],
+            "pods default/a0, default/a1, default/a2 and 2 more are already being evicted",
+            id="terminating here",
+        ),
+        pytest.param(
+            a_budget(**EIGHT | {"current_healthy": 7}), [], "7 must be healthy", id="not known"
+        ),
+        pytest.param(a_budget(**EIGHT, conditions=(NOT_SYNCED,)), [], "no scale", id="unread"),
+    ],
+)
+def test_a_refusal_says_what_has_used_the_allowance_up(
+    budget: Any, others: list[Pod], used_up: str
+) -> None:
+    pod = a_pod(conditions=[condition("Ready")])
+    verdict = verdict_on(pod, budget, *others)
+    healthy = budget.status.current_healthy
+    assert verdict.reason is Reason.EVICTION_WAITS
+    assert verdict.message.startswith(
+        f"PDB default/web allows 0 more disruptions: {used_up} (minAvailable 7, {healthy} of 8 "
+        "healthy); retrying at 2026-03-02T"
+    )
+
+
+def test_a_pod_that_no_eviction_can_reach_is_a_failure_at_once() -> None:
+    never = a_budget(current_healthy=2, desired_healthy=2, expected_pods=2)
+    ready = a_pod(conditions=[condition("Ready")])
+    assert verdict_on(ready, never).reason is Reason.EVICTION_REFUSED
+    assert verdict_on(a_pod(), a_budget(), a_budget("two")).reason is Reason.EVICTION_REFUSED
 
 
 def test_asking_again_is_the_same_verdict_with_an_action() -> None:

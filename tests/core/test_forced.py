@@ -101,7 +101,7 @@ def test_a_pod_without_grace_still_gets_a_second() -> None:
 
 def test_nothing_in_its_way_it_is_evicted_as_ever() -> None:
     verdict = on(graceful(30))
-    assert verdict.message == "asked to leave node node-a, which is going away"
+    assert verdict.message == "evicting pod from Node node-a: the Node is terminating"
     assert isinstance(verdict.action, Evict)
     assert verdict.recheck_at == ahead(840)
 
@@ -146,15 +146,14 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
     verdicts = judged(DECIDER, *objects)
     assert [type(v.action).__name__ for v in verdicts] == ["Evict", "NoneType", "NoneType"]
     waiting = verdicts[1]
-    assert waiting.reason is Reason.EVICTION_REFUSED
-    held = (
-        "budget default/web minAvailable 2 allows 1 disruption: 3 of 3 pods are healthy, 2 must be"
+    assert waiting.reason is Reason.EVICTION_WAITS
+    why = (
+        "allows 0 more disruptions: pod default/web-0 is already being evicted "
+        "(minAvailable 2, 3 of 3 healthy)"
     )
-    assert waiting.message == f"{held}; asked again at 2026-03-02T12:00:08Z"
-    assert verdicts[2].message == f"{held}; asked when default/web-1 may go"
-    assert waiting.blockers[0].message == (
-        "minAvailable 2 allows 1 disruption: 3 of 3 pods are healthy, 2 must be"
-    )
+    assert waiting.message == f"PDB default/web {why}; retrying at 2026-03-02T12:00:08Z"
+    assert verdicts[2].message == f"PDB default/web {why}; pod default/web-1 is tried first"
+    assert waiting.blockers[0].message == why
     # A status may be stale: now and then the API is asked all the same, for one of them.
     later = judged(DECIDER, *objects, now=ahead(8))
     assert [type(v.action).__name__ for v in later] == ["Evict", "Evict", "NoneType"]
@@ -165,7 +164,9 @@ def test_a_pod_under_two_budgets_says_that_it_cannot_be_evicted() -> None:
     spare = a_budget(disruptions_allowed=1)
     node = a_leaving_node(deletion_timestamp=ago(2))
     (verdict,) = judged(DECIDER, a_leaving_claim(), node, a_pod(), spare, other)
-    assert verdict.message.startswith("2 budgets cover it, and such a pod cannot be evicted")
+    assert verdict.message.startswith(
+        "2 PDBs cover the pod (default/other, default/web), and the API evicts no such pod"
+    )
     assert [str(b.subject) for b in verdict.blockers] == [
         "PodDisruptionBudget/default/other",
         "PodDisruptionBudget/default/web",

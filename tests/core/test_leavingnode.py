@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -124,12 +125,12 @@ def test_a_held_drain_says_who_holds_it_with_pods_budgets_and_numbers() -> None:
         a_budget(current_healthy=2, desired_healthy=2, expected_pods=2),
         evictions={"uid-web-0": no, "uid-web-1": no},
     )
-    budget = "budget default/web minAvailable 2 of 2 pods can never allow an eviction"
+    budget = "PDB default/web can never allow an eviction (minAvailable 2 of 2 pods)"
     assert verdict.reason is Reason.EVICTION_REFUSED
     assert verdict.message == (
-        "waiting for 3 pods, 3 held: "
-        'default/report (karpenter.sh/do-not-disrupt: "2h" protects it until '
-        f"2026-03-02T13:00:00Z), default/web-0 ({budget}), default/web-1 ({budget})"
+        "waiting for 3 pods, 3 blocked: "
+        'default/report: karpenter.sh/do-not-disrupt: "2h" protects it until '
+        f"2026-03-02T13:00:00Z; default/web-0, default/web-1: {budget}"
     )
     assert verdict.recheck_at == ahead(3600), "that a pod is asked again changes nothing here"
     assert [(str(b.subject), b.until) for b in verdict.blockers] == [
@@ -148,7 +149,45 @@ def test_that_a_pod_is_asked_again_is_no_news_about_its_node() -> None:
         for now in (NOW, ahead(9))
     )
     assert before == after
-    assert before.blockers[0].message == "no"
+    assert before.blockers[0].message.startswith("PDB default/web allows 0 more disruptions: ")
+    assert "2026" not in before.message
+
+
+def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
+    """Of a pod whose PDB has allowed nothing for so many seconds."""
+    since = condition("DisruptionAllowed", "False", at=ago(blocked))
+    numbers: dict[str, Any] = {"current_healthy": 7, "desired_healthy": 7, "expected_pods": 8}
+    pod = a_pod(conditions=[condition("Ready")])
+    objects = [a_leaving_claim(), a_leaving_node(deletion_timestamp=ago(600)), pod]
+    budget = a_budget(**numbers, conditions=(since,))
+    verdicts = judged(TerminationDecider(), *objects, budget, *others, now=now)
+    return about(verdicts, "Node/node-a")
+
+
+def test_a_drain_that_a_budget_paces_does_not_fail() -> None:
+    """One pod is replaced, then the next one goes: nothing that anybody has to mend."""
+    verdict = a_paced_drain(blocked=45)
+    assert verdict.reason is Reason.DRAINING
+    assert verdict.message.startswith("waiting for 1 pod, 1 blocked: default/web: PDB default/web ")
+    assert verdict.recheck_at == ahead(75), "then the budget has not moved for two minutes"
+
+
+def test_a_drain_fails_once_nothing_has_moved_for_two_minutes() -> None:
+    assert a_paced_drain(blocked=45, now=ahead(74)).reason is Reason.DRAINING
+    assert a_paced_drain(blocked=45, now=ahead(75)).reason is Reason.EVICTION_REFUSED
+
+
+def test_a_drain_does_not_fail_while_a_pod_of_it_is_terminating() -> None:
+    going = a_pod("going", deletion_timestamp=ahead(20))
+    verdict = a_paced_drain(going, blocked=3600)
+    assert verdict.reason is Reason.DRAINING
+    assert verdict.message.startswith("waiting for 2 pods, 1 blocked: default/web: ")
+
+
+def test_a_drain_whose_other_pods_leave_does_not_fail_for_a_protected_one_yet() -> None:
+    protected = a_pod("report", protected="true", labels={})
+    assert a_paced_drain(protected, blocked=45).reason is Reason.DRAINING
+    assert a_paced_drain(protected, blocked=121).reason is Reason.EVICTION_REFUSED
 
 
 def test_an_old_refusal_of_a_pod_that_stops_now_is_forgotten() -> None:

@@ -51,7 +51,7 @@ def test_pods_are_in_the_way_of_every_reason(reason: Disruption) -> None:
         'Pod/default/web: karpenter.sh/do-not-disrupt: "true" protects it for ever'
     ]
     assert in_the_way(reason, *HELD) == [
-        "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction"
+        "PodDisruptionBudget/default/web: can never allow an eviction (minAvailable 1 of 1 pod)"
     ]
 
 

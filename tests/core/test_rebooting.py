@@ -303,7 +303,7 @@ def test_whoever_is_left_when_the_bound_is_over_stays() -> None:
     [
         pytest.param({"protected": "true"}, Reason.PROTECTED, id="do-not-disrupt"),
         pytest.param({"protected": "nonsense"}, Reason.PROTECTION_UNREADABLE, id="unreadable"),
-        pytest.param({"labels": {"app": "db"}}, Reason.EVICTION_REFUSED, id="budget"),
+        pytest.param({"labels": {"app": "db"}}, Reason.EVICTION_WAITS, id="budget"),
         pytest.param({"phase": "Succeeded"}, Reason.LEFT_ALONE, id="finished"),
         pytest.param({"deletion_timestamp": ahead(9)}, Reason.POD_TERMINATING, id="terminating"),
     ],

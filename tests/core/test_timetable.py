@@ -80,7 +80,7 @@ def test_a_budget_that_never_allows_an_eviction_is_told_by_its_numbers() -> None
     bounded = table_of(a_bounded_claim(), a_node(), budget, pod)
     row = the(bounded)
     (hold,) = row.held_by
-    assert hold.message == "budget default/web: minAvailable 1 of 1 pod can never allow an eviction"
+    assert hold.message == "PDB default/web can never allow an eviction (minAvailable 1 of 1 pod)"
     assert row.asked_at == ahead(10), "asked all the same, in case the budget's status is stale"
     assert (row.forced_at, row.stopped_by) == (ahead(840), ahead(900))
     assert bounded.ends_by == ahead(960)
@@ -105,8 +105,9 @@ def test_an_allowance_that_others_take_first_is_told_so() -> None:
     first, second = table_of(a_claim(), a_node(), budget, *pods).pods
     assert (first.asked_at, first.held_by) == (NOW, ())
     (hold,) = second.held_by
-    assert hold.message.endswith(
-        "allows 1 disruption: 3 of 3 pods are healthy, 2 must be; others are asked first"
+    assert hold.message == (
+        "PDB default/web allows 0 more disruptions: pod default/web-1 is evicted first "
+        "(minAvailable 2, 3 of 3 healthy)"
     )
 
 
@@ -114,7 +115,7 @@ def test_several_budgets_are_named() -> None:
     budgets = [a_budget(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
     table = table_of(a_claim(), a_node(), *budgets, a_pod())
     (hold,) = the(table).held_by
-    assert hold.message.startswith("2 budgets cover it, and such a pod cannot be evicted: budget ")
+    assert hold.message.startswith("2 PDBs cover the pod (default/one, default/two)")
 
 
 def test_a_protection_says_until_when_and_then_the_pod_is_asked() -> None:

@@ -188,6 +188,7 @@ def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> 
         Reason.POD_TERMINATING,
         Reason.PROTECTED,
         Reason.EVICTION_REFUSED,
+        Reason.EVICTION_WAITS,
         Reason.BATCHING,
         Reason.FAILED_SCHEDULING,
         Reason.STAYS_FOR_NOW,

@@ -39,8 +39,8 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
         pods = await leaving.people.all(PODS)
         claim, deadline = await leaving.leave("bounded")
         node = claim["status"]["nodeName"]
-        holders = [f"budget held/{budget} " for budget in ("web", "twice", "again")]
-        named = [f"held/{name} (" for name in names(pods)]
+        holders = ["PDB held/web can never allow", "2 PDBs cover the pod (held/again, held/twice)"]
+        named = [f"held/{name}" for name in names(pods)]
         await leaving.event("FailedDraining", node, *named, *holders)
         await leaving.event("TerminationGracePeriodExpiring", node, f"{deadline:%H:%M:%S}")
 

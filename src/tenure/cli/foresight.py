@@ -43,14 +43,15 @@ def _refusal(pod: Pod, snapshot: Snapshot, spent: Counter[str]) -> str:
         return ""
     budgets = list(_budgets(pod, snapshot))
     if len(budgets) > 1:
-        return f"{len(budgets)} disruption budgets cover the pod, and the API takes only one"
+        return f"{len(budgets)} PDBs cover the pod, and the API evicts no such pod"
     if not budgets or _costs_nothing(pod, budgets[0]):
         return ""
     budget = budgets[0]
     spent[budget.key] += 1
     if spent[budget.key] <= budget.status.disruptions_allowed:
         return ""
-    return f"the disruption budget {budget.name} does not allow it now"
+    allowed = budget.status.disruptions_allowed
+    return f"PDB {budget.key} allows {allowed} more disruptions, and pods before this one need them"
 
 
 def _budgets(pod: Pod, snapshot: Snapshot) -> Iterator[PodDisruptionBudget]:

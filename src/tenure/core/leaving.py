@@ -13,6 +13,7 @@ from tenure.core.claims import is_missing
 from tenure.core.deadline import force_at
 from tenure.core.decision import Concern, Inspect, Terminate, Verdict
 from tenure.core.leavingpods import (
+    REFUSED,
     Attachment,
     DrainView,
     PodView,
@@ -105,9 +106,9 @@ def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
     """When the drain may look different because of these pods. That a refused one is asked
     again does not count: until the answer comes, it is as refused as before."""
     deadline = drain.deadline
-    instants = [v.recheck_at for _, v in waiting if v.reason is not Reason.EVICTION_REFUSED]
+    instants = [v.recheck_at for _, v in waiting if v.reason not in REFUSED]
     if deadline is not None:
-        refused = (i.pod for i, v in waiting if v.reason is Reason.EVICTION_REFUSED)
+        refused = (i.pod for i, v in waiting if v.reason in REFUSED)
         instants += [deadline.end, *(force_at(pod, deadline) for pod in refused)]
     return min((at for at in instants if at is not None), default=None)
 

@@ -3,8 +3,9 @@
 1. close      taint it and take it out of load balancers, before any pod leaves;
 2. lost       not Ready, and the cloud no longer has its instance, by its lists or asked for this
               one as soon as the Node is not Ready: nothing can be drained, so it is released;
-3. drain      wait for the pods (see ``leavingpods``), naming those that hold it and why; at the
-              longest until a minute after the deadline;
+3. drain      wait for the pods (see ``leavingpods``), naming those that block it now and why; at
+              the longest until a minute after the deadline. It fails, and warns, once no pod is
+              on its way out and no PDB has moved for two minutes;
 4. settle     a few seconds from the start of the drain, so that everybody saw the taint;
 5. volumes    wait until they are detached, at the longest until the deadline;
 6. terminate  ask the cloud to end the instance, until it says that it is gone;
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -36,17 +37,23 @@ from tenure.core.leaving import (
     waiting_pods,
     waiting_volumes,
 )
-from tenure.core.leavingpods import Attachment, DrainView, PodView
+from tenure.core.leavingpods import REFUSED, Attachment, DrainView, PodView, refusal_of
+from tenure.core.podbudgets import blocked_since
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, release
 from tenure.model import names
-from tenure.model.meta import format_time
+from tenure.model.meta import format_time, later
 from tenure.model.node import Node, Taint
 from tenure.model.resource import VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
 #: Verdicts on pods that do not pass by themselves within a grace period.
-HELD: Final = frozenset({Reason.EVICTION_REFUSED, Reason.PROTECTED, Reason.PROTECTION_UNREADABLE})
+BLOCKED: Final = REFUSED | {Reason.PROTECTED, Reason.PROTECTION_UNREADABLE}
+#: Verdicts on pods that are on their way out.
+_GOING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
+#: How long a PDB that allows nothing counts as the pace of the drain: its last pod stops, and the
+#: pod's successor becomes ready. After that the drain waits for it.
+PACE_MAX: Final = timedelta(minutes=2)
 
 #: How many pods a sentence names; the blockers name them all.
 _NAMED_MAX: Final = 3
@@ -70,7 +77,7 @@ def _next_step(
     if claim is not None and not node.ready and lost_instance(view, claim, settings):
         return end_instance(view, claim, node, settings, now)
     if waiting := waiting_pods(drain, settings, now):
-        return _draining(drain, waiting)
+        return _draining(drain, waiting, now)
     if claim is None:
         message = "it is empty and no claim stands for it"
         return say(node, Reason.RELEASING, message, action=release(node))
@@ -124,15 +131,17 @@ def volume_blocks(attachment: Attachment) -> Blocker:
     return Blocker(subject=subject, message=f"volume {attachment.volume} is attached")
 
 
-def _draining(drain: DrainView, waiting: Waiting) -> Verdict:
-    held = [verdict for _, verdict in waiting if verdict.reason in HELD]
+def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
+    blocked = [one for one in waiting if one[1].reason in BLOCKED]
     count = f"{len(waiting)} {'pod' if len(waiting) == 1 else 'pods'}"
-    if held:
-        reason = Reason.EVICTION_REFUSED
-        message = f"waiting for {count}, {len(held)} held: {some(map(_held_by, held))}"
-    else:
-        reason = Reason.DRAINING
-        message = f"waiting for {count}: {some(item.pod.key for item, _ in waiting)}"
+    message = f"waiting for {count}: {some(item.pod.key for item, _ in waiting)}"
+    if blocked:
+        message = f"waiting for {count}, {len(blocked)} blocked: {_blocked_by(blocked)}"
+    paced = [_paced_until(drain.node, *one) for one in blocked]
+    goes_on = any(verdict.reason in _GOING for _, verdict in waiting) or any(
+        until is not None and now < until for until in paced
+    )
+    reason = Reason.DRAINING if goes_on or not blocked else Reason.EVICTION_REFUSED
     if drain.deadline is not None:
         message = f"{message}; it must be gone by {drain.deadline}"
     return say(
@@ -140,40 +149,57 @@ def _draining(drain: DrainView, waiting: Waiting) -> Verdict:
         reason,
         message,
         blockers=blockers_of(waiting),
-        recheck_at=next_change(drain, waiting),
+        recheck_at=min(
+            (at for at in (next_change(drain, waiting), *paced) if at is not None and now < at),
+            default=None,
+        ),
     )
+
+
+def _paced_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None:
+    """Until when a refusal counts as the pace of the drain."""
+    if verdict.reason is not Reason.EVICTION_WAITS:
+        return None
+    since = blocked_since(item.budgets[0]) or node.metadata.deletion_timestamp
+    return later(since, PACE_MAX) if since is not None else None
 
 
 def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
     """The pods that a drain waits for, and the budgets that hold some of them."""
-    held = (verdict for _, verdict in waiting if verdict.reason in HELD)
-    budgets = (blocker for verdict in held for blocker in verdict.blockers)
+    blocked = (verdict for _, verdict in waiting if verdict.reason in BLOCKED)
+    budgets = (blocker for verdict in blocked for blocker in verdict.blockers)
     return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
 
 
-def _held_by(verdict: Verdict) -> str:
-    """The pod, and the budgets in its way where there are any, else what its verdict says."""
-    named = [f"budget {_key(b.subject)} {b.message}" for b in verdict.blockers]
-    return f"{_key(verdict.subject)} ({'; '.join(named) or verdict.message})"
+def _blocked_by(blocked: Waiting) -> str:
+    """Each cause once, with the pods that it blocks."""
+    causes: dict[str, list[str]] = {}
+    for item, verdict in blocked:
+        causes.setdefault(_why(item, verdict), []).append(item.pod.key)
+    return some((f"{some(pods)}: {why}" for why, pods in causes.items()), "; ")
 
 
-def _key(subject: Subject) -> str:
-    return f"{subject.namespace}/{subject.name}"
+def _why(item: PodView, verdict: Verdict) -> str:
+    """The PDBs in its way where there are any, else what its verdict says."""
+    if verdict.reason not in REFUSED:
+        return verdict.message
+    # When a refused pod is retried is its own news, every few seconds.
+    if verdict.blockers:
+        return refusal_of(verdict.blockers)
+    return item.answer.message if item.answer is not None else verdict.message
 
 
 def _blocks(item: PodView, verdict: Verdict) -> Blocker:
-    # When a refused pod is asked again is its own news, every few seconds.
-    refusal = item.answer if verdict.reason is Reason.EVICTION_REFUSED else None
     return Blocker(
         subject=verdict.subject,
-        message=refusal.message if refusal else verdict.message,
+        message=_why(item, verdict),
         until=stops_at(item.pod)
         or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
     )
 
 
-def some(sentences: Iterable[str]) -> str:
+def some(sentences: Iterable[str], between: str = ", ") -> str:
     """The first few, and how many more."""
     every = list(sentences)
     more = f" and {len(every) - _NAMED_MAX} more" if len(every) > _NAMED_MAX else ""
-    return ", ".join(every[:_NAMED_MAX]) + more
+    return between.join(every[:_NAMED_MAX]) + more

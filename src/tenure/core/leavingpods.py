@@ -8,7 +8,8 @@
                  deleted, whatever its tier, its protection and its budgets;
 4. later tier    pods leave in four tiers: plain, plain daemon, critical, critical daemon;
 5. protected     ``karpenter.sh/do-not-disrupt``, until its end;
-6. refused       the API said no, or a budget says that it would: asked again after a pause;
+6. refused       the API said no, or a PDB says that it would: retried after a pause. It waits
+                 where a PDB merely paces the drain, and failed where no PDB will ever agree;
 7. evicted       through the eviction API, with the pod's UID as precondition.
 
 Without a deadline a drain waits as long as its pods make it wait.
@@ -16,6 +17,7 @@ Without a deadline a drain waits as long as its pods make it wait.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -23,7 +25,7 @@ import msgspec
 
 from tenure.core.deadline import Deadline, force_at, grace_of, shortened, stops_at
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
-from tenure.core.podbudgets import Allowances, arithmetic, blocks
+from tenure.core.podbudgets import Allowances, blocks, never_allows
 from tenure.core.protection import Protection, protection_of
 from tenure.core.reasons import Reason
 from tenure.model import names
@@ -37,6 +39,9 @@ from tenure.model.workload import PodDisruptionBudget
 
 #: A pod that is still there this long after its grace ran out will not go by itself.
 STUCK_AFTER: Final = timedelta(minutes=1)
+
+#: Verdicts on pods that the API has refused to evict, or would.
+REFUSED: Final = frozenset({Reason.EVICTION_REFUSED, Reason.EVICTION_WAITS})
 
 TIERS: Final = ("plain pods", "daemon pods", "critical pods", "critical daemon pods")
 
@@ -115,6 +120,12 @@ class _Judge:
         self._allowances = Allowances()
         #: For each budget that seems to allow nothing, the pod that is asked about all the same.
         self._probes: dict[tuple[str, ...], Pod] = {}
+        #: By the budget's UID: the pods here that are terminating already.
+        self._terminated: dict[str, list[str]] = {}
+        for item in drain.pods:
+            if item.pod.deleting:
+                for budget in item.budgets:
+                    self._terminated.setdefault(budget.uid, []).append(item.pod.key)
 
     def of(self, item: PodView) -> Verdict:
         pod = item.pod
@@ -179,7 +190,7 @@ class _Judge:
             return self._hopeless(item)
         if item.answer is not None:
             return self._refused(item, item.answer)
-        message = f"asked to leave node {self._node.name}, which is going away"
+        message = f"evicting pod from Node {self._node.name}: the Node is terminating"
         return _verdict(pod, Reason.EVICTING, message, action=_evict(pod))
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
@@ -188,15 +199,11 @@ class _Judge:
 
     def _hopeless(self, item: PodView) -> Verdict:
         """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
-        answer = item.answer
-        why = f"budget {', '.join(f'{b.key} {arithmetic(b)}' for b in item.budgets)}"
-        if answer is not None:
-            why = answer.message.rstrip(".")
-        if len(item.budgets) > 1:
-            why = f"{len(item.budgets)} budgets cover it, and such a pod cannot be evicted"
+        why = refusal_of(self._blockers(item))
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
         if probe is not item.pod:
-            return self._held(item, f"{why}; asked when {probe.key} may go")
+            return self._held(item, f"{why}; pod {probe.key} is tried first")
+        answer = item.answer
         last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
         return self._asked_again(item, why, later(last or BEGINNING, self._settings.eviction_probe))
 
@@ -204,7 +211,7 @@ class _Judge:
         due = self._now >= at
         return self._held(
             item,
-            f"{why}; asked again at {format_time(at)}",
+            f"{why}; retrying at {format_time(at)}",
             action=_evict(item.pod) if due else None,
             recheck_at=None if due else at,
         )
@@ -217,14 +224,33 @@ class _Judge:
         action: Evict | None = None,
         recheck_at: datetime | None = None,
     ) -> Verdict:
+        paced = len(item.budgets) == 1 and not never_allows(item.budgets[0])
         return _verdict(
             item.pod,
-            Reason.EVICTION_REFUSED,
+            Reason.EVICTION_WAITS if paced else Reason.EVICTION_REFUSED,
             message,
             action=action,
             recheck_at=recheck_at,
-            blockers=tuple(map(blocks, item.budgets)),
+            blockers=self._blockers(item),
         )
+
+    def _blockers(self, item: PodView) -> tuple[Blocker, ...]:
+        return tuple(
+            blocks(
+                budget,
+                (*self._terminated.get(budget.uid, ()), *self._allowances.taken_by(budget)),
+            )
+            for budget in item.budgets
+        )
+
+
+def refusal_of(budgets: Sequence[Blocker]) -> str:
+    """Why no eviction gets past these PDBs."""
+    keys = [f"{one.subject.namespace}/{one.subject.name}" for one in budgets]
+    if len(keys) > 1:
+        listed = ", ".join(keys)
+        return f"{len(keys)} PDBs cover the pod ({listed}), and the API evicts no such pod"
+    return f"PDB {keys[0]} {budgets[0].message}"
 
 
 def _protected(pod: Pod, protection: Protection) -> Verdict:

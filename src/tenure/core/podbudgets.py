@@ -12,19 +12,26 @@ each budget is asked about all the same, now and then: asking for hundreds helps
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
 
 from tenure.core.decision import Blocker, Subject
+from tenure.model.meta import find_condition
 from tenure.model.pod import Pod
 from tenure.model.resource import POD_DISRUPTION_BUDGETS
 from tenure.model.workload import PodDisruptionBudget
+
+#: How many pods a sentence names.
+_NAMED_MAX: Final = 3
 
 
 class Allowances:
     """Counts down what budgets allow, over the pods of one look."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
+        #: By the budget's UID: the pods that use up what it allows.
+        self._taken: dict[str, list[str]] = {}
 
     def grants(self, pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the API server will probably agree; counts the pod if so."""
@@ -35,11 +42,15 @@ class Allowances:
         (budget,) = budgets
         if not pod.ready and _spares_unready(budget):
             return True
-        taken = self._taken.get(budget.uid, 0)
-        if taken >= budget.status.disruptions_allowed:
+        taken = self._taken.setdefault(budget.uid, [])
+        if len(taken) >= budget.status.disruptions_allowed:
             return False
-        self._taken[budget.uid] = taken + 1
+        taken.append(pod.key)
         return True
+
+    def taken_by(self, budget: PodDisruptionBudget) -> Sequence[str]:
+        """The pods that were granted a disruption in this look."""
+        return self._taken.get(budget.uid, ())
 
 
 def _spares_unready(budget: PodDisruptionBudget) -> bool:
@@ -55,13 +66,16 @@ def never_allows(budget: PodDisruptionBudget) -> bool:
     return 0 < status.expected_pods <= status.desired_healthy
 
 
+def _wish(budget: PodDisruptionBudget) -> str:
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        return f"maxUnavailable {spec.max_unavailable}"
+    return f"minAvailable {spec.min_available if spec.min_available is not None else 1}"
+
+
 def arithmetic(budget: PodDisruptionBudget) -> str:
     """Why it allows as many as it does."""
-    spec, status = budget.spec, budget.status
-    if spec.max_unavailable is not None:
-        wish = f"maxUnavailable {spec.max_unavailable}"
-    else:
-        wish = f"minAvailable {spec.min_available if spec.min_available is not None else 1}"
+    status, wish = budget.status, _wish(budget)
     pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"
     if never_allows(budget):
         return f"{wish} of {pods} can never allow an eviction"
@@ -72,6 +86,55 @@ def arithmetic(budget: PodDisruptionBudget) -> str:
     )
 
 
-def blocks(budget: PodDisruptionBudget) -> Blocker:
+def blocked_since(budget: PodDisruptionBudget) -> datetime | None:
+    """When it last allowed a disruption, as its controller says; None where that is not known."""
+    allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
+    return allowed.last_transition_time if allowed and allowed.status == "False" else None
+
+
+def refusal(
+    budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
+) -> str:
+    """Why it allows no more, completing "PDB default/web …": what has used the allowance up.
+
+    ``evicted``: pods that are known to be on their way out; the budget's status may know others.
+    ``first``: pods that would be evicted before.
+    """
+    status = budget.status
+    pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"
+    if never_allows(budget):
+        return f"can never allow an eviction ({_wish(budget)} of {pods})"
+    processed = (f"{budget.namespace}/{name}" for name in sorted(status.disrupted_pods))
+    going = list(dict.fromkeys((*evicted, *processed)))
+    healthy = f"{status.current_healthy} of {status.expected_pods} healthy"
+    if going:
+        used_up = f"{_pods(going)} already being evicted"
+    elif first:
+        used_up = f"{_pods(first)} evicted first"
+    else:
+        used_up = _uncounted(budget) or f"{status.desired_healthy} must be healthy"
+    return f"allows 0 more disruptions: {used_up} ({_wish(budget)}, {healthy})"
+
+
+def _uncounted(budget: PodDisruptionBudget) -> str:
+    """Why the numbers say nothing; empty when they do."""
+    allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
+    if allowed is not None and allowed.reason == "SyncFailed":
+        return allowed.message
+    if budget.status.observed_generation < budget.metadata.generation:
+        return "its pods are not counted yet"
+    return ""
+
+
+def _pods(keys: Sequence[str]) -> str:
+    if len(keys) == 1:
+        return f"pod {keys[0]} is"
+    more = f" and {len(keys) - _NAMED_MAX} more" if len(keys) > _NAMED_MAX else ""
+    return f"pods {', '.join(keys[:_NAMED_MAX])}{more} are"
+
+
+def blocks(
+    budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
+) -> Blocker:
     subject = Subject.of(POD_DISRUPTION_BUDGETS.kind, budget)
-    return Blocker(subject=subject, message=arithmetic(budget))
+    return Blocker(subject=subject, message=refusal(budget, evicted, first))

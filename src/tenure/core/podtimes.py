@@ -23,15 +23,17 @@ import msgspec
 from tenure.core.deadline import force_at, grace_of, requested_at, shortened, stops_at
 from tenure.core.decision import DeletePod, Evict, Verdict
 from tenure.core.leavingpods import (
+    REFUSED,
     STUCK_AFTER,
     TIERS,
     DrainView,
     PodView,
     holds_node,
     judge_pods,
+    refusal_of,
     tier_of,
 )
-from tenure.core.podbudgets import Allowances, arithmetic
+from tenure.core.podbudgets import Allowances, blocks
 from tenure.core.protection import protection_of
 from tenure.core.reasons import Reason
 from tenure.model.meta import later, seconds_of
@@ -163,7 +165,7 @@ class _Maker:
         )
 
     def _asked_at(self, item: PodView, verdict: Verdict, holds: Iterable[Hold]) -> datetime | None:
-        if verdict.reason is Reason.EVICTION_REFUSED:
+        if verdict.reason in REFUSED:
             return self._asked_again_at(item, verdict)
         if isinstance(verdict.action, Evict):
             return self._now
@@ -195,20 +197,13 @@ class _Maker:
         if protection is not None and self._now < protection.until:
             yield Hold(str(protection), protection.ends_at)
         granted = self._allowances.grants(pod, item.budgets)
-        if not granted or (verdict.reason is Reason.EVICTION_REFUSED and item.answer is not None):
-            yield Hold(_refusal(item, granted), budget=True)
+        if not granted or (verdict.reason in REFUSED and item.answer is not None):
+            yield Hold(self._refusal(item, granted), budget=True)
 
-
-def _refusal(item: PodView, granted: bool) -> str:
-    if granted and item.answer is not None:
-        return item.answer.message
-    named = [f"budget {budget.key}: {arithmetic(budget)}" for budget in item.budgets]
-    if len(named) > 1:
-        return (
-            f"{len(named)} budgets cover it, and such a pod cannot be evicted: {'; '.join(named)}"
-        )
-    taken = item.budgets[0].status.disruptions_allowed > 0
-    return f"{named[0]}; others are asked first" if taken else named[0]
+    def _refusal(self, item: PodView, granted: bool) -> str:
+        if granted and item.answer is not None:
+            return item.answer.message
+        return refusal_of([blocks(b, first=self._allowances.taken_by(b)) for b in item.budgets])
 
 
 def latest(instants: Iterable[datetime | None]) -> datetime | None:

@@ -89,6 +89,7 @@ class Reason(StrEnum):
     # Pods of a leaving node.
     FORCED = "Disrupted"
     EVICTING = "Evicted"
+    EVICTION_WAITS = "EvictionWaits"
     EVICTION_REFUSED = "FailedDraining"
     TIER_WAITS = "LaterTier"
     PROTECTED = "DoNotDisrupt"
@@ -399,13 +400,21 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The instance is gone; the finalizer is taken off.", event=_NORMAL
     ),
     Reason.EVICTING: ReasonInfo(
-        "The pod is asked to leave a node that is going away.", event=_NORMAL
+        "The pod is evicted from a Node that is terminating.", event=_NORMAL
+    ),
+    Reason.EVICTION_WAITS: ReasonInfo(
+        "The pod's PDB allows no more disruptions now; the eviction is retried. A PDB paces every "
+        "drain this way: the next pod goes once an evicted one is replaced.",
+        "Nothing, while the drain goes on. If its Node says FailedDraining, look at the PDB: are "
+        "the pods that it covers healthy?",
+        _NORMAL,
     ),
     Reason.EVICTION_REFUSED: ReasonInfo(
-        "On a pod: the API refused the eviction, usually for a disruption budget; it is asked "
-        "again. On a Node: pods that are held this way, or protected, hold its drain.",
-        "Look at the budget that is named: does it ever allow a disruption? Look at the "
-        "annotation of pods that are protected.",
+        "On a Node: its drain waits. No pod of it is terminating, and what blocks those that are "
+        "left has not moved for two minutes, or never will. On a pod: no eviction of it can "
+        "succeed as its PDBs are.",
+        "Look at the PDB that is named: are its pods healthy, does it ever allow a disruption? "
+        "Look at the annotation of pods that are protected.",
         _WARNING,
     ),
     Reason.TIER_WAITS: ReasonInfo("The pod leaves after all pods of an earlier tier have gone."),

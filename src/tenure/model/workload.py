@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from tenure.model.meta import ApiObject, ObjectMeta, Wire
+from tenure.model.meta import ApiObject, Condition, ObjectMeta, Wire
 from tenure.model.pod import LabelSelector, NodeSelector, PodSpec
 
 
@@ -56,6 +56,7 @@ class PodDisruptionBudgetStatus(Wire, frozen=True, kw_only=True):
     desired_healthy: int = 0
     expected_pods: int = 0
     disrupted_pods: Mapping[str, datetime] = {}
+    conditions: tuple[Condition, ...] = ()
 
 
 class PodDisruptionBudget(ApiObject, frozen=True, kw_only=True):

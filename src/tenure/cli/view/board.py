@@ -119,7 +119,7 @@ def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
 def _next(verdict: Verdict, pods: list[Pod], judge: Judge) -> str:
     """What happens next, and when: the earliest instant that a verdict names."""
     dated = [(verdict, "")]
-    if verdict.reason in (Reason.DRAINING, Reason.EVICTION_REFUSED):
+    if verdict.reason in (Reason.DRAINING, Reason.EVICTION_WAITS, Reason.EVICTION_REFUSED):
         dated = [
             (about, f"{pod.name}: ")
             for pod in pods

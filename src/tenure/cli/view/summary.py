@@ -102,7 +102,7 @@ class Chronicle:
         elif kind == "NodeClaim" and entry.reason == Reason.RELEASING:
             if (departure := self._departures.get(name)) is not None:
                 departure.gone_at = entry.at
-        elif kind == "Pod" and entry.reason in (Reason.EVICTION_REFUSED, Reason.PROTECTED):
+        elif kind == "Pod" and entry.reason in _HELD:
             self._hold(entry)
 
     def _hold(self, entry: Entry) -> None:
@@ -121,7 +121,8 @@ class Chronicle:
 
 
 _HELD: Final[dict[str, str]] = {
-    Reason.EVICTION_REFUSED: "had to wait for a disruption budget",
+    Reason.EVICTION_WAITS: "had to wait for a disruption budget",
+    Reason.EVICTION_REFUSED: "could not be evicted as its disruption budget was",
     Reason.PROTECTED: "was protected by karpenter.sh/do-not-disrupt",
 }
 

@@ -43,7 +43,7 @@ _SPEAKER: Final = {
     Reason.SETTLING: "Node",
     Reason.INSTANCE_TERMINATING: "Node",
     Reason.RELEASING: "NodeClaim",
-    Reason.EVICTION_REFUSED: "Pod",
+    Reason.EVICTION_REFUSED: "Node",
 }
 
 
