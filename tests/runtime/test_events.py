@@ -10,8 +10,9 @@ import msgspec
 from tenure.core.decision import Concern, Evict, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.kube.client import Client
+from tenure.model.meta import format_time
 from tenure.model.resource import EVENTS, NODE_CLAIMS
-from tenure.runtime.events import QUEUE_MAX, REPEAT_AFTER, EventRecorder
+from tenure.runtime.events import QUEUE_MAX, REPEAT_AFTER, REWRITE_AFTER, EventRecorder
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
 from tests.runtime.stage import Bench, Tapped
@@ -41,6 +42,10 @@ class Newsroom:
         """In the order of their beginning."""
         events = self.bench.store.list(EVENTS)
         return [(event["reason"], event["count"]) for event in sorted(events, key=_begin)]
+
+    def the_event(self) -> Any:
+        (event,) = self.bench.store.list(EVENTS)
+        return event
 
     def __enter__(self) -> Self:
         return self
@@ -77,15 +82,82 @@ def test_why_a_claim_came_is_told_on_the_claim_once_it_is_there() -> None:
         assert told[0]["message"].startswith("3 pods need it; cheapest fit: ")
 
 
-def test_a_new_reason_is_news_and_a_new_number_in_its_sentence_is_not() -> None:
+def test_a_new_reason_is_a_new_event() -> None:
     with Bench() as bench, Newsroom(bench) as room:
         room.say(an_opinion(Reason.PROTECTED, "until 12:00"))
-        room.say(an_opinion(Reason.PROTECTED, "until 13:00"))
         room.say(an_opinion(Reason.EVICTING))
         room.say(an_opinion(Reason.POD_TERMINATING))
         assert room.published() == [(Reason.PROTECTED, 1), (Reason.EVICTING, 1)], (
             "one of them is no event"
         )
+
+
+def test_an_event_is_rewritten_when_its_content_changes() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.EVICTION_REFUSED, "a, b and c block"), then=REWRITE_AFTER)
+        began = room.the_event()
+        room.say(an_opinion(Reason.EVICTION_REFUSED, "c blocks"))
+        event = room.the_event()
+        assert (event["message"], event["count"]) == ("c blocks", 2)
+        assert event["firstTimestamp"] == began["firstTimestamp"] < event["lastTimestamp"]
+
+
+def test_content_that_changes_often_is_rewritten_once_a_minute_with_the_newest() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        for left in range(58, -1, -1):
+            room.say(an_opinion(Reason.DRAINING, f"{left} pods left"))
+        assert room.the_event()["message"] == "58 pods left"
+        bench.run(SECOND)
+        event = room.the_event()
+        assert (event["message"], event["count"]) == ("0 pods left", 2), "nothing new is lost"
+        bench.run(10 * MINUTE)
+        assert room.the_event()["count"] == 2, "and nothing is said twice"
+
+
+def test_what_no_longer_holds_is_not_written_later() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.DRAINING, "2 pods left"))
+        room.say(an_opinion(Reason.DRAINING, "1 pod left"))
+        room.say(an_opinion(Reason.SETTLING))
+        room.say(an_opinion(Reason.DRAINING, "2 pods left", uid="u2"))
+        room.say(an_opinion(Reason.DRAINING, "1 pod left", uid="u2"))
+        room.recorder.ended(an_opinion(Reason.DRAINING, uid="u2"))
+        bench.run(10 * MINUTE)
+        assert room.published() == [(Reason.DRAINING, 1), (Reason.DRAINING, 1)]
+
+
+def test_that_a_refused_eviction_is_retried_later_is_no_new_content() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        for turn in range(60):
+            at = bench.environment.now() + turn * SECOND
+            said = an_opinion(Reason.EVICTION_WAITS, f"PDB a/b; retrying at {format_time(at)}")
+            room.say(msgspec.structs.replace(said, recheck_at=at), then=10 * SECOND)
+        assert room.published() == [(Reason.EVICTION_WAITS, 1)]
+
+
+def test_new_events_go_before_those_that_are_rewritten() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        many = [{"uid": f"u{n}", "name": f"p{n}"} for n in range(200)]
+        room.say(*(an_opinion(Reason.DRAINING, "2 left", **of) for of in many), then=MINUTE)
+        news = an_opinion(Reason.PROTECTED, uid="new", name="new")
+        room.say(*(an_opinion(Reason.DRAINING, "1 left", **of) for of in many), news)
+        assert (Reason.PROTECTED, 1) in room.published()
+        assert room.published().count((Reason.DRAINING, 2)) < 100, "50 at once and 25 a second"
+        bench.run(10 * SECOND)
+        assert room.published().count((Reason.DRAINING, 2)) == 200
+
+
+def test_rewriting_costs_one_call_and_survives_the_end_of_the_event() -> None:
+    """Kubernetes keeps events for an hour."""
+    with Bench() as bench, Newsroom(bench) as room:
+        room.say(an_opinion(Reason.DRAINING, "3 pods left"), then=REWRITE_AFTER)
+        before = len(bench.api_tap.of("POST")), len(bench.api_tap.of("GET"))
+        room.say(an_opinion(Reason.DRAINING, "2 pods left"), then=REWRITE_AFTER)
+        assert (len(bench.api_tap.of("POST")), len(bench.api_tap.of("GET"))) == before
+        event = room.the_event()["metadata"]
+        bench.store.delete(EVENTS, event["namespace"], event["name"])
+        room.say(an_opinion(Reason.DRAINING, "1 pod left"))
+        assert room.the_event()["message"] == "1 pod left"
 
 
 def test_what_flaps_is_repeated_after_a_while_at_the_earliest() -> None:
