@@ -10,7 +10,7 @@ import pytest
 from tenure.core.decision import Patch, Subject, Verdict
 from tenure.core.hash import template_hash
 from tenure.core.poolstatus import PoolDecider
-from tenure.core.reasons import Reason
+from tenure.core.reasons import REASONS, Reason
 from tenure.model import names
 from tenure.model.nodepool import NodePool, NodePoolStatus
 from tenure.model.repairs import peers_statements
@@ -185,27 +185,45 @@ def test_a_template_that_cannot_be_read_is_not_ready_and_has_no_hash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "type_", "reason"),
+    ("spec", "type_", "reason", "means"),
     [
         (
             {"disruption": {"budgets": [{"nodes": "10%", "schedule": "x", "duration": "1h"}]}},
             "DisruptionValid",
-            "DisruptionInvalid",
+            Reason.DISRUPTION_INVALID,
+            "no node is disrupted voluntarily: spec.disruption.budgets[0].schedule: got 'x'",
         ),
         (
             {"repair": {"policies": [{"conditionType": "Odd", "toleration": "5m"}]}},
             "RepairValid",
-            "RepairInvalid",
+            Reason.REPAIR_INVALID,
+            "what is named is not used for repair: spec.repair.policies[0]",
         ),
     ],
     ids=["disruption", "repair"],
 )
-def test_a_bad_block_is_said_and_does_not_stop_provisioning(
-    spec: Any, type_: str, reason: str
+def test_a_bad_block_is_said_with_a_warning_and_does_not_stop_provisioning(
+    spec: Any, type_: str, reason: Reason, means: str
 ) -> None:
-    verdict = verdict_on(a_class(), stamped(**spec))
-    assert said(verdict)[type_] == ("False", reason)
+    pool = stamped(**spec)
+    verdict = verdict_on(a_class(), pool)
+    assert said(verdict)[type_] == ("False", str(reason))
     assert said(verdict)["Ready"] == ("True", "Ready")
+    assert verdict.reason is reason
+    assert verdict.message.startswith(means)
+    assert REASONS[reason].event == "Warning"
+    again = verdict_on(a_class(), told(verdict, pool))
+    assert (again.reason, again.message, again.action) == (reason, verdict.message, None)
+
+
+def test_two_bad_blocks_are_one_verdict_that_names_both() -> None:
+    repair = {"policies": [{"conditionType": "Odd", "toleration": "5m"}]}
+    verdict = verdict_on(
+        a_class(), stamped(disruption={"budgets": [{"nodes": "x"}]}, repair=repair)
+    )
+    assert verdict.reason is Reason.DISRUPTION_INVALID
+    assert "spec.disruption.budgets[0]" in verdict.message
+    assert "spec.repair.policies[0]" in verdict.message
 
 
 def test_whose_change_concerns_a_pool() -> None:

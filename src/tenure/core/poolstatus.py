@@ -1,6 +1,6 @@
 """Decide what a pool should say about itself: counts, conditions, hash.
 
-One verdict per pool. The hash annotations come first, because claims are stamped with
+One verdict per pool, with a warning where a block cannot be used. The hash annotations come first, because claims are stamped with
 them; then the status, written only when it differs. ``Ready`` is the template's
 validity and the node class's readiness; a bad ``disruption`` or ``repair`` block is
 said in conditions of its own and does not stop provisioning.
@@ -8,7 +8,7 @@ said in conditions of its own and does not stop provisioning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import msgspec
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.hash import HASH_VERSION, template_hash
+from tenure.core.health import unusable
 from tenure.core.pools import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.reasons import Reason
 from tenure.core.registrations import (
@@ -38,7 +39,7 @@ from tenure.model.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.problem import NODES
-from tenure.schema.problems import Problems, in_words, problems_of_pool
+from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of_pool
 
 #: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
 _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
@@ -119,14 +120,30 @@ def _decide(view: PoolView) -> Verdict:
     stamp = _hash_patch(pool)
     if stamp is not None:
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, "writing the template's hash", stamp)
-    conditions = merge(pool.status.conditions, _wanted(view), pool.metadata.generation)
+    found = problems_of_pool(pool, view.watched)
+    conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
     conditions = merge(conditions, (ready,), pool.metadata.generation)
     status = _status_patch(view, conditions)
     if ready.status != "True":
-        return _verdict(pool, Reason.POOL_NOT_READY, f"launches nothing: {ready.message}", status)
+        message = "; ".join((f"launches nothing: {ready.message}", *_bad_blocks(pool, found)))
+        return _verdict(pool, Reason.POOL_NOT_READY, message, status)
+    if bad := tuple(_bad_blocks(pool, found)):
+        reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
+        return _verdict(pool, reason, "; ".join(bad), status)
     reason = Reason.POOL_STATUS_CHANGED if status else Reason.POOL_CURRENT
     return _verdict(pool, reason, _size(view), status)
+
+
+def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[str]:
+    """What the pool does not do because of a block that cannot be used, and why."""
+    if found.disruption:
+        closed = any(one.at.startswith("spec.disruption.budgets") for one in found.disruption)
+        stops = "no node is disrupted voluntarily" if closed else "what is named is not used"
+        yield f"{stops}: {in_words(found.disruption)}"
+    if found.repair:
+        stops = "no node is repaired" if unusable(pool) else "what is named is not used for repair"
+        yield f"{stops}: {in_words(found.repair)}"
 
 
 def _size(view: PoolView) -> str:
@@ -165,10 +182,9 @@ def _hash_patch(pool: NodePool) -> Patch | None:
     return patch(pool, {"annotations": wanted})
 
 
-def _wanted(view: PoolView) -> tuple[Wanted, ...]:
+def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
     pool = view.pool
     problem = node_class_problem(pool.node_class_ref, view.node_class)
-    found = problems_of_pool(pool, view.watched)
     generations = generations_of(pool, view.node_class)
     health = registration_health(pool, view.registrations, generations)
     return (

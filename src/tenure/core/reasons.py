@@ -132,6 +132,8 @@ class Reason(StrEnum):
     POOL_CURRENT = "PoolCurrent"
     POOL_STATUS_CHANGED = "PoolStatusChanged"
     POOL_NOT_READY = "PoolNotReady"
+    DISRUPTION_INVALID = "DisruptionInvalid"
+    REPAIR_INVALID = "RepairInvalid"
     WINDOW_CURRENT = "WindowCurrent"
     WINDOW_STATUS_CHANGED = "WindowStatusChanged"
     WINDOW_INVALID = "WindowInvalid"
@@ -517,6 +519,18 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.POOL_NOT_READY: ReasonInfo(
         "The pool launches nothing: its template or node class cannot be used.",
         "The pool's conditions say what is wrong.",
+        _WARNING,
+    ),
+    Reason.DISRUPTION_INVALID: ReasonInfo(
+        "A field of the pool's spec.disruption cannot be used. Until a budget is fixed, no node of "
+        "the pool is disrupted voluntarily. Provisioning goes on.",
+        "Fix the field that is named; tenure lint shows it with an example.",
+        _WARNING,
+    ),
+    Reason.REPAIR_INVALID: ReasonInfo(
+        "A field of the pool's spec.repair cannot be used. A policy that does not say which status "
+        "is unhealthy is left out, the others count; any other mistake stops repair of the pool.",
+        "Fix the field that is named; tenure lint shows it with an example.",
         _WARNING,
     ),
     Reason.WINDOW_CURRENT: ReasonInfo("The window's status is up to date."),
