@@ -199,7 +199,7 @@ class _Replica:
         self._log = log
         flags = (
             f"--kubeconfig={kubeconfig}", f"--cluster-name={fleet.CLUSTER}",
-            "--metrics-port=0", "--health-probe-port=0", "--log-format=json",
+            "--metrics-port=0", "--health-probe-port=0", "--journal-port=0", "--log-format=json",
         )  # fmt: skip
         with log.open("wb") as output:
             command = [*_PROGRAM, *flags]

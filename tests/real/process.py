@@ -33,10 +33,10 @@ class Process:
 
     def __init__(self, kubeconfig: Path, log: Path, *flags: str, **environment: str) -> None:
         self.log_file = log
-        ports = ("--metrics-port=0", "--health-probe-port=0", "--log-format=json")
+        ports = ("--metrics-port=0", "--health-probe-port=0", "--journal-port=0")
         with log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  # our own program
-                [*_PROGRAM, f"--kubeconfig={kubeconfig}", *ports, *flags],
+                [*_PROGRAM, f"--kubeconfig={kubeconfig}", *ports, "--log-format=json", *flags],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**_inherited(), **environment},
@@ -78,10 +78,10 @@ class Process:
     # -- what it answers ---------------------------------------------------------------
 
     def get(self, page: str) -> tuple[int, str]:
-        """Status and body; health and metrics each have their port."""
+        """Status and body; health, metrics and the journal each have their port."""
         ports = self.until_said("serving")
-        health = page.startswith(("/healthz", "/readyz"))
-        port = ports["healthPort" if health else "metricsPort"]
+        pages = {"/metrics": "metricsPort", "/debug/journal": "journalPort"}
+        port = ports[pages.get(page.partition("?")[0], "healthPort")]
         try:
             with urlopen(f"http://127.0.0.1:{port}{page}", timeout=10) as answer:
                 return answer.status, answer.read().decode()

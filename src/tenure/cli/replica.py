@@ -236,6 +236,7 @@ class Replica:
             self._memoir,
             metrics_port=self._settings.metrics_port,
             health_port=self._settings.health_port,
+            journal_port=self._settings.journal_port if self._settings.journal_size else None,
             opened=lambda **ports: self._log.info("serving", **ports),
         )
 

@@ -401,9 +401,17 @@ TABLE: Final = (
         section=SEEN,
         field="journal_size",
         flag="journal-size",
-        form=form.count("5000"),
-        reason="Verdict changes and outcomes kept in memory, for /debug/journal on the metrics "
-        "port. A few megabytes.",
+        form=form.count("5000", at_least=0),
+        reason="Verdict changes and outcomes kept in memory, for /debug/journal. A few megabytes. 0 "
+        "keeps none, and opens no port for them.",
+    ),
+    Setting(
+        section=SEEN,
+        field="journal_port",
+        flag="journal-port",
+        form=form.count("8082", at_least=0, at_most=65535),
+        reason="/debug/journal, on the loopback interface alone, see docs/security.md. 0 takes any "
+        "free port; the log names it.",
     ),
     Setting(
         section=SEEN,

@@ -99,7 +99,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     #: ``auto`` is text on a terminal and JSON everywhere else.
     log_format: str = "auto"
-    #: How many verdict changes and outcomes are kept in memory.
+    #: How many verdict changes and outcomes are kept in memory; 0 is none, and no port for them.
     journal_size: int = 5000
+    #: On the loopback interface alone.
+    journal_port: int = 8082
     #: Series for each node and pod: hundreds of thousands in a large cluster.
     cluster_metrics: bool = True

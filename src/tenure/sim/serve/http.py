@@ -11,16 +11,17 @@ import asyncio
 import hmac
 import math
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from aiohttp import web
 
 from tenure.errors import ApiError
-from tenure.kube.certs import Pair
+from tenure.kube.certs import Pair, load_into
+from tenure.kube.listener import Limits, Listener, read_body
+from tenure.parse.limits import BODY
 from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim.api import Api
@@ -31,12 +32,12 @@ from tenure.sim.serve.answers import Presenter, refusal, understood
 from tenure.sim.watch import Watch
 
 HOST: Final = "127.0.0.1"
-#: As a real server's limit.
-BODY_MAX: Final = 3 * 2**20
-#: Seconds of real time; the loop's own may run faster.
-HANDSHAKE_MAX: Final = 60.0
-IDLE_MAX: Final = 75.0
-#: Whoever reads nothing of his watch for so long has left.
+#: Bodies as a real server's; a watch keeps a connection for as long as it wants. Times are real
+#: seconds; the loop's own may run faster.
+LIMITS: Final = Limits(
+    connections=512, body_size=BODY.size, handshake=20.0, idle=75.0, body=30.0, request=None
+)
+#: A client that reads nothing of its watch or answer for so long has left.
 SILENT_READER_MAX: Final = 60.0
 _TRUE: Final = ("true", "1", "True")
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
@@ -78,6 +79,8 @@ class Door:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self._answered(request)
+        except web.HTTPException:
+            raise
         except ApiError as error:
             return _http(refusal(error))
         except Exception as error:  # noqa: BLE001  # One bad request must not end the others.
@@ -93,7 +96,7 @@ class Door:
             return _http(fixed)
         if (request.method, path) == ("POST", _MAY_I):
             return _http(Response(status=201, body=_YOU_MAY, headers={"Content-Type": JSON}))
-        asked = await _read(request, path)
+        asked = await self._read(request, path)
         presenter = Presenter(asked, wanted(request.headers.get("Accept", "")))
         if asked.method == "GET" and asked.query.get("watch") in _TRUE:
             watch = self._api.watch(self._in_its_own_seconds(asked))
@@ -102,6 +105,24 @@ class Door:
             return _http(watch)
         response = self._api.handle(understood(asked))
         return _http(presenter.answer(response, self._clock.now()))
+
+    async def _read(self, request: web.BaseRequest, path: str) -> Request:
+        try:
+            body = await read_body(request, LIMITS.body * self._speed)
+        except web.HTTPRequestEntityTooLarge as error:
+            message = f"the body of the request is larger than {LIMITS.body_size} bytes"
+            raise ApiError(message, status=413, reason="RequestEntityTooLarge") from error
+        except web.HTTPRequestTimeout as error:
+            message = f"the body of the request did not come within {LIMITS.body:.0f} s"
+            raise ApiError(message, status=408, reason="Timeout") from error
+        content_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip()
+        return Request(
+            method=request.method,
+            path=path,
+            query=dict(request.query),
+            body=body,
+            content_type=content_type or JSON,
+        )
 
     def _fixed(self, path: str, request: web.BaseRequest) -> Response | None:
         if path in _HEALTH:
@@ -150,22 +171,6 @@ def _aggregated(path: str, form: Form) -> Response:
     return Response(status=200, body=discovery.aggregated(path, version), headers=headers)
 
 
-async def _read(request: web.BaseRequest, path: str) -> Request:
-    try:
-        body = await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        message = f"the body of the request is larger than {BODY_MAX} bytes"
-        raise ApiError(message, status=413, reason="RequestEntityTooLarge") from error
-    content_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip()
-    return Request(
-        method=request.method,
-        path=path,
-        query=dict(request.query),
-        body=body,
-        content_type=content_type or JSON,
-    )
-
-
 def _http(response: Response) -> web.Response:
     headers: Mapping[str, str] = {"Cache-Control": "no-cache, private", **response.headers}
     return web.Response(status=response.status, body=response.body, headers=headers)
@@ -173,48 +178,21 @@ def _http(response: Response) -> web.Response:
 
 @asynccontextmanager
 async def serving(
-    door: Door, pair: Pair, *, port: int = 0, speed: float = 1.0
+    door: Door, pair: Pair, *, port: int = 0, speed: float = 1.0, limits: Limits = LIMITS
 ) -> AsyncIterator[int]:
     """Serve for as long as the block lasts; yields the port. Raises ``OSError`` if it is taken.
 
     ``speed`` is the loop's: the library's time-outs are meant in real seconds.
     """
-    loop = asyncio.get_running_loop()
-    server = web.Server(
-        door.handle,
-        request_factory=_request,
-        access_log=None,
-        handler_cancellation=True,
-        keepalive_timeout=IDLE_MAX * speed,
-        lingering_time=IDLE_MAX * speed,
-    )
-    listening = await loop.create_server(
-        server,
-        HOST,
-        port,
-        ssl=_tls(pair),
-        ssl_handshake_timeout=HANDSHAKE_MAX * speed,
-        ssl_shutdown_timeout=1.0 * speed,
-    )
+    listener = Listener(door.handle, limits, tls=_tls(pair), speed=speed, cancels=True)
+    bound = await listener.open(HOST, port)
     try:
-        port = listening.sockets[0].getsockname()[1]
-        yield port
+        yield bound
     finally:
-        listening.close()
-        await server.shutdown(timeout=1.0 * speed)
-
-
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    """What aiohttp makes of a request, with a limit of our own for its body."""
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_MAX)
+        await listener.close()
 
 
 def _tls(pair: Pair) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    # OpenSSL reads certificates from files only; this one lives for a moment, for us alone.
-    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-        file.write(f"{pair.cert}\n{pair.key}\n")
-        file.flush()
-        context.load_cert_chain(file.name)
+    load_into(context, pair)
     return context

@@ -1,0 +1,171 @@
+"""A port against clients that take time, places or memory: others are answered all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from aiohttp import web
+
+from tenure.kube.certs import issue, load_into, make_authority
+from tenure.kube.listener import Limits, Listener, read_body
+
+NOW = datetime.now(UTC)
+HOUR = timedelta(hours=1)
+AUTHORITY = make_authority("test", now=NOW, valid=HOUR)
+SERVER = issue(AUTHORITY, "127.0.0.1", ips=["127.0.0.1"], now=NOW, valid=HOUR)
+PATIENCE: Final = 60.0
+GET: Final = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+LARGE: Final = 20 * 2**20
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Site:
+    """Says how many bytes it was sent; at /large a lot, at /slow nothing until it is let go."""
+
+    def __init__(self, limits: Limits, *, tls: bool = False) -> None:
+        context = None
+        if tls:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            load_into(context, SERVER)
+        self._limits = limits
+        self.listener = Listener(self._answer, limits, tls=context)
+        self._trust = ssl.create_default_context(cadata=AUTHORITY.cert) if tls else None
+        self.let_go = asyncio.Event()
+        self.at_work = asyncio.Event()
+        self.port = 0
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/large":
+            return web.Response(body=b"x" * LARGE)
+        if request.path == "/slow":
+            self.at_work.set()
+            await self.let_go.wait()
+        return web.Response(text=str(len(await read_body(request, self._limits.body))))
+
+    async def connected(self, *, speaks_tls: bool = True) -> Ends:
+        trust = self._trust if speaks_tls else None
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=trust)
+
+    async def said(self, sent: bytes) -> bytes:
+        """All that comes back."""
+        reader, writer = await self.connected()
+        writer.write(sent)
+        return await rest((reader, writer))
+
+
+async def rest(ends: Ends) -> bytes:
+    reader, writer = ends
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+    finally:
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def site(limits: Limits, *, tls: bool = False) -> AsyncIterator[Site]:
+    found = Site(limits, tls=tls)
+    found.port = await found.listener.open("127.0.0.1", 0)
+    try:
+        yield found
+    finally:
+        found.let_go.set()
+        await found.listener.close()
+
+
+def told(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, PATIENCE))
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_thousand_silent_connections_keep_nobody_out(tls: bool) -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, handshake=PATIENCE), tls=tls) as place:
+            silent = [await place.connected(speaks_tls=False) for _ in range(200)]
+            assert b"200 OK" in await place.said(GET)
+            for _, writer in silent:
+                writer.transport.abort()
+
+    told(story())
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX: y\r\n"],
+    ids=["nothing", "half a line", "headers without an end"],
+)
+def test_a_client_that_does_not_go_on_is_cut_off(piece: bytes) -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, idle=0.3)) as place:
+            assert b"200 OK" not in await place.said(piece)
+
+    told(story())
+
+
+def test_headers_that_come_drop_by_drop_are_cut_off() -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, idle=0.3)) as place:
+            reader, writer = await place.connected()
+            ended = asyncio.create_task(rest((reader, writer)))
+            writer.write(b"GET / HTTP/1.1\r\n")
+            while not ended.done():
+                writer.write(b"X: y\r\n")
+                await asyncio.sleep(0)
+            assert b"200 OK" not in ended.result()
+
+    told(story())
+
+
+def test_a_body_has_a_size_and_a_time() -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, body_size=10, body=0.3)) as place:
+            post = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+            assert (await place.said(post % 3 + b"abc")).endswith(b"\r\n\r\n3")
+            assert b" 413 " in await place.said(post % 11 + b"a" * 11)
+            assert b" 408 " in await place.said(post % 10 + b"a")
+
+    told(story())
+
+
+def test_a_reader_that_stops_reading_is_cut_off() -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, answer=0.3)) as place:
+            reader, writer = await place.connected()
+            writer.write(GET.replace(b"GET /", b"GET /large"))
+            assert b"200 OK" in await reader.readline()
+            while place.listener.connections:  # Nothing is read meanwhile.
+                await asyncio.sleep(0)
+            assert len(await rest((reader, writer))) < LARGE
+
+    told(story())
+
+
+def test_requests_under_way_are_counted_and_never_give_way() -> None:
+    async def story() -> None:
+        async with site(Limits(connections=2, requests=1)) as place:
+            reader, writer = await place.connected()
+            writer.write(GET.replace(b"GET /", b"GET /slow"))
+            await place.at_work.wait()
+            for _ in range(5):
+                assert b" 503 " in await place.said(GET)
+            place.let_go.set()
+            assert b"200 OK" in await rest((reader, writer))
+
+    told(story())
+
+
+def test_it_closes_with_connections_of_every_kind() -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, handshake=PATIENCE), tls=True) as place:
+            held = [await place.connected(speaks_tls=False), await place.connected()]
+            assert b"200 OK" in await place.said(GET)
+        assert [await rest(ends) for ends in held] == [b"", b""]
+
+    told(story())
