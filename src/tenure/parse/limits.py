@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -26,3 +26,17 @@ FILE: Final = Limits(size=32 * 2**20, values=1_000_000, documents=10_000)
 SMALL: Final = Limits(size=2**20, values=50_000, documents=1)
 #: Bodies of requests: the size that an API server accepts.
 BODY: Final = Limits(size=3 * 2**20, values=100_000, documents=1)
+
+
+def depth(value: Any, most: int) -> int:
+    """How many lists and maps are inside each other; not counted beyond ``most``."""
+    found, level = 0, [value]
+    while found < most:
+        level = [each for each in level if isinstance(each, dict | list)]
+        if not level:
+            break
+        found += 1
+        level = [
+            part for each in level for part in (each.values() if isinstance(each, dict) else each)
+        ]
+    return found

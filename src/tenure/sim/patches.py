@@ -6,13 +6,18 @@ recognised by identity. Strategic merge patch is in ``tenure.sim.strategic``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from tenure.errors import Invalid
+import msgspec
+
+from tenure.errors import ApiError, Invalid
+from tenure.parse.limits import BODY, depth
 from tenure.sim.refusals import bad_request
 from tenure.sim.tree import same
 
 _MISSING = object()
+#: As an API server's.
+_OPERATIONS_MAX: Final = 10_000
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -49,11 +54,24 @@ def json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902. A failed test or a path that is not there refuses the whole patch (422)."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations")
+    if len(operations) > _OPERATIONS_MAX:
+        raise _too_large(f"{len(operations)} operations", f"{_OPERATIONS_MAX}")
+    copied = 0
     for operation in operations:
         if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
             raise bad_request('a JSON patch operation needs "op" and "path"')
+        if operation.get("op") == "copy":
+            # Each copy can double the object, so it is counted before the next one.
+            copied += len(msgspec.json.encode(_find(target, _source(operation))))
+            if copied > BODY.size:
+                raise _too_large(f"{copied} bytes copied", f"{BODY.size}")
         target = _apply(target, operation)
     return target
+
+
+def _too_large(got: str, most: str) -> ApiError:
+    message = f"the JSON patch has {got}, at most {most} are allowed"
+    return ApiError(message, status=413, reason="RequestEntityTooLarge")
 
 
 def _apply(target: Any, operation: dict[str, Any]) -> Any:
@@ -130,6 +148,12 @@ def _find(target: Any, path: list[str]) -> Any:
 
 def _edit(target: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     """The tree with ``value`` at ``path``; without it when the value is ``_MISSING``."""
+    if len(path) + depth(value, BODY.depth + 1) > BODY.depth:
+        raise _too_large(f"more than {BODY.depth} levels of nesting", f"{BODY.depth}")
+    return _edited(target, path, value, insert=insert)
+
+
+def _edited(target: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     if not path:
         return value
     head, rest = path[0], path[1:]
@@ -138,7 +162,7 @@ def _edit(target: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     if not isinstance(target, dict) or (rest and head not in target):
         raise Invalid(f"no such path: /{'/'.join(path)}")
     if rest:
-        return {**target, head: _edit(target[head], rest, value, insert=insert)}
+        return {**target, head: _edited(target[head], rest, value, insert=insert)}
     if value is _MISSING:
         return {key: item for key, item in target.items() if key != head}
     return {**target, head: value}
@@ -148,7 +172,7 @@ def _edit_list(items: list[Any], head: str, rest: list[str], value: Any, *, inse
     index = _index(items, head, past_end=insert and not rest)
     before, after = items[:index], items[index + 1 :]
     if rest:
-        return [*before, _edit(items[index], rest, value, insert=insert), *after]
+        return [*before, _edited(items[index], rest, value, insert=insert), *after]
     if value is _MISSING:
         return [*before, *after]
     return [*before, value, *items[index:]] if insert else [*before, value, *after]
