@@ -14,7 +14,9 @@ from typing import ClassVar
 import pytest
 import yaml
 
+from tenure.cli.access import trust_notes
 from tenure.cli.main import run
+from tenure.kube.kubeconfig import Access
 from tests.real.process import Process, tenure_run
 
 SECRET = "a-token-that-nobody-may-read"
@@ -167,3 +169,10 @@ def test_the_help_has_every_setting_with_its_default_and_its_reason(
         assert setting.environment in told
         assert " ".join(setting.reason.split()) in told, setting.flag
         assert f"[default: {setting.default_words}; {setting.environment}]" in told
+
+
+def test_an_unsafe_way_to_the_api_server_is_said() -> None:
+    plain, open_ = Access(server="http://api:80"), Access(server="https://api", insecure=True)
+    assert [note for note in trust_notes(plain) if "not encrypted" in note]
+    assert [note for note in trust_notes(open_) if "is not verified" in note]
+    assert list(trust_notes(Access(server="https://api"))) == []

@@ -275,3 +275,28 @@ def test_a_program_comes_before_a_file_and_a_file_before_a_token(tmp_path: Path)
     fixed.rejected(identity)
     assert told(fixed.identity()).token == SECRET
     assert SECRET not in repr(identity)
+
+
+def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
+    plugin = a_program(tmp_path, "while True: print('x' * 100_000)")
+    sentence = refused(ExecCredentials(plugin, HERE, HandClock()))
+    assert sentence.endswith("printed more than 1048576 bytes")
+
+
+def test_what_a_program_complains_without_end_is_not_kept(tmp_path: Path) -> None:
+    body = "for _ in range(100): sys.stderr.write('x' * 100_000)\nsys.exit('\\nno login')"
+    sentence = refused(ExecCredentials(a_program(tmp_path, body), HERE, HandClock()))
+    assert sentence.endswith("ended with 1: no login")
+
+
+def test_a_token_in_what_a_program_complains_of_is_not_shown(tmp_path: Path) -> None:
+    token = "eyJhbGciOiJSUzI1NiIsImtpZCI6IjAifQ.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+    body = f"sys.exit('refused by the server: token {token} has expired')"
+    sentence = refused(ExecCredentials(a_program(tmp_path, body), HERE, HandClock()))
+    assert sentence.endswith("refused by the server: token (not shown) has expired")
+
+
+def test_a_deep_answer_of_a_program_is_one_line(tmp_path: Path) -> None:
+    plugin = a_program(tmp_path, "print('{\"x\":' + '[' * 200_000)")
+    sentence = refused(ExecCredentials(plugin, HERE, HandClock()))
+    assert sentence.endswith("printed something else than an ExecCredential")

@@ -245,3 +245,11 @@ def test_a_cluster_without_an_authority_is_not_trusted_blindly(tmp_path: Path) -
     (service_account(tmp_path) / "ca.crt").unlink()
     with pytest.raises(SpecError, match=r"ca\.crt"):
         in_cluster_access(environment, tmp_path)
+
+
+def test_a_user_in_the_url_is_refused_and_not_shown(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    document = yaml.safe_load(path.read_text())
+    document["clusters"][0]["cluster"]["server"] = f"https://admin:{SECRET}@api.example:6443"
+    path.write_text(yaml.safe_dump(document))
+    assert "a URL without a user in it" in str(refused(path))

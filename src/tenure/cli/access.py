@@ -7,7 +7,7 @@ that Kubernetes gives to a pod, then ``~/.kube/config``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,20 @@ class Reached(msgspec.Struct, frozen=True):
     #: Where it was found, for people.
     source: str
     in_pod: bool = False
+
+
+def trust_notes(access: Access) -> Iterator[str]:
+    """What is not safe about the way to the API server, a sentence each."""
+    if access.server.startswith("http://"):
+        yield (
+            f"the connection to {access.server} is not encrypted: anything on the way can read the "
+            "token and change answers; use https"
+        )
+    elif access.insecure:
+        yield (
+            f"the certificate of {access.server} is not verified (insecure-skip-tls-verify): "
+            "anything on the way can read the token; set certificate-authority-data instead"
+        )
 
 
 def find_access(kubeconfig: str, context: str, environment: Mapping[str, str]) -> Reached:

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 from prometheus_client import disable_created_metrics
 
-from tenure.cli.access import Reached, find_access
+from tenure.cli.access import Reached, find_access, trust_notes
 from tenure.cli.config import Configured
 from tenure.cli.replica import Replica
 from tenure.cli.settingstable import NOT_YET
@@ -98,7 +98,7 @@ def _introduce(
         settings=dict(configured.chosen),
     )
     log.info("does nothing yet", about=list(NOT_YET))
-    for note in configured.notes:
+    for note in (*configured.notes, *trust_notes(reached.access)):
         log.warning(note)
     if not configured.settings.leader_election:
         log.warning("leader election is off: nothing else may act on this cluster")

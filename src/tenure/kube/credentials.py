@@ -12,6 +12,7 @@ import asyncio
 import base64
 import contextlib
 import os
+import re
 import signal
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,9 @@ TOKEN_FILE_PERIOD: Final = timedelta(minutes=1)
 #: A program's credential is renewed this long before it expires.
 EXPIRY_MARGIN: Final = timedelta(seconds=30)
 EXEC_TIMEOUT: Final = timedelta(seconds=60)
+#: Bytes that are read from a program at once.
+_PIECE: Final = 2**13
+_MAY_BE_SECRET: Final = re.compile(r"(?=[\w+/=.~-]*[0-9])(?=[\w+/=.~-]*[A-Za-z])[\w+/=.~-]{20,}")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,9 +151,14 @@ class ExecCredentials:
         process = await self._started()
         try:
             async with asyncio.timeout(self._patience.total_seconds()):
-                out, err = await process.communicate()
+                assert process.stdout is not None, "a pipe was asked for"
+                assert process.stderr is not None, "a pipe was asked for"
+                out, err = await asyncio.gather(_first(process.stdout), _last(process.stderr))
+                await process.wait()
         except TimeoutError:
             raise self._failure("did not answer") from None
+        except _TooMuchError:
+            raise self._failure(f"printed more than {SMALL.size} bytes") from None
         finally:
             # It and whatever it started, also when nobody waits for it any longer.
             if process.returncode is None:
@@ -158,7 +167,8 @@ class ExecCredentials:
                 await process.wait()
         if process.returncode:
             said = err.decode(errors="replace").strip().splitlines() or ["no message"]
-            raise self._failure(f"ended with {process.returncode}: {said[-1][:200]}")
+            shown = _without_secrets(said[-1][:400])[:200]
+            raise self._failure(f"ended with {process.returncode}: {shown}")
         return out
 
     async def _started(self) -> asyncio.subprocess.Process:
@@ -202,6 +212,33 @@ class ExecCredentials:
         info = {"apiVersion": self._plugin.api_version, "kind": "ExecCredential", "spec": spec}
         said = msgspec.json.encode(info).decode()
         return {**inherited, **self._plugin.env, "KUBERNETES_EXEC_INFO": said}
+
+
+class _TooMuchError(Exception):
+    """A credential plugin prints without end."""
+
+
+async def _first(stream: asyncio.StreamReader) -> bytes:
+    """All of it, up to a limit: a credential is a few kilobytes. Raises ``_TooMuchError``."""
+    read = bytearray()
+    while piece := await stream.read(_PIECE):
+        read += piece
+        if len(read) > SMALL.size:
+            raise _TooMuchError
+    return bytes(read)
+
+
+async def _last(stream: asyncio.StreamReader) -> bytes:
+    """The end of it: the last line says why a program has failed."""
+    read = b""
+    while piece := await stream.read(_PIECE):
+        read = (read + piece)[-_PIECE:]
+    return read
+
+
+def _without_secrets(line: str) -> str:
+    """Long runs with letters and digits may be tokens or keys; words and paths are not so long."""
+    return _MAY_BE_SECRET.sub("(not shown)", line)
 
 
 def credentials_for(access: Access, clock: Clock) -> Credentials:

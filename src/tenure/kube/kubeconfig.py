@@ -86,6 +86,8 @@ def load_access(path: Path, context: str = "") -> Access:
     server = str(cluster.get("server") or "")
     if not server.startswith(("https://", "http://")):
         raise SpecError(f"{path}: cluster.server", server, "a URL, as in https://10.0.0.1:6443")
+    if "@" in server:  # It would be in every log, and no client of Kubernetes uses it.
+        raise SpecError(f"{path}: cluster.server", "(not shown)", "a URL without a user in it")
     client_cert = reader.pem(user, "client-certificate", "user")
     client_key = reader.pem(user, "client-key", "user")
     if bool(client_cert) != bool(client_key):
