@@ -18,6 +18,8 @@ from tests.real.cluster import connected
 
 Json = dict[str, Any]
 NAMESPACE: Final = "tenure"
+#: Where the kwok provider keeps Nodes that wait for their registration delay.
+PROVIDER_NAMESPACE: Final = "tenure-kwok"
 USER: Final = f"system:serviceaccount:{NAMESPACE}:tenure"
 GROUPS: Final = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
 

@@ -15,6 +15,8 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from tests.real.account import PROVIDER_NAMESPACE
+
 Json = dict[str, Any]
 #: Seconds; an idle machine needs a fraction of it.
 PATIENCE: Final = 60.0
@@ -34,9 +36,17 @@ class Process:
     def __init__(self, kubeconfig: Path, log: Path, *flags: str, **environment: str) -> None:
         self.log_file = log
         ports = ("--metrics-port=0", "--health-probe-port=0", "--journal-port=0")
+        place = f"--provider-namespace={PROVIDER_NAMESPACE}"
         with log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  # our own program
-                [*_PROGRAM, f"--kubeconfig={kubeconfig}", *ports, "--log-format=json", *flags],
+                [
+                    *_PROGRAM,
+                    f"--kubeconfig={kubeconfig}",
+                    *ports,
+                    place,
+                    "--log-format=json",
+                    *flags,
+                ],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**_inherited(), **environment},

@@ -32,7 +32,7 @@ from tenure.runtime.loop import Controller
 from tenure.runtime.systemclock import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
-from tests.real.account import NAMESPACE, account
+from tests.real.account import PROVIDER_NAMESPACE, account
 from tests.real.cluster import connected
 
 Json = dict[str, Any]
@@ -119,7 +119,7 @@ async def tenure_at_work(
             api=Client(transport),
             clock=SystemClock(),
             cluster=settings.cluster_name,
-            namespace=NAMESPACE,
+            namespace=PROVIDER_NAMESPACE,
             report=story.errors.append,
         )
         offered = [kind for kind in built_in_types() if not types or kind.name in types]

@@ -52,6 +52,18 @@ VALUES: Final[dict[str, Json]] = {
         "tolerations": [],
         "podDisruptionBudget": {"maxUnavailable": "50%"},
     },
+    "who reaches it, narrowly": {
+        "networkPolicy": {
+            "enabled": True,
+            "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}],
+            "webhookFrom": [{"ipBlock": {"cidr": "10.0.0.0/28"}}],
+            "apiServerPorts": [6443],
+            "apiServerTo": [{"ipBlock": {"cidr": "10.0.0.0/28"}}],
+            "additionalEgress": [{"ports": [{"port": 3128}]}],
+        },
+        "webhookPolicy": {"enabled": False},
+        "settings": {"providerNamespace": "default", "journalPort": 9000},
+    },
     "types of one's own": {
         "settings": {"instanceTypesFile": "/etc/tenure/types.json"},
         "extraVolumes": [{"name": "types", "configMap": {"name": "types"}}],
@@ -130,7 +142,7 @@ def test_helm_installs_upgrades_and_leaves_nothing_but_the_kinds(
     replicas = ("-n", "elsewhere", "-o", "jsonpath={.spec.replicas}")
     assert said(admin, "kubectl", "get", "deployment/first-tenure", *replicas) == "3"
 
-    said(admin, "helm", "uninstall", "first", "--namespace=elsewhere")
+    said(admin, "helm", "uninstall", "first", "--namespace=elsewhere", "--wait")
     assert installed(admin, *everything) == set()
     assert len(installed(admin, "crd")) == len(KINDS)
 
@@ -138,6 +150,9 @@ def test_helm_installs_upgrades_and_leaves_nothing_but_the_kinds(
 @pytest.mark.parametrize("name", VALUES)
 def test_what_is_rendered_is_accepted(admin: Path, tmp_path: Path, name: str) -> None:
     text = rendered(values(tmp_path, VALUES[name]), namespace="default")
+    for each in objects(text):
+        if each["kind"] == "Namespace":  # Nothing can be tried in a namespace that is not there.
+            said(admin, "kubectl", "apply", "--server-side", "-f", "-", stdin=json.dumps(each))
     apply = ("kubectl", "apply", "--server-side", "--force-conflicts", "--validate=strict")
     ended = run(admin, *apply, "--dry-run=server", "-f", "-", stdin=text)
     assert ended.returncode == 0, ended.stderr

@@ -22,7 +22,7 @@ from tenure.runtime.systemclock import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool
 from tests.providers.benches import KwokBench
-from tests.real.account import NAMESPACE, account
+from tests.real.account import PROVIDER_NAMESPACE, account
 from tests.real.cluster import connected
 from tests.real.emptying import empty
 from tests.real.story import Story, names, tenure_at_work
@@ -38,7 +38,7 @@ class RealBench(KwokBench):
     """A cluster of its own by name, so that all can be tried in one that is real."""
 
     look_every = 0.1
-    namespace = NAMESPACE
+    namespace = PROVIDER_NAMESPACE
     numbers = count()
 
     def __init__(self, plane: ControlPlane, *, delay: str = "") -> None:
@@ -182,6 +182,6 @@ def _all_run(pods: list[Json]) -> bool:
 
 
 async def _waiting(story: Story) -> list[Json]:
-    items, _ = await story.client.list_all(CONFIG_MAPS, NAMESPACE)
+    items, _ = await story.client.list_all(CONFIG_MAPS, PROVIDER_NAMESPACE)
     found = map(msgspec.json.decode, items)
     return [each for each in found if each["metadata"]["name"].startswith("kwok-")]

@@ -14,7 +14,7 @@ from tenure.kube.client import Client
 from tenure.model.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_cluster, a_deployment, a_node_class, a_pool
-from tests.real.account import NAMESPACE, account
+from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account
 from tests.real.people import Json, People, is_true, names, people_at, running
 from tests.real.process import Process, tenure_run
 
@@ -32,7 +32,7 @@ def all_run(pods: list[Json]) -> bool:
 
 async def waiting(people: People) -> list[Json]:
     """Nodes that are launched, and not due."""
-    items, _ = await people.client.list_all(CONFIG_MAPS, NAMESPACE)
+    items, _ = await people.client.list_all(CONFIG_MAPS, PROVIDER_NAMESPACE)
     found = map(msgspec.json.decode, items)
     return [each for each in found if each["metadata"]["name"].startswith("kwok-")]
 

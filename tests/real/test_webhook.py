@@ -22,7 +22,8 @@ from testbed.controlplane import ControlPlane
 from testbed.manifests import CHART
 from tests.real.account import NAMESPACE, account
 from tests.real.cluster import connected
-from tests.real.programs import KUBECTL, said
+from tests.real.process import PATIENCE
+from tests.real.programs import KUBECTL, run, said
 from tests.real.webhooking import (
     BAD,
     PROBE,
@@ -246,3 +247,59 @@ def _webhook(client: Client, calendar: Calendar, port: int) -> Webhook:
         say=lambda _: None,
         complain=lambda line: pytest.fail(line),
     )
+
+
+#: What a stolen token would be used for: have objects of others sent to an address of its own.
+WIDER: Final = {
+    "every Secret": ("/webhooks/0/rules/0/resources", ["*"]),
+    "another group": ("/webhooks/0/rules/0/apiGroups", ["*"]),
+    "another address": ("/webhooks/0/clientConfig/url", "https://192.0.2.1/validate"),
+    "failures that count": ("/webhooks/0/failurePolicy", "Fail"),
+    "no conditions": ("/webhooks/0/matchConditions", []),
+    "another name": ("/webhooks/0/name", "other.tenure.dev"),
+    "another selector": ("/webhooks/0/objectSelector", {"matchLabels": {"a": "b"}}),
+}
+
+
+def test_tenures_account_changes_certificates_in_its_configuration_and_nothing_else(
+    here: Site,
+) -> None:
+    def patched(path: str, value: object) -> str:
+        operations = json.dumps([{"op": "replace", "path": path, "value": value}])
+        words = ("patch", f"{KIND}/tenure-webhook", "--type=json", "--dry-run=server")
+        return run(account(here.plane), KUBECTL, *words, "-p", operations).stderr
+
+    deadline = time.monotonic() + PATIENCE
+    while not patched(*WIDER["every Secret"]):  # The API server hears of the policy by and by.
+        assert time.monotonic() < deadline
+    denied = {name: patched(*change) for name, change in WIDER.items()}
+    assert [
+        name for name, answer in denied.items() if "ValidatingAdmissionPolicy" not in answer
+    ] == []
+    with here.replica() as replica:
+        until_asked(here, replica)
+    assert patched("/webhooks/0/clientConfig/caBundle", CA) == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("create", "validatingwebhookconfigurations"),
+        ("delete", "validatingwebhookconfigurations/tenure-webhook"),
+        ("patch", "validatingwebhookconfigurations/other"),
+        ("get", "validatingwebhookconfigurations/other"),
+        ("patch", "mutatingwebhookconfigurations/tenure-webhook"),
+        ("create", "secrets"),
+        ("get", "secrets/other"),
+        ("list", "secrets"),
+        ("list", "configmaps"),
+        ("get", "configmaps/kube-root-ca.crt"),
+        ("create", "clusterroles"),
+        ("create", "pods"),
+        ("create", "serviceaccounts/token"),
+    ],
+    ids=" ".join,
+)
+def test_tenures_account_may_not(here: Site, words: tuple[str, str]) -> None:
+    answer = run(account(here.plane), KUBECTL, "auth", "can-i", *words, "-n", NAMESPACE)
+    assert answer.stdout.strip() == "no", answer

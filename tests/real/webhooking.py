@@ -121,8 +121,10 @@ def site(plane: ControlPlane, folder: Path) -> Iterator[Site]:
     webhook["clientConfig"] = {"url": f"https://127.0.0.1:{made.port}/validate"}
     # The default; on a busy machine the first handshake may take a while.
     webhook["timeoutSeconds"] = 10
-    (secret,) = (o for o in objects if o["kind"] == "Secret")
-    text = yaml.safe_dump_all([configuration, secret])
+    kinds = ("Secret", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    others = [o for o in objects if o["kind"] in kinds]
+    assert len(others) == len(kinds)
+    text = yaml.safe_dump_all([configuration, *others])
     made.kubectl("apply", "-f", "-", stdin=text)
     try:
         yield made

@@ -75,10 +75,14 @@ def test_what_is_not_set_is_left_to_the_program() -> None:
         "LEADER_ELECTION_NAMESPACE": "tenure",
         "METRICS_PORT": "8080",
         "TENURE_PROVIDER": "kwok",
+        "TENURE_PROVIDER_NAMESPACE": "tenure-kwok",
         "TENURE_WEBHOOK_NAME": "tenure-webhook",
         "TENURE_WEBHOOK_PORT": "9443",
     }
-    assert configured({}, told).chosen == {"leader-election-namespace": "tenure"}
+    assert configured({}, told).chosen == {
+        "leader-election-namespace": "tenure",
+        "provider-namespace": "tenure-kwok",
+    }
 
 
 @pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.key)
@@ -121,3 +125,95 @@ def test_monitors_are_for_those_who_have_the_operator() -> None:
     wanted = monitor["spec"]["selector"]["matchLabels"]
     assert wanted.items() <= service["metadata"]["labels"].items()
     assert monitor["spec"]["endpoints"][0]["port"] in [p["name"] for p in service["spec"]["ports"]]
+
+
+def objects_of(text: str, kind: str) -> list[Json]:
+    return [each for each in yaml.safe_load_all(text) if each and each["kind"] == kind]
+
+
+def test_the_network_policy_lets_in_probes_metrics_and_webhook_and_out_to_the_api_server() -> None:
+    (policy,) = objects_of(rendered(), "NetworkPolicy")
+    spec = policy["spec"]
+    (pod,) = objects_of(rendered(), "Deployment")
+    labels = pod["spec"]["template"]["metadata"]["labels"]
+    assert spec["podSelector"]["matchLabels"].items() <= labels.items()
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    container = pod["spec"]["template"]["spec"]["containers"][0]
+    ports = {each["containerPort"] for each in container["ports"]}
+    assert {each["port"] for rule in spec["ingress"] for each in rule["ports"]} == ports
+    out = {(each["port"], each["protocol"]) for rule in spec["egress"] for each in rule["ports"]}
+    assert {(443, "TCP"), (6443, "TCP"), (53, "UDP"), (53, "TCP")} <= out
+
+
+def test_the_network_policy_follows_the_ports_and_can_be_narrowed_or_left_out() -> None:
+    narrow = (
+        *("--set", "settings.metricsPort=9090", "--set", "settings.webhookPort=0"),
+        *("--set", "networkPolicy.apiServerPorts={6443}"),
+        '--set-json=networkPolicy.metricsFrom=[{"podSelector":{}}]',
+        '--set-json=networkPolicy.apiServerTo=[{"ipBlock":{"cidr":"10.0.0.1/32"}}]',
+    )
+    (policy,) = objects_of(rendered(*narrow), "NetworkPolicy")
+    health, metrics = policy["spec"]["ingress"]
+    assert health == {"ports": [{"port": 8081, "protocol": "TCP"}]}
+    assert metrics["ports"] == [{"port": 9090, "protocol": "TCP"}]
+    assert metrics["from"] == [{"podSelector": {}}]
+    assert policy["spec"]["egress"][0] == {
+        "ports": [{"port": 6443, "protocol": "TCP"}],
+        "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
+    }
+    assert objects_of(rendered("--set", "networkPolicy.enabled=false"), "NetworkPolicy") == []
+
+
+def test_the_pod_can_do_as_little_as_possible_on_its_node() -> None:
+    (deployment,) = objects_of(rendered(), "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+
+
+def rules(text: str) -> list[tuple[str, Json]]:
+    """Of every role, with its namespace; empty is the whole cluster."""
+    roles = [*objects_of(text, "Role"), *objects_of(text, "ClusterRole")]
+    return [
+        (role["metadata"].get("namespace", ""), rule) for role in roles for rule in role["rules"]
+    ]
+
+
+@pytest.mark.parametrize("more", [(), ("--set", "settings.leaderElectionNamespace=kube-system")])
+def test_secrets_leases_and_configurations_are_named_and_config_maps_have_their_namespace(
+    more: tuple[str, ...],
+) -> None:
+    for namespace, rule in rules(rendered(*more)):
+        for resource in rule["resources"]:
+            if resource in ("secrets", "validatingwebhookconfigurations"):
+                assert rule["resourceNames"] == ["tenure-webhook"]
+                assert set(rule["verbs"]) <= {"get", "patch"}
+            if resource == "leases" and rule["verbs"] != ["create"]:
+                assert rule["resourceNames"] == ["karpenter-leader-election"]
+            if resource == "configmaps":
+                assert namespace == "tenure-kwok"
+    (own,) = objects_of(rendered(*more), "Namespace")
+    assert own["metadata"]["name"] == "tenure-kwok"
+
+
+def test_a_namespace_that_is_named_is_not_made(tmp_path: Path) -> None:
+    text = rendered("--set", "settings.providerNamespace=nodes-in-waiting")
+    assert objects_of(text, "Namespace") == []
+    assert "nodes-in-waiting" in {namespace for namespace, _ in rules(text)}
+    assert environment(text)["TENURE_PROVIDER_NAMESPACE"] == "nodes-in-waiting"
+    other = rendered("--set", "settings.provider=example")
+    assert objects_of(other, "Namespace") == []
+    assert "TENURE_PROVIDER_NAMESPACE" not in environment(other)
+
+
+def test_the_policy_of_the_webhook_can_be_left_out() -> None:
+    assert len(objects_of(rendered(), "ValidatingAdmissionPolicy")) == 1
+    off = rendered("--set", "webhookPolicy.enabled=false")
+    assert "ValidatingAdmissionPolicy" not in off

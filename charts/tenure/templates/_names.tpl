@@ -41,7 +41,12 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Where the Lease is, and what the provider keeps in the cluster. */}}
+{{/* Where the provider keeps what it needs in the cluster: nothing else is there. */}}
+{{- define "tenure.providerNamespace" -}}
+{{- .Values.settings.providerNamespace | default (printf "%s-%s" (include "tenure.name" .) .Values.settings.provider) }}
+{{- end }}
+
+{{/* Where the Lease is. */}}
 {{- define "tenure.leaseNamespace" -}}
 {{- .Values.settings.leaderElectionNamespace | default .Release.Namespace }}
 {{- end }}

@@ -17,6 +17,9 @@
 
 {{- define "tenure.environment" -}}
 {{- $found := dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .) "webhookName" (include "tenure.webhookName" .) -}}
+{{- if eq .Values.settings.provider "kwok" -}}
+  {{- $_ := set $found "providerNamespace" (include "tenure.providerNamespace" .) -}}
+{{- end -}}
 {{- $settings := merge $found .Values.settings -}}
 {{- range $key, $value := $settings }}
 {{- $text := include "tenure.environmentValue" $value }}

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from tenure.cli.look import Sight
 
 #: Settings that have a flag here.
-FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "instance-types-file")
+FLAGS: Final = (
+    *("kubeconfig", "context", "cluster-name", "provider", "provider-namespace"),
+    "instance-types-file",
+)
 _SETTINGS: Final = [setting for flag in FLAGS for setting in TABLE if setting.flag == flag]
 
 C = TypeVar("C", bound=Callable[..., Any])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final, TypeVar
 
@@ -31,7 +32,7 @@ from tenure.kube.informer import in_words
 from tenure.kube.leaserecord import held_last_by_tenure
 from tenure.model.kinds import decode, decode_list
 from tenure.model.meta import format_time
-from tenure.model.resource import EVENTS, LEASES, Resource
+from tenure.model.resource import EVENTS, LEASES, NAMESPACES, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.model.workload import Event, Lease
@@ -47,6 +48,8 @@ from tenure.runtime.looking import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.systemclock import SystemClock
 from tenure.runtime.view import HELPFUL, WATCHED
 
+#: Where the chart lets the kwok provider keep its objects, in a release of the usual name.
+CHARTS_NAMESPACE: Final = "tenure-kwok"
 #: For all of it; a hundred thousand pods take a fraction.
 LOOK_MAX: Final = timedelta(seconds=90)
 
@@ -140,7 +143,8 @@ async def look(
     def snapshot() -> Snapshot:
         return Snapshot(cache.tables, knowledge.observations(), ours=ours)
 
-    surroundings = _surroundings(client, clock, settings, _namespace(settings, leases), notes)
+    namespace = await _namespace(client, settings, leases)
+    surroundings = _surroundings(client, clock, settings, namespace, notes)
     async with provider.open(surroundings) as cloud:
         knowledge.repair_statements = cloud.repair_statements
         census = Census(
@@ -220,8 +224,13 @@ async def _leases(client: Client, settings: Settings) -> list[Lease]:
     return [lease for lease in found if isinstance(lease, Lease)]
 
 
-def _namespace(settings: Settings, leases: list[Lease]) -> str:
-    """Where Tenure lives: as we were told, else where its Lease is."""
+async def _namespace(client: Client, settings: Settings, leases: list[Lease]) -> str:
+    """Of the provider's objects: as we were told, else the chart's, else where the Lease is."""
+    if settings.provider_namespace:
+        return settings.provider_namespace
+    with suppress(ApiError):
+        await client.get(NAMESPACES, CHARTS_NAMESPACE)
+        return CHARTS_NAMESPACE
     if settings.lease_namespace:
         return settings.lease_namespace
     ours = [lease.namespace for lease in leases if held_last_by_tenure(lease)]

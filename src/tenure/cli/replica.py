@@ -206,7 +206,7 @@ class Replica:
             api=self._client,
             clock=self._clock,
             cluster=cluster,
-            namespace=self._settings.lease_namespace,
+            namespace=self._settings.provider_namespace or self._settings.lease_namespace,
             report=self._complain,
             options={name: value for name, value in options.items() if value},
         )

@@ -303,6 +303,15 @@ TABLE: Final = (
     ),
     Setting(
         section=CLOUD,
+        field="provider_namespace",
+        flag="provider-namespace",
+        form=form.object_name("tenure-kwok", label=True),
+        reason="For objects that the provider keeps in the cluster: with kwok, Nodes that wait for "
+        "their registration delay. Best one where nothing else is; never change it while some wait.",
+        found_out="where the Lease is",
+    ),
+    Setting(
+        section=CLOUD,
         field="instance_types_file",
         flag="instance-types-file",
         form=form.text("FILE", "the path of a JSON file", "instance-types.json"),

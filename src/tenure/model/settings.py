@@ -87,6 +87,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # -- The cloud ---------------------------------------------------------------------
     provider: str = "kwok"
+    #: For objects that the provider keeps in the cluster; empty: where the Lease is.
+    provider_namespace: str = ""
     #: A file with one's own instance types; empty: the provider's.
     instance_types_file: str = ""
 
