@@ -29,10 +29,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 
 class TenureError(Exception):
     """Base of every error listed above."""
+
+
+#: Characters of a value that an error shows.
+EXCERPT: Final = 200
 
 
 class SpecError(TenureError):
@@ -43,8 +48,15 @@ class SpecError(TenureError):
         self.at, self.got, self.expected, self.hint = at, got, expected, hint
 
     def __str__(self) -> str:
-        message = f"{self.at}: got {self.got!r}, expected {self.expected}"
+        message = f"{self.at}: got {_excerpt(self.got)}, expected {self.expected}"
         return f"{message}. {self.hint}" if self.hint else message
+
+
+def _excerpt(got: object) -> str:
+    """A value may have hundreds of kilobytes: a sentence shows how it begins."""
+    if isinstance(got, str) and len(got) > EXCERPT:
+        return f"{got[:EXCERPT]!r}… ({len(got)} characters)"
+    return repr(got)
 
 
 class NotLeader(TenureError):

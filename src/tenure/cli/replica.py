@@ -64,7 +64,7 @@ class Replica:
         self._clock = SystemClock()
         self._random = Random(identity)
         self._metrics = Metrics(time.perf_counter)
-        sparing = Sparing(self._clock, self._metrics.withheld.inc)
+        self._sparing = sparing = Sparing(self._clock, self._metrics.withheld.inc)
         self._complaints = Complaints(
             log, sparing, lambda kind: self._metrics.errors.labels(kind).inc()
         )
@@ -182,7 +182,7 @@ class Replica:
                 fence=self._fence,
                 choose=lambda settings: timed(deciders(settings), self._metrics),
                 report=self._complain,
-                warn=self._log.warning,
+                warn=self._warn_sparingly,
                 server_time=self._server_time,
             )
             try:
@@ -216,6 +216,10 @@ class Replica:
     def _complain(self, error: TenureError) -> None:
         if not isinstance(error, NotLeader):  # The end of a term is said by the lease.
             self._complaints.report(error, advice=advice(error))
+
+    def _warn_sparingly(self, sentence: str) -> None:
+        if self._sparing.times_unsaid(sentence, "loop") is not None:
+            self._log.warning(sentence)
 
     def _of_kind(self, resource: Resource, error: TenureError) -> None:
         sentence = f"{resource}: {in_words(error)}"

@@ -30,6 +30,7 @@ from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.text import shown
 
 
 class DeadlineView(msgspec.Struct, frozen=True):
@@ -93,7 +94,7 @@ def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
     written = claim.termination_stamp
     if written is not None and stamp_of(claim) is None:
         message = (
-            f'{TERMINATION_TIMESTAMP}: "{written}" is ignored: expected an instant such as '
+            f'{TERMINATION_TIMESTAMP}: "{shown(written)}" is ignored: expected an instant such as '
             f"2026-03-02T12:00:00Z"
         )
         return _say(claim, Reason.DEADLINE_UNREADABLE, message)

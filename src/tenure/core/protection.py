@@ -32,6 +32,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
+from tenure.model.text import shown
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
@@ -47,6 +48,7 @@ def cap_of(pool: ApiObject | None) -> str | None:
 class Protection(msgspec.Struct, frozen=True):
     """What the annotation says."""
 
+    #: As it is shown: the beginning of a long one.
     value: str
     #: ``FOR_EVER`` for a protection without an end.
     until: datetime
@@ -77,6 +79,7 @@ def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) ->
     span = positive(value) if value != "true" else None
     unreadable = span is None and value != "true"
     until = _end(since, span)
+    value = shown(value)
     if cap is not None and (capped := _end(since, positive(cap))) < until:
         return Protection(value, capped, unreadable, capped_by=cap)
     return Protection(value, until, unreadable)
@@ -98,7 +101,7 @@ def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> 
         return None
     span = positive(value) if value != "true" else None
     unreadable = span is None and value != "true"
-    return Protection(value, _end(noted_at(thing, annotation), span), unreadable)
+    return Protection(shown(value), _end(noted_at(thing, annotation), span), unreadable)
 
 
 def noted_at(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> datetime | None:

@@ -19,6 +19,7 @@ from tenure.errors import SpecError
 from tenure.model.duration import Duration, compact, parse_duration, read_loosely
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.selectors import matches
+from tenure.model.text import PARSED_MAX, shown
 from tenure.model.workload import PodDisruptionBudget, PodTemplate
 from tenure.schema.findings import Code, Finding
 
@@ -100,14 +101,16 @@ def _against(
         if lasts is not None:
             return None
         message = (
-            f'"{value}" protects for ever, and {ground.name} has neither a terminationGracePeriod '
+            f'"{shown(value)}" protects for ever, and {ground.name} has neither a terminationGracePeriod '
             f"nor maxPodProtection: a node that should go waits without end"
         )
         return Finding(Code.PROTECTED_FOR_EVER, "", message)
     begins = f"{_words(span - grace)} after the beginning" if span > grace else "at once"
     then = f"on a leaving node it is deleted {begins}, whatever it asks for"
     if lasts is None:
-        message = f'"{value}" is ended by terminationGracePeriod {ground.period} of {ground.name}'
+        message = (
+            f'"{shown(value)}" is ended by terminationGracePeriod {ground.period} of {ground.name}'
+        )
         return Finding(Code.PROTECTION_BOUNDED, "", f"{message}: {then}")
     if lasts > span:
         message = f"{_words(lasts)} is longer than terminationGracePeriod {ground.period}"
@@ -117,19 +120,21 @@ def _against(
 
 def invalid_protection(value: str, at: str) -> Finding:
     """What the value of ``karpenter.sh/do-not-disrupt`` should have been."""
-    message = f'"{value}" protects for ever, for it is neither "true", "false" nor a duration'
+    message = (
+        f'"{shown(value)}" protects for ever, for it is neither "true", "false" nor a duration'
+    )
     return Finding(Code.INVALID_DO_NOT_DISRUPT, at, f"{message}; {_meant(value)}")
 
 
 def _meant(value: str) -> str:
-    text = value.strip().lower()
+    text = value[: PARSED_MAX + 1].strip().lower()
     if text in ("true", "false"):
         return f'write "{text}"'
     if text in ("yes", "on", "always", "forever", "never", "indefinite"):
         return 'write "true" if it shall be for ever'
     if text in ("no", "off", "none", "") or _is_nothing(text):
         return 'write "false", or remove the annotation, if it shall not be protected'
-    if text.isdecimal():
+    if text.isdecimal() and len(text) < PARSED_MAX:
         return f'add a unit: "{text}s", "{text}m" or "{text}h"'
     if (meant := read_loosely(text.removeprefix("-"))) is not None:
         return f'write "{compact(meant)}"'

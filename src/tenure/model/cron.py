@@ -27,6 +27,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.text import PARSED_MAX
 
 ALIASES: Final = {
     "@yearly": "0 0 1 1 *",
@@ -47,6 +48,7 @@ _MONTHS: Final = {
 _WEEKDAYS: Final = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 _ITEM: Final = re.compile(r"(?:(?P<all>[*?])|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\w+))?")
 _MINUTE: Final = timedelta(minutes=1)
+_TOO_LONG: Final = f"It may have {PARSED_MAX} characters."
 
 #: Leap days are up to eight years apart (2096 to 2104); nothing else is rarer.
 _YEARS_AHEAD: Final = 8
@@ -93,7 +95,7 @@ class Cron(msgspec.Struct, frozen=True):
     @classmethod
     def parse(cls, text: str, at: str = "cron") -> Cron:
         """The schedule that the text spells; ``at`` is the field to name in the error."""
-        parsed = _parse(text)
+        parsed = _parse(text) if len(text) <= PARSED_MAX else _TOO_LONG
         if isinstance(parsed, str):
             raise SpecError(at, text, "a cron expression such as 0 6 * * 1-5", parsed)
         return parsed

@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.text import PARSED_MAX
 
 NEVER: Final = "Never"
 
@@ -89,6 +90,9 @@ class Duration(msgspec.Struct, frozen=True, order=True, gc=False):
 
 def parse_duration(text: str, at: str = "duration") -> Duration:
     """The duration that ``text`` spells; ``at`` is the field to name in the error."""
+    if len(text) > PARSED_MAX:
+        expected = f"a Go duration of at most {PARSED_MAX} characters"
+        raise SpecError(at, text, expected, "For example 1h30m.")
     nanoseconds = _parse(text)
     if nanoseconds is None:
         raise SpecError(at, text, "a Go duration such as 1h30m", _hint(text))
@@ -112,7 +116,8 @@ def parse_duration_or_never(text: str, at: str = "duration") -> Duration | None:
 def _parse(text: str) -> int | None:
     """Nanoseconds, possibly beyond the limit, or None when the text is no duration.
 
-    Cached by the text alone: a cluster has a few hundred distinct ones.
+    Cached by the text alone, what is no duration included: a cluster has a few hundred distinct
+    ones, and each is asked for at every look at its object.
     """
     negative = text.startswith("-")
     start = 1 if text.startswith(("-", "+")) else 0
@@ -179,6 +184,7 @@ def _format_decimal(value: int, unit: int) -> str:
     return f"{whole}.{rest:0{len(str(unit)) - 1}d}".rstrip("0")
 
 
+@lru_cache(maxsize=1024)
 def _hint(text: str) -> str:
     """What the writer probably meant, in words Go understands."""
     stripped = text.strip()
@@ -192,6 +198,8 @@ def _hint(text: str) -> str:
 
 def read_loosely(text: str) -> Duration | None:
     """``1d12h``, ``4 hours``, ``1h 30m``: read as a person would, None if one could not."""
+    if len(text) > PARSED_MAX:
+        return None
     total, position = Fraction(0), 0
     while position < len(text):
         part = _LOOSE_PART.match(text, position)

@@ -68,7 +68,7 @@ _LOOSE_SUFFIXES: Final = {
 
 def parse_quantity(text: str, at: str = "quantity") -> int:
     """The quantity in nano-units; ``at`` is the field to name in the error."""
-    nano = _parse(text)
+    nano = _parse(text) if len(text) <= _LENGTH_MAX else None
     if nano is None:
         raise SpecError(at, text, "a Kubernetes quantity such as 500m, 2 or 1.5Gi", _hint(text))
     return nano
@@ -97,7 +97,7 @@ def _largest_suffix(value: int, step: int, suffixes: tuple[str, ...]) -> str:
 @lru_cache(maxsize=8192)
 def _parse(text: str) -> int | None:
     match = _QUANTITY.fullmatch(text)
-    if match is None or len(text) > _LENGTH_MAX:
+    if match is None:
         return None
     sign, whole, fraction, bare_fraction, suffix, exponent = match.groups()
     fraction = fraction or bare_fraction or ""
@@ -121,8 +121,8 @@ def _scale(digits: int, power: int) -> int:
 
 
 def _hint(text: str) -> str:
-    loose = _LOOSE.fullmatch(text)
-    if loose is None or len(text) > _LENGTH_MAX or loose[2] not in _LOOSE_SUFFIXES:
+    loose = _LOOSE.fullmatch(text) if len(text) <= _LENGTH_MAX else None
+    if loose is None or loose[2] not in _LOOSE_SUFFIXES:
         return "Suffixes are n u m k M G T P E and Ki Mi Gi Ti Pi Ei."
     number, suffix = loose.groups()
     return f"Use {number}{_LOOSE_SUFFIXES[suffix].format(number)}."

@@ -51,11 +51,17 @@ class Judge:
         settings: Settings,
         patience: Mapping[Concern, Patience] | None = None,
         unmoved: Mapping[Resource, Collection[Concern]] | None = None,
+        *,
+        stopwatch: Callable[[], float] = lambda: 0.0,
+        evaluated: Callable[[Concern, str, float], None] = lambda *_: None,
     ) -> None:
         """``patience``: which changes a concern may leave for a moment.
 
-        ``unmoved``: by kind, the concerns to which its changes make no difference.
+        ``unmoved``: by kind, the concerns to which its changes make no difference. ``evaluated``
+        is told how many seconds each key took; in virtual time none takes any.
         """
+        self._stopwatch = stopwatch
+        self._evaluated = evaluated
         self._deciders = tuple(deciders)
         self._patience = patience or {}
         self._unmoved = unmoved or {}
@@ -124,7 +130,10 @@ class Judge:
         changed: list[Verdict] = []
         while self._pending:
             position, key = self._pending.popleft()
+            began = self._stopwatch()
             changed += self._judge(position, key, snapshot, now)
+            if took := self._stopwatch() - began:
+                self._evaluated(self._deciders[position].concern, key, took)
             if enough():
                 break
         return changed

@@ -29,6 +29,7 @@ from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.text import shown
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
@@ -55,6 +56,8 @@ from tenure.runtime.watchedclock import WatchedClock
 TIDY_PERIOD: Final = 60.0
 #: Seconds for which a turn may keep the event loop to itself, but for the last key it judges.
 SLICE: Final = 0.2
+#: Seconds that one key may take to evaluate before it is counted, and named in the log.
+EVALUATION_MAX: Final = 0.5
 
 
 class Controller:
@@ -116,7 +119,14 @@ class Controller:
         self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache
         self.knowledge = Knowledge(self._waker.wake, repair_statements=cloud.repair_statements)
-        self.judge = Judge(choose(settings), settings, PATIENCE, UNMOVED)
+        self.judge = Judge(
+            choose(settings),
+            settings,
+            PATIENCE,
+            UNMOVED,
+            stopwatch=self.metrics.stopwatch,
+            evaluated=self._evaluated,
+        )
         self.events = EventRecorder(client, clock, settings, report)
         self.census = Census(
             client=client,
@@ -219,6 +229,15 @@ class Controller:
             wake_ups.append(self._clock.monotonic() + wait)
         slice_.end()
         return min(wake_ups, default=None)
+
+    def _evaluated(self, concern: Concern, key: str, took: float) -> None:
+        self.metrics.evaluation.labels(concern.value).observe(took)
+        if took > EVALUATION_MAX:
+            self.metrics.over_budget.labels(concern.value).inc()
+            self._warn(
+                f"evaluating {concern} of {shown(key) or 'the cluster'} took {took:.1f} s, "
+                f"more than {EVALUATION_MAX:g} s: everything else waited"
+            )
 
     def _submit(self, left_out: Collection[Concern]) -> list[float]:
         """Start what is to be done; when to try again what has to wait."""

@@ -76,6 +76,8 @@ class Metrics:
         self.turns = self._counter(names.TURNS)
         self.turn_duration = self._histogram(names.TURN)
         self.slice_duration = self._histogram(names.SLICE)
+        self.evaluation = self._histogram(names.EVALUATION)
+        self.over_budget = self._counter(names.OVER_BUDGET)
         self.clock_steps = self._counter(names.CLOCK_STEPS)
         self.clock_skew = Gauge(
             names.CLOCK_SKEW.name, names.CLOCK_SKEW.meaning, registry=self.registry

@@ -197,6 +197,19 @@ SLICE: Final = Named(
     "How long a slice of a turn kept everything else waiting; a long turn has several.",
     SHORT,
 )
+EVALUATION: Final = Named(
+    "tenure_evaluation_duration_seconds",
+    _H,
+    ("concern",),
+    "How long the evaluation of one key took: an object, a pool, or the whole cluster.",
+    SHORT,
+)
+OVER_BUDGET: Final = Named(
+    "tenure_evaluations_over_budget_total",
+    _C,
+    ("concern",),
+    "Evaluations of one key that took longer than 0.5 s; the log names the key. To alert on.",
+)
 CLOCK_STEPS: Final = Named(
     "tenure_clock_steps_total",
     _C,
