@@ -15,8 +15,11 @@ One pod is bound every ``pause``. A message that only changed its numbers is rew
 every ``retell_after``, for the same reason for which kube-scheduler backs off: a thousand
 waiting pods would otherwise be rewritten for every node that joins.
 
-Not modelled: preemption (a pod of high priority goes first, but takes nobody's place),
-volumes, and other scheduler profiles.
+5. A pod that fits nowhere takes the room of pods of lower priority (``scheduling.preemption``),
+   unless its ``preemptionPolicy`` is Never: they are deleted with their grace, the pod is nominated
+   to that node, and nobody of lower priority gets the room meanwhile.
+
+Not modelled: volumes, and other scheduler profiles.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.errors import ApiError
-from tenure.model.resource import NAMESPACES, NODES, PODS
+from tenure.model.resource import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.sim.actors.scheduling.classes import Classes, PodClass, same_demand
 from tenure.sim.actors.scheduling.placement import NodeState, Placement
+from tenure.sim.actors.scheduling.preemption import Preemption
 from tenure.sim.actors.scheduling.queue import Line, Queue
 from tenure.sim.actors.scheduling.search import Search
 from tenure.sim.environment import Environment
@@ -38,6 +42,7 @@ from tenure.sim.watch import DELETED
 
 NAME: Final = "default-scheduler"
 _FINISHED: Final = ("Succeeded", "Failed")
+_TARGET: Final = "DisruptionTarget"
 
 
 class Scheduler:
@@ -61,6 +66,9 @@ class Scheduler:
             self._placement, self._classes, env.random_for("scheduler"), self._namespace_labels
         )
         self._announcements: dict[PodClass, Announcement] = {}
+        self._preemption = Preemption(self._placement, self._find, self._budgets)
+        #: Pods that wait for a node's room to become free, and the node.
+        self._nominated: dict[str, str] = {}
         #: Pods we bound whose binding we have not been told of yet.
         self._assumed: dict[str, str] = {}
         self._armed = False
@@ -122,6 +130,8 @@ class Scheduler:
 
     def _forget(self, key: str) -> None:
         self._queue.discard(key)
+        self._release(key)
+        self._nominated.pop(key, None)
         self._assumed.pop(key, None)
         state = self._placement.remove(key)
         if state is not None:
@@ -132,12 +142,14 @@ class Scheduler:
 
     def _reconsider(self, node: NodeState | None) -> None:
         """Something changed on this node, or on all (None): whom may that help?"""
+        nominated = [k for k, n in self._nominated.items() if node is None or n == node.name]
         for line in self._queue.parked():
             announcement = self._announcements.get(line.cls)
             crowded_out = announcement is not None and announcement.crowded_out
             if (
                 line.cls.social
                 or crowded_out
+                or any(key in line.pods for key in nominated)
                 or (node is not None and node.source and self._search.may_fit(line.cls, node))
             ):
                 self._queue.activate(line)
@@ -154,14 +166,75 @@ class Scheduler:
         """Bind one pod; park every class before it that fits nowhere."""
         self._armed = False
         while (turn := self._queue.next()) is not None:
+            self._release(turn.pod)  # What is kept for it is there for it.
             outcome = self._search.find(turn.line.cls)
             if outcome.node is not None:
+                self._nominated.pop(turn.pod, None)
                 self._bind(turn.pod, turn.line.cls, outcome.node)
                 break
             self._queue.park(turn.line)
             self._announce(turn.line, outcome.message, crowded_out=outcome.crowded_out)
+            self._preempt(turn.pod, turn.line.cls)
         if self._queue.next() is not None:
             self._arm()
+
+    def _preempt(self, key: str, cls: PodClass) -> None:
+        pod = self._find(key)
+        if pod is None:
+            return
+        nominated = dig(pod, "status", "nominatedNodeName") or ""
+        if nominated and self._preemption.waits(cls, nominated):
+            self._reserve(key, cls, nominated)
+            return
+        choice = None
+        if pod["spec"].get("preemptionPolicy") != "Never":
+            choice = self._preemption.choose(cls, self._search.crowded(cls))
+        node = choice.node if choice is not None else ""
+        if node != nominated:
+            self._write_status(key, {"nominatedNodeName": node or None})
+        if choice is None:
+            self._nominated.pop(key, None)
+            return
+        for victim in choice.victims:
+            self._evict(victim.key, key)
+        self._reserve(key, cls, node)
+
+    def _evict(self, key: str, by: str) -> None:
+        pod = self._find(key)
+        if pod is None or "deletionTimestamp" in pod["metadata"]:
+            return
+        others = [c for c in dig(pod, "status", "conditions") or [] if c["type"] != _TARGET]
+        target = {
+            "type": _TARGET,
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{NAME}: preempting to accommodate a higher priority pod {by}",
+            "lastTransitionTime": self._store.stamp(),
+        }
+        self._write_status(key, {"conditions": [*others, target]})
+        namespace, _, name = key.partition("/")
+        self._store.delete(PODS, namespace, name, uid=pod["metadata"]["uid"])
+
+    def _reserve(self, key: str, cls: PodClass, node: str) -> None:
+        """Keep the room that becomes free for the pod; others see it as taken."""
+        self._nominated[key] = node
+        if node in self._placement.nodes:
+            self._placement.place(_ghost(key), cls, node, leaving=False)
+
+    def _release(self, key: str) -> None:
+        if key in self._nominated:
+            self._placement.remove(_ghost(key))
+
+    def _find(self, key: str) -> Obj | None:
+        namespace, _, name = key.partition("/")
+        return self._store.find(PODS, namespace, name)
+
+    def _budgets(self) -> list[Obj]:
+        return [*self._store.list(POD_DISRUPTION_BUDGETS)]
+
+    def _write_status(self, key: str, status: Obj) -> None:
+        namespace, _, name = key.partition("/")
+        self._store.patch(PODS, namespace, name, {"status": status}, subresource="status")
 
     def _bind(self, key: str, cls: PodClass, node: NodeState) -> None:
         namespace, _, name = key.partition("/")
@@ -259,6 +332,11 @@ def _waits(pod: Obj) -> bool:
         and spec.get("schedulerName") in (None, "", NAME)
         and dig(pod, "status", "phase") not in _FINISHED
     )
+
+
+def _ghost(key: str) -> str:
+    """Under what the room that is kept for a pod is booked; no pod can be called so."""
+    return f"{key} (nominated)"
 
 
 def _key(pod: Obj) -> str:

@@ -115,6 +115,10 @@ class Placement:
             if state.source is not None:
                 yield state
 
+    def on(self, node: str) -> dict[str, Place]:
+        """The pods on a node, by key; all pods are looked through."""
+        return {pod: place for pod, place in self._places.items() if place.node.name == node}
+
     def put_node(self, node: Obj) -> NodeState | None:
         """The node's new state; None when nothing that scheduling reads has changed."""
         name = node["metadata"]["name"]

@@ -7,7 +7,7 @@ a table. Ties between equally good nodes are drawn from the scheduler's own rand
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 import msgspec
@@ -65,6 +65,15 @@ class Search:
         fits = self._fits.setdefault(cls, {})
         _refresh(cls, fits, (node,))
         return not fits[node.name].refusals
+
+    def crowded(self, cls: PodClass) -> Callable[[NodeState], bool]:
+        """Which nodes other pods refuse, by spread or affinity."""
+        rules: list[Rule] = []
+        if cls.social or self._classes.touchy:
+            fits = self._fits.setdefault(cls, {})
+            _refresh(cls, fits, self._placement.nodes.values())
+            rules = self._topology.rules(cls, fits)
+        return lambda node: bool(rules) and bool(_refusal(rules, node))
 
     def forget(self, cls: PodClass) -> None:
         """The class has no pods any more."""
