@@ -61,6 +61,18 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     volume_stuck_rate: float = 0.0
     #: A kubelet dies after this long on average (exponentially distributed); None = never.
     kubelet_dies_after_mean: timedelta | None = None
+    #: Every kubelet dies this long after its node was to be Ready; None = never.
+    kubelet_dies_after: timedelta | None = None
+
+    # What others do to nodes and pods (``actors.meddlers``).
+    #: Not empty: an agent puts this taint, ``key=value:Effect``, on every Node, again and again.
+    node_taint: str = ""
+    #: Not empty: a controller deletes the pods of this app …
+    pod_deleter_app: str = ""
+    #: … so long after they have started.
+    pod_deleter_after: timedelta = _NONE
+    #: A webhook makes daemon pods ask for this share of their node's CPU.
+    daemon_growth_share: float = 0.0
 
     # The machine that Tenure runs on.
     #: How far its wall clock is ahead of the true time; behind it when negative.

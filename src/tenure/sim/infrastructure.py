@@ -14,6 +14,7 @@ import msgspec
 from tenure.model.market import Market
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet import Kubelets, KubeletTimings
+from tenure.sim.actors.meddlers import Meddlers
 from tenure.sim.actors.nodelifecycle import NodeLifecycle
 from tenure.sim.actors.podgc import PodGarbageCollector
 from tenure.sim.actors.podstatus import PodPace
@@ -86,6 +87,8 @@ class Infrastructure:
         self.startup_agents = StartupAgents(
             environment, store, options.startup_agents, faults=self.faults
         )
+
+        self.meddlers = Meddlers(environment, store, self.faults)
 
     def _is_alive(self, node: str) -> bool:
         """Storage is there before the kubelets that it asks about."""

@@ -118,6 +118,9 @@ class Kubelets:
         faults = self._faults.current
         if not strikes(faults.never_ready_rate, self._random):
             self._environment.after(self._timings.ready_for, self._become_ready, kubelet, machine)
+        if faults.kubelet_dies_after is not None:
+            life = self._timings.ready_for + faults.kubelet_dies_after
+            self._environment.after(life, self._die, kubelet)
         if faults.kubelet_dies_after_mean is not None:
             mean = faults.kubelet_dies_after_mean / timedelta(seconds=1)
             life = timedelta(seconds=self._random.expovariate(1 / mean))
