@@ -292,9 +292,7 @@ def a_budget(name: str = "web", *, app: str = "web", **status: Any) -> PodDisrup
     )
 
 
-def a_daemon_set(
-    name: str = "agent", *, spec: PodSpec | None = None, **metadata: Any
-) -> DaemonSet:
+def a_daemon_set(name: str = "agent", *, spec: PodSpec | None = None, **metadata: Any) -> DaemonSet:
     template = PodTemplate(spec=spec or PodSpec())
     metadata = {"namespace": "default", **metadata}
     return DaemonSet(metadata=meta(name, **metadata), spec=DaemonSetSpec(template=template))

@@ -50,7 +50,6 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.repairs import RepairAction
 from tenure.model.settings import Settings
-from tenure.model.text import shown
 
 _SAID_OF_NODES: Final = frozenset(
     {

@@ -23,7 +23,6 @@ from tenure.model.text import PARSED_MAX, shown
 from tenure.model.workload import PodDisruptionBudget, PodTemplate
 from tenure.schema.findings import Code, Finding
 
-
 _DIGITS_MAX: Final = 20
 
 

@@ -19,6 +19,7 @@ from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
+from tenure.model.text import shown
 
 Written = Node | NodeClaim | NodePool
 
@@ -113,7 +114,7 @@ def take_off_stamp(claim: NodeClaim) -> Patch:
 
 def stale_stamp(claim: NodeClaim) -> str:
     """What is said of that."""
-    written = f"{names.TERMINATION_TIMESTAMP}: {claim.termination_stamp}"
+    written = f"{names.TERMINATION_TIMESTAMP}: {shown(claim.termination_stamp or '')}"
     return f"{written} is taken off: the claim is not being deleted"
 
 

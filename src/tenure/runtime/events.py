@@ -121,7 +121,10 @@ class EventRecorder:
             self._rewrite(verdict, told)
         else:
             told.newer = None
-            if known != reason and self._clock.monotonic() >= told.at + REPEAT_AFTER.total_seconds():
+            if (
+                known != reason
+                and self._clock.monotonic() >= told.at + REPEAT_AFTER.total_seconds()
+            ):
                 self._tell(verdict, told)
 
     def _rewrite(self, verdict: Verdict, told: _Told) -> None:
