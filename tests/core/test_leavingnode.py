@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tenure.core.decision import Blocker, Patch, Subject, Terminate, Verdict
+from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.termination import TerminationDecider
 from tenure.model import names
 from tenure.model.node import Taint
-from tenure.model.observations import EvictionAnswer, TerminationAnswer
+from tenure.model.observations import EvictionAnswer, InspectionAnswer, TerminationAnswer
 from tenure.model.resource import NODES
 from tests.core.build import (
     CLASS_LABEL,
@@ -283,6 +283,71 @@ def test_a_node_is_drained_like_any_other_while(claim: Any, node: Any, listed_at
     leaving = {"deletion_timestamp": ago(30)} | claim
     verdict = verdict_on(a_claim(**leaving), a_leaving_node(**node), a_pod(), **known)
     assert verdict.reason is Reason.DRAINING
+
+
+# -- a node that is not Ready ------------------------------------------------------------
+
+ASK = Inspect(provider_id="cloud://a", claim_uid="uid-a")
+PROTECTED = a_pod(protected="true")
+
+
+def asked(at: Any, *, gone: bool = False) -> dict[str, Any]:
+    return {"inspections": {"uid-a": InspectionAnswer(asked_at=at, gone=gone)}}
+
+
+def test_the_cloud_is_asked_for_the_instance_of_a_node_that_is_not_ready() -> None:
+    """Beside what is done otherwise: a cloud that does not answer holds nothing up."""
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(ready=False), PROTECTED)
+    assert (verdict.reason, verdict.action) == (Reason.EVICTION_REFUSED, ASK)
+    ready = verdict_on(a_leaving_claim(), a_leaving_node(), PROTECTED)
+    assert (ready.reason, ready.action) == (Reason.EVICTION_REFUSED, None)
+
+
+def test_its_answer_counts_for_as_long_as_the_node_is_not_ready() -> None:
+    node = a_leaving_node(ready=False)  # For ten minutes.
+    there = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(ago(599)))
+    assert (there.reason, there.action) == (Reason.EVICTION_REFUSED, None)
+    before = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(ago(601)))
+    assert before.action == ASK, "that was before it ceased to be Ready"
+
+
+def test_it_is_asked_every_two_minutes_at_the_most_however_the_node_flaps() -> None:
+    told = (condition("Ready", "Unknown", at=ago(10)),)
+    node = a_leaving_node(ready=None, status={"conditions": told})
+    lately = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(ago(60)))
+    assert (lately.action, lately.recheck_at) == (None, ahead(60))
+    then = verdict_on(a_leaving_claim(), node, PROTECTED, now=ahead(60), **asked(ago(60)))
+    assert then.action == ASK
+    skewed = (condition("Ready", "Unknown", at=ahead(3600)),)
+    node = a_leaving_node(ready=None, status={"conditions": skewed})
+    again = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(NOW))
+    assert (again.action, again.recheck_at) == (None, ahead(120)), "a clock that is ahead of ours"
+
+
+def test_an_instance_that_is_gone_has_nobody_to_be_drained_however_young_it_is() -> None:
+    young = a_leaving_claim(conditions=[condition("Launched", at=ago(60))])
+    node = a_leaving_node(ready=False)
+    verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True))
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+    gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
+    verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True), **gone)
+    assert verdict.reason is Reason.RELEASING
+    speaks = verdict_on(young, a_leaving_node(), PROTECTED, **asked(ago(1), gone=True))
+    assert speaks.reason is Reason.EVICTION_REFUSED, "its kubelet still speaks"
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param((a_claim(), a_leaving_node(ready=False)), id="its claim still lives"),
+        pytest.param((a_leaving_node(ready=False),), id="no claim"),
+        pytest.param(
+            (a_leaving_claim(), a_leaving_node(ready=False, closed=False)), id="not closed yet"
+        ),
+    ],
+)
+def test_nobody_is_asked_about(objects: Any) -> None:
+    assert verdict_on(*objects, PROTECTED).action != ASK
 
 
 def test_a_node_that_no_claim_stands_for_is_drained_and_released() -> None:

@@ -94,6 +94,54 @@ def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
     assert then.action.witness.name == "node-a"
 
 
+@pytest.mark.parametrize(
+    ("stamp", "written"),
+    [
+        pytest.param("2026-03-02T12:00:45Z", "deleted", id="written this second"),
+        pytest.param("2026-03-02T11:59:46Z", "deleted", id="almost a minute ago"),
+        pytest.param("2026-03-02T11:59:45Z", "stamped", id="a minute ago"),
+        pytest.param("2026-03-02T08:00:00Z", "stamped", id="in the past"),
+        pytest.param("2026-03-02T12:00:46Z", "stamped", id="later than the bound"),
+        pytest.param("9999-12-31T23:59:59Z", "stamped", id="at the end of the calendar"),
+        pytest.param("soon", "stamped", id="unreadable"),
+        pytest.param("", "stamped", id="empty"),
+    ],
+)
+def test_a_stamp_that_was_not_written_for_this_is_written_anew(stamp: str, written: str) -> None:
+    """Else its drain would be shorter than its bound, or longer."""
+    claim = going(marks={TERMINATION_TIMESTAMP: stamp})
+    told = on_claim(claim, sick(), POD, *come())
+    assert told.reason is Reason.REPLACED
+    if written == "deleted":
+        assert isinstance(told.action, Delete)
+        assert told.recheck_at is not None
+        late = on_claim(claim, sick(), POD, *come(), now=told.recheck_at)
+        assert isinstance(late.action, Patch), "a leader that died in between: anew"
+    else:
+        assert isinstance(told.action, Patch)
+        assert told.action.ahead == timedelta(seconds=45)
+
+
+def test_without_a_bound_a_stamp_is_taken_off_before_it_goes() -> None:
+    own = {"conditionType": "KWOKUnhealthy", "toleration": "1s", "terminationMode": "Graceful"}
+    stated = [one for one in peers_statements() if one.condition_type == "Ready"]
+    pool = a_pool(repair={"policies": [{**own, "status": "True"}]})
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    known: Any = {"repair_statements": tuple(stated)}
+    told = on_claim(pool, stamped, sick(), POD, *come(), **known)
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+    then = on_claim(pool, going(), sick(), POD, *come(), **known)
+    assert isinstance(then.action, Delete)
+
+
+def test_where_it_stays_for_now_a_stamp_is_taken_off() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    told = on_claim(stamped, sick(), POD, *come(), taken)
+    assert told.reason is Reason.DISRUPTION_WAITS
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+
+
 def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
     told = on_claim(going(spec={"termination_grace_period": "10s"}), sick(), POD, *come())
     assert isinstance(told.action, Patch)

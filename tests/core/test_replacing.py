@@ -96,6 +96,18 @@ def test_then_it_waits_for_whoever_is_not_initialized_and_node_and_claim_say_so(
     assert about(found, "Node/node-a").message == told.message
 
 
+@pytest.mark.parametrize(
+    "stamp", ["2026-03-02T11:00:00Z", "2026-03-02T12:00:44Z", "2027-01-01T00:00:00Z", "soon", ""]
+)
+def test_a_stamp_is_taken_off_while_its_replacement_comes_up(stamp: str) -> None:
+    stamped = going(marks={TERMINATION_TIMESTAMP: stamp})
+    told = on_claim(stamped, sick(), coming(stage=REGISTERED))
+    assert told.reason is Reason.STALE_DEADLINE
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+    there = on_claim(stamped, sick(), coming())
+    assert (there.reason, there.action) == (Reason.REPLACING, None), "it may go with that one"
+
+
 def test_once_all_of_them_are_there_it_only_waits_to_be_let_go() -> None:
     told = on_claim(going(), sick(), coming())
     assert (told.reason, told.action) == (Reason.REPLACING, None)

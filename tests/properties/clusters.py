@@ -32,6 +32,7 @@ from tenure.model.nodepool import NodePool
 from tenure.model.observations import (
     Arrival,
     EvictionAnswer,
+    InspectionAnswer,
     LaunchFailure,
     LaunchProblem,
     Observations,
@@ -471,6 +472,7 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         instances=known("instance"),
         launch_failures=known("failure"),
         terminations=known("answer"),
+        inspections={f"uid-claim-{index}": draw(INSPECTIONS) for index in range(len(filled))},
         reboots={f"uid-claim-{index}": draw(REBOOT_ANSWERS) for index in range(len(filled))},
         evictions={f"uid-pod-{index}": draw(REFUSALS) for index in refused},
         waiting_seen={f"uid-pod-{index}": draw(past) for index in seen},
@@ -481,6 +483,8 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         instance_types={"KWOKNodeClass/default": TYPES},
     )
 
+
+INSPECTIONS = st.builds(InspectionAnswer, asked_at=past, gone=st.booleans())
 
 FAILURES = st.builds(
     LaunchFailure,

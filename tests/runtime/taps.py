@@ -177,8 +177,8 @@ class CloudTap(Tap):
         await self._through("reboot", provider_id, self._inner.reboot(provider_id, operation_id))
 
     async def get(self, provider_id: str) -> Instance:
-        await self._gate()
-        return await self._inner.get(provider_id)
+        instance: Instance = await self._through("get", provider_id, self._inner.get(provider_id))
+        return instance
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         await self._gate()

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from tenure.core.reasons import Reason
 from tenure.errors import OutOfCapacity, ProviderError
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
-from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class
+from tenure.model.meta import format_time
+from tenure.model.names import (
+    DO_NOT_DISRUPT,
+    NOT_READY_TAINT,
+    TERMINATION_TIMESTAMP,
+    UNREACHABLE_TAINT,
+)
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+)
 from tests.runtime.stage import Tapped, outcomes
 
 
@@ -166,3 +181,56 @@ def test_a_cloud_that_has_nothing_and_names_nothing_is_not_hammered() -> None:
         story.cloud_tap.spoil = lambda verb, what: None
         story.run(6 * MINUTE)
         assert story.running("web") == 1
+
+
+# -- an instance that is asked for by itself ---------------------------------------------
+
+
+def held_and_silent(story: Tapped) -> str:
+    """A leaving node with a protected pod, whose kubelet has fallen silent."""
+    story.run(3 * MINUTE)
+    story.delete_claim()
+    story.run(10 * SECOND)
+    node = story.the(NODES)["metadata"]["name"]
+    story.kubelets.silence(node)
+    return str(node)
+
+
+def a_held_deployment() -> Manifest:
+    """It stays where it is when its node is silent."""
+    keys = (NOT_READY_TAINT, UNREACHABLE_TAINT)
+    tolerations = [{"key": key, "operator": "Exists"} for key in keys]
+    notes = {DO_NOT_DISRUPT: "true"}
+    return a_deployment("held", replicas=1, annotations=notes, tolerations=tolerations)
+
+
+def test_an_instance_that_is_there_is_asked_for_once_as_long_as_its_node_is_not_ready() -> None:
+    with Tapped(*a_cluster(a_held_deployment())) as story:
+        held_and_silent(story)
+        story.run(9 * MINUTE)
+        assert len(story.cloud_tap.of("get")) == 1
+        assert story.count("nodes", "leaving") == 1, "its pod may be well: nobody can tell"
+        assert story.cloud_tap.of("terminate") == []
+
+
+def test_a_cloud_that_does_not_answer_is_asked_again_and_holds_nothing_up() -> None:
+    with Tapped(*a_cluster(a_held_deployment())) as story:
+        failing = ProviderError("throttled")
+        story.cloud_tap.spoil = lambda verb, _: failing if verb == "get" else None
+        node = held_and_silent(story)
+        story.run(6 * MINUTE)
+        assert 3 < len(story.cloud_tap.of("get")) < 25
+        stamp = {TERMINATION_TIMESTAMP: format_time(story.now)}
+        name = story.the(NODE_CLAIMS)["metadata"]["name"]
+        story.store.patch(NODE_CLAIMS, "", name, {"metadata": {"annotations": stamp}})
+        story.run(3 * MINUTE)
+        assert story.store.find(NODES, "", node) is None, "its deadline ends it all the same"
+
+
+def test_a_new_leader_asks_once_more() -> None:
+    with Tapped(*a_cluster(a_held_deployment())) as story:
+        held_and_silent(story)
+        story.run(5 * MINUTE)
+        story.crash()
+        story.run(4 * MINUTE)
+        assert len(story.cloud_tap.of("get")) == 2

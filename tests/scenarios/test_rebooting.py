@@ -651,7 +651,7 @@ class Crashing(Rebooted):
         return not self._dies
 
     def _counts(self, verb: str, what: str) -> bool:
-        return verb not in ("GET", "WATCH", "types", "list") and "/events" not in what
+        return verb not in ("GET", "WATCH", "types", "list", "get") and "/events" not in what
 
     def play(self, for_: timedelta) -> None:
         end = self.now + for_
