@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tenure.model.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REBOOTING_TAINT
-from tenure.model.resource import PODS
+from tenure.model.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment
 from tests.real import patients
@@ -50,6 +50,73 @@ def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
             await leaving.scene.in_order(claims=1, ever=2)
 
     tell(cluster, tmp_path, "rebooted", story)
+
+
+def test_a_reboot_is_carried_out_although_the_condition_clears(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """While the protected pod holds the drain, until its bound is over."""
+
+    async def story(leaving: Leaving) -> None:
+        chronicle = Chronicle(leaving.people)
+        async with chronicle.written():
+            protected = {DO_NOT_DISRUPT: "true"}
+            held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=5)
+            await leaving.settle(a_careful_pool(POLICY), held, pods=1)
+            claim = await leaving.claim_in("general")
+            node = await patients.node_of(leaving.people, claim)
+            await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+            asked = await chronicle.first(
+                claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted"
+            )
+            await patients.recover(leaving.people, claim, "KWOKRebootRequired")
+            await chronicle.first(
+                claim, says("Rebooting", "False", "RebootSucceeded"), "rebooted", after=asked
+            )
+            assert len(boots_of(chronicle, node)) == 2
+            assert not chronicle.seen(claim, says("Rebooting", "False", "RebootCancelled"))
+            await leaving.scene.all_run(1)
+            await leaving.scene.in_order(claims=1, ever=1)
+
+    tell(cluster, tmp_path, "carried-out", story)
+
+
+def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """The bound of the reboot is none for the end of the node: its protected pod holds it, until
+    repair falls due that would replace it."""
+
+    async def story(leaving: Leaving) -> None:
+        chronicle = Chronicle(leaving.people)
+        async with chronicle.written():
+            protected = {DO_NOT_DISRUPT: "true"}
+            held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=2)
+            broken = {"conditionType": "KWOKUnhealthy", "toleration": "3s"}
+            bounded = {**broken, "terminationGracePeriod": "5s"}
+            await leaving.settle(a_careful_pool(POLICY, bounded), held, pods=1)
+            claim = await leaving.claim_in("general")
+            node = await patients.node_of(leaving.people, claim)
+            await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+            asked = await chronicle.first(
+                claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted"
+            )
+            await leaving.people.delete(NODE_CLAIMS, claim)
+            ended = await chronicle.first(
+                claim, says("Rebooting", "False", "RebootCancelled"), "ended", after=asked
+            )
+            is_closed = has_taint(REBOOTING_TAINT)
+            await chronicle.first(node, lambda it: not is_closed(it), "its taint", after=ended)
+            await leaving.event("NodeRepairDue", names([claim])[0], "is not rebooted any more")
+            assert leaving.audit.orders("held") == [], "nobody was asked to leave for it"
+            assert len(boots_of(chronicle, node)) == 1
+
+            await patients.say(leaving.people, claim, "KWOKUnhealthy", "True")
+            await leaving.deadline(claim)
+            await leaving.scene.until_gone(claim)
+            await leaving.scene.all_run(1)
+
+    tell(cluster, tmp_path, "ended", story)
 
 
 async def rebooted(leaving: Leaving, chronicle: Chronicle, claim: Json) -> None:

@@ -243,7 +243,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.BOOTING: ReasonInfo(
-        "The new node is not up yet; it is given up at the instant that is named.",
+        "The new node is not up yet; it is given up at the instant that is named. A leaving one has "
+        "its deadline then.",
         "If its boot takes that long by design, raise the pool's readinessTTL: new claims get it.",
     ),
     Reason.LAUNCH_TIMEOUT: ReasonInfo(
@@ -357,8 +358,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The claim is not being rebooted; what a reboot left on it or on its Node is taken off."
     ),
     Reason.REBOOT_CANCELLED: ReasonInfo(
-        "The node was going to be rebooted, and before the cloud was asked it recovered, or a "
-        "person vetoed that or switched it off: it stays as it is, and takes pods again.",
+        "A committed reboot has ended without a result: a veto or --node-repair=false called it off "
+        "before the cloud was asked, and the node takes pods again; or its claim is being deleted.",
         event=_NORMAL,
     ),
     Reason.REPLACEMENT_FAILED: ReasonInfo(
