@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
+from tenure.cli.embedded import scene_of
+from tenure.cli.explanation import Question, explanation
+from tenure.cli.explanationtext import as_text
 from tenure.cli.main import run
-from tests.builders import a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tenure.model.resource import EVENTS
+from tenure.sim.world import World
+from tests.builders import MINUTE, a_budget, a_deployment, a_node_class, a_pod, a_pool
 from tests.scenarios.files import a_story, written
 
-EVENTS = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]
+HAPPENS = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         a_budget(maxUnavailable=0),
         protected,
     ]
-    path = written(tmp_path, a_story(objects=objects, events=EVENTS, until="10m"))
+    path = written(tmp_path, a_story(objects=objects, events=HAPPENS, until="10m"))
 
     def tell(*words: str, at: str = "4m", more: tuple[str, ...] = ()) -> tuple[int, str, str]:
         code = run(["explain", *words, "--in", str(path), "--at", at, *more])
@@ -106,9 +111,14 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     assert table[2].startswith(
         "  gone      never by itself: there is no terminationGracePeriod, and 2"
     )
-    assert table[4].split() == ["POD", "TIER", "ASKED", "FORCED", "STOPPED", "BY", "HELD", "BY"]
+    assert table[4].split() == [
+        *("POD", "TIER", "EVICTED"),
+        *("FORCED", "STOPPED", "BY"),
+        "BLOCKED",
+        "BY",
+    ]
     assert table[5].startswith(
-        "  default/report                plain pods  08:10:00  -       08:10:30"
+        "  default/report                plain pods  08:10:00, in 8m   -       08:10:30, in 8m30s"
     )
     assert table[6].startswith("  default/web-")
     assert table[6].endswith(
@@ -116,7 +126,7 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     )
     assert (
         table[8]
-        == "  Times are of 2026-01-05, in UTC; asked at the earliest, stopped at the latest."
+        == "  Times are of 2026-01-05, in UTC; evicted at the earliest, stopped at the latest."
     )
 
 
@@ -173,7 +183,47 @@ def test_an_object_that_is_not_there_gives_exit_code_one_and_near_names(ask: Any
 
 
 def test_an_object_that_has_gone_is_remembered(ask: Any, tmp_path: Path) -> None:
-    path = written(tmp_path, a_story(events=EVENTS, until="10m"), "gone.yaml")
+    path = written(tmp_path, a_story(events=HAPPENS, until="10m"), "gone.yaml")
     assert run(["simulate", str(path)]) == 0
     code, _, err = ask("pod/report", at="0s")
     assert code == 0, err
+
+
+def test_a_pool_whose_block_cannot_be_used_does_not_end_in_nothing_to_do() -> None:
+    budget = {"nodes": "10%", "schedule": "0 8 * * *", "duration": "1h", "timeZone": "Mars/Base"}
+    with World() as world:
+        for manifest in (a_node_class(), a_pool(disruption={"budgets": [budget]})):
+            world.apply(manifest)
+        world.run(MINUTE)
+        answer = explanation(Question.parse(["pool/general"]), scene_of(world))
+        assert answer is not None
+        out = as_text(answer)
+        (event,) = world.store.list(EVENTS)
+    said = "no node is disrupted voluntarily: spec.disruption.budgets[0].timeZone: got 'Mars/Base'"
+    assert f"  verdict   DisruptionInvalid: {said}" in out
+    assert "  advice    Fix the field that is named" in out
+    assert "Nothing to do." not in out
+    assert (event["type"], event["reason"], event["count"]) == ("Warning", "DisruptionInvalid", 1)
+    assert event["message"].startswith(said)
+
+
+def test_a_node_that_is_not_ready_does_not_end_in_nothing_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [a_node_class(), a_pool(), a_deployment()]
+    events = [{"at": "2m", "set-condition": {"node": {}, **NOT_READY}}]
+    path = written(tmp_path, a_story(objects=objects, events=events, until="5m", expect=[]))
+    run(["explain", "node/none", "--in", str(path), "--at", "3m"])
+    name = capsys.readouterr().err.split()[-1].rstrip("?")
+    assert run(["explain", f"node/{name}", "--in", str(path), "--at", "3m"]) == 0
+    out = capsys.readouterr().out
+    assert "  verdict   NodeUnhealthy: Ready=False (Odd) since 2026-01-05T08:02:00Z, 1m ago" in out
+    assert "Nothing to do." not in out
+    assert "InService" not in out
+
+
+NOT_READY = {"type": "Ready", "status": "False", "reason": "Odd"}
+
+
+def test_where_all_is_well_there_is_nothing_to_do(ask: Any, node: str) -> None:
+    assert "  advice    Nothing to do." in ask("pool/general", at="2m")[1]

@@ -37,13 +37,13 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
     with a_story() as story:
         story.run(3 * MINUTE)
         assert section(explained(story))[1:] == [
-            "breaker nothing is repaired while more than 20% of the pool's nodes are sick",
+            "breaker no node is repaired while more than 20% of the pool's are unhealthy",
             (
                 "budget budget 10% allows 1 of 1 node, and none is leaving "
                 "(asked for what is done with care)"
             ),
             "",
-            "CONDITION SICK IF NOW TOLERATED THEN BY",
+            "CONDITION UNHEALTHY IF NOW TOLERATED THEN BY",
             (
                 "Ready False or Unknown True 10m replaced with care, then ended at once "
                 "the provider's toleration of 600s"
@@ -79,12 +79,13 @@ def test_a_sick_node_shows_since_when_and_until_when_and_by_whose_word() -> None
         in text
     )
     told = section(text)
-    assert "breaker nothing is repaired while more than 1 of the pool's nodes are sick" in told
+    assert "breaker no node is repaired while more than 1 of the pool's are unhealthy" in told
     ready = [line for line in told if line.startswith("Ready ")]
     assert ready == [
         (
-            "Ready False or Unknown (^Flood) False since 08:03:00 10m replaced by force at 08:13:00 "
-            "the pool's policy for Ready (^Flood): toleration 10m"
+            "Ready False or Unknown (^Flood) False since 08:03:00, 30s ago 10m "
+            "replaced by force at 08:13:00, in 9m30s the pool's policy for Ready (^Flood): "
+            "toleration 10m"
         ),
         (
             "Ready False or Unknown False 45m replaced by force "

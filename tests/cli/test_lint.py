@@ -439,5 +439,5 @@ def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
     assert not table.leaving
     assert table.ends_by is None
     assert {hold.message for row in table.pods for hold in row.held_by} == {
-        "budget default/web: maxUnavailable 0 of 4 pods can never allow an eviction"
+        "PDB default/web can never allow an eviction (maxUnavailable 0 of 4 pods)"
     }

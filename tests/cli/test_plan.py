@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tenure.cli.main import run
+from tenure.cli.planning import Plan
+from tenure.cli.plantext import Setting, as_text
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.reasons import Reason
 from tests.builders import a_budget, a_deployment, a_node_class, a_pod, a_pool
 from tests.scenarios.files import a_story, written
 
-Plan = Any
+Told = Any
 
 
 @pytest.fixture
-def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Plan:
+def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
     """Plan a small story: three pods, one that fits nowhere, and a held drain from 3m on."""
     objects = [
         a_node_class(),
@@ -35,7 +40,7 @@ def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Plan:
     return told
 
 
-def test_what_waits_is_told_with_its_reason(plan: Plan) -> None:
+def test_what_waits_is_told_with_its_reason(plan: Told) -> None:
     lines = plan("2m").splitlines()
     assert lines[0].startswith("Plan at 2026-01-05T08:02:00Z, 2m after the start for ")
     assert lines[0].endswith("; nothing was changed")
@@ -48,13 +53,13 @@ def test_what_waits_is_told_with_its_reason(plan: Plan) -> None:
     assert "InService" in lines[-2]
 
 
-def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Plan) -> None:
+def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Told) -> None:
     out = plan("4m3s")
     assert "  FailedDraining: " in out
     assert "      blocked by PodDisruptionBudget/default/web: can never allow an eviction" in out
 
 
-def test_json_has_every_verdict_once(plan: Plan) -> None:
+def test_json_has_every_verdict_once(plan: Told) -> None:
     told = json.loads(plan("4m3s", "--json"))
     assert told["at"] == "2026-01-05T08:04:03Z"
     verdicts = told["toDo"] + told["notNow"]
@@ -101,3 +106,57 @@ def test_the_page_on_plans_shows_what_is_printed(capsys: pytest.CaptureFixture[s
     assert [
         line for line in shown.splitlines() if line.strip() != "…" and line not in printed
     ] == []
+
+
+@pytest.fixture
+def repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    """Plan a node that is unhealthy from 3m on, and is replaced gracefully."""
+    objects = [a_node_class(), a_pool(), a_deployment(replicas=3)]
+    sick = {"node": {"pool": "general"}, "type": "KWOKUnhealthy", "status": "True", "reason": "Odd"}
+    events = [{"at": "3m", "set-condition": sick}]
+    path = written(tmp_path, a_story(objects=objects, events=events, until="20m", expect=[]))
+
+    def told(at: str) -> str:
+        assert run(["plan", "--in", str(path), "--at", at]) == 0
+        return capsys.readouterr().out
+
+    return told
+
+
+def test_nothing_is_promised_that_an_event_may_change() -> None:
+    """A node goes as soon as its replacement is initialized, long before that times out."""
+    waits = Verdict(
+        concern=Concern.REPLACEMENT,
+        subject=Subject("NodeClaim", "a"),
+        reason=Reason.REPLACING,
+        message="its pods need b: it stays until that is initialized",
+        recheck_at=datetime(2026, 1, 5, 20, 30, 18, tzinfo=UTC),
+    )
+    plan = Plan(
+        at=datetime(2026, 1, 5, 20, 20, 18, tzinfo=UTC),
+        also_at="",
+        to_do=(),
+        not_now=(waits,),
+        settled={},
+        settled_by_kind={},
+        claims={},
+        next_at=waits.recheck_at,
+    )
+    lines = as_text(plan, Setting(where="here")).splitlines()
+    assert (
+        f"    NodeClaim/a: {waits.message}; evaluated again at 2026-01-05T20:30:18Z, in 10m"
+        in lines
+    )
+    assert lines[-1] == (
+        "Changes: at 2026-01-05T20:30:18Z, in 10m, or as soon as something in the cluster changes"
+    )
+
+
+def test_what_a_node_and_its_claim_have_in_common_is_told_once(repaired: Told) -> None:
+    out = repaired("3m10s")
+    (line,) = (line for line in out.splitlines() if "KWOKUnhealthy=True (Odd) since" in line)
+    who = line.partition(": ")[0].split(", ")
+    assert [one.split("/")[0].strip() for one in who] == ["NodeClaim", "Node"]
+    assert "Not now: 2" in out, "the node, and its pool that is evaluated for it"
+    settled = out.partition("Settled: ")[2].splitlines()[0].split(", ")
+    assert settled == ["1 Node InService", "1 NodeClaim InService", "1 NodePool PoolCurrent"]

@@ -85,7 +85,7 @@ def test_a_key_without_a_claim_has_no_view() -> None:
 def test_a_claim_at_work_is_written_to_by_nobody() -> None:
     verdict = verdict_on(a_claim(), a_node())
     assert (verdict.reason, verdict.action, verdict.recheck_at) == (Reason.IN_SERVICE, None, None)
-    assert verdict.message == "Node node-a is in service since 2026-03-02T11:50:00Z"
+    assert verdict.message == "Node node-a was initialized at 2026-03-02T11:50:00Z"
 
 
 def test_a_node_that_went_not_ready_is_said_to_be() -> None:
@@ -94,15 +94,15 @@ def test_a_node_that_went_not_ready_is_said_to_be() -> None:
         status={"conditions": (condition("Ready", "Unknown", "NodeStatusUnknown", at=ago(90)),)},
     )
     verdict = verdict_on(a_claim(), sick)
-    assert verdict.reason is Reason.IN_SERVICE
+    assert verdict.reason is Reason.NODE_NOT_READY
     assert verdict.message.endswith(
-        "but not Ready: Ready=Unknown (NodeStatusUnknown) since 2026-03-02T11:58:30Z"
+        "; it is not Ready: Ready=Unknown (NodeStatusUnknown) since 2026-03-02T11:58:30Z"
     )
 
 
 def test_an_unknown_beginning_of_service_is_left_out() -> None:
     claim = a_claim(conditions=[condition("Initialized", at=None)])
-    assert verdict_on(claim, a_node()).message == "Node node-a is in service"
+    assert verdict_on(claim, a_node()).message == "Node node-a was initialized"
 
 
 @pytest.mark.parametrize("stage", [REGISTERED, INITIALIZED], ids=["registered", "initialized"])

@@ -23,7 +23,7 @@ def said_of(*objects: Any) -> tuple[Reason, str]:
 def test_a_node_at_work_says_for_which_claim_and_since_when() -> None:
     reason, message = said_of(a_claim(), a_node())
     assert reason is Reason.IN_SERVICE
-    assert message.startswith("at work for claim a since ")
+    assert message.startswith("initialized at 2026-03-02T11:50:00Z (NodeClaim a)")
 
 
 def test_a_cordoned_node_says_so() -> None:

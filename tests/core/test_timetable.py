@@ -52,6 +52,15 @@ def with_grace(seconds: int, name: str = "web", **fields: Any) -> Any:
     return a_pod(name, spec={"termination_grace_period_seconds": seconds}, **fields)
 
 
+def test_a_node_whose_claim_is_being_deleted_is_leaving_though_its_node_is_not_deleted_yet() -> (
+    None
+):
+    claim = a_bounded_claim(deletion_timestamp=ago(60), finalizers=("karpenter.sh/termination",))
+    table = table_of(claim, a_node(), with_grace(600))
+    assert table.leaving
+    assert table.began_at == ago(60)
+
+
 def test_a_node_that_stays_is_told_as_if_it_were_deleted_now() -> None:
     table = table_of(a_bounded_claim(), a_node(), with_grace(600))
     assert not table.leaving

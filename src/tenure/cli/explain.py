@@ -112,10 +112,12 @@ def _in_scenario(
 def _answer(question: Question, scene: Scene, as_json: bool, last_word: str = "") -> int:
     from tenure.cli.explanation import explanation
     from tenure.cli.explanationtext import as_text, to_json
+    from tenure.cli.instants import with_relative
 
     answer = explanation(question, scene)
     if answer is None:
-        click.echo(question.not_found(scene, last_word), err=True)
+        said = question.not_found(scene, last_word)
+        click.echo("".join(with_relative([said], scene.at)), err=True)
         return 1
     click.echo(to_json(answer) if as_json else as_text(answer))
     return 0

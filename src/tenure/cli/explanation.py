@@ -82,6 +82,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     #: The same instant in other words.
     also_at: str
+    #: Which clock the instants are of, where it is not the reader's.
+    clock: str = ""
     #: What a person sees of the object, in one sentence.
     state: str
     #: Why there is no verdict on the object itself, if there is none and it is known.
@@ -105,6 +107,7 @@ def explanation(question: Question, scene: Scene) -> Explanation | None:
         subject=str(question),
         at=scene.at,
         also_at=scene.also_at,
+        clock=scene.clock,
         state=_state(item, scene.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         verdicts=tuple(_about(scene, question.resource, item)),

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.cli.explanation import Explanation
+from tenure.cli.instants import with_relative
 from tenure.cli.repairtext import repair_json, repair_lines
 from tenure.cli.timetabletext import timetable_json, timetable_lines
 from tenure.core.decision import (
@@ -23,35 +24,38 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
-from tenure.core.reasons import REASONS
+from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.model.meta import format_time
 
 
 def as_text(answer: Explanation) -> str:
-    return "\n".join(_lines(answer))
+    return "\n".join(with_relative(_lines(answer), answer.at))
 
 
 def _lines(answer: Explanation) -> Iterator[str]:
     also_at = f", {answer.also_at} after the start" if answer.also_at else ""
     yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
+    if answer.clock:
+        yield f"  clock     {answer.clock}"
     yield f"  state     {answer.state}"
+    advised = any(_advice(verdict) for verdict in (*answer.verdicts, *answer.around))
     if not answer.verdicts:
         yield f"  verdict   {_nothing_to_decide(answer)}"
     for position, verdict in enumerate(answer.verdicts):
         if position:
             yield ""
             yield f"also ({verdict.concern})"
-        yield from _verdict_lines(verdict)
+        yield from _verdict_lines(verdict, advised=advised)
     for verdict in answer.around:
         yield ""
         yield f"{verdict.subject} ({verdict.concern})"
-        yield from _verdict_lines(verdict)
+        yield from _verdict_lines(verdict, advised=advised)
     for outlook in answer.repairs:
         yield ""
         yield from repair_lines(outlook)
     for table in answer.timetables:
         yield ""
-        yield from timetable_lines(table)
+        yield from timetable_lines(table, answer.at)
 
 
 def _nothing_to_decide(answer: Explanation) -> str:
@@ -59,7 +63,14 @@ def _nothing_to_decide(answer: Explanation) -> str:
     return f"{said}: {answer.silence}" if answer.silence else said
 
 
-def _verdict_lines(verdict: Verdict) -> Iterator[str]:
+def _advice(verdict: Verdict) -> str:
+    """What a person can do about it; empty: nothing."""
+    advice = REASONS[verdict.reason].advice
+    return "" if advice == NO_ADVICE else advice
+
+
+def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
+    """``advised``: one of the verdicts asks for something, so that none may say "nothing to do"."""
     info = REASONS[verdict.reason]
     yield f"  verdict   {verdict.reason}: {verdict.message}"
     yield f"  meaning   {info.meaning}"
@@ -68,7 +79,8 @@ def _verdict_lines(verdict: Verdict) -> Iterator[str]:
         yield f"  blocked   by {blocker.subject}: {blocker.message}{until}"
     yield f"  action    {action_words(verdict.action)}"
     yield f"  changes   {_change(verdict)}"
-    yield f"  advice    {info.advice}"
+    if _advice(verdict) or not advised:
+        yield f"  advice    {info.advice}"
 
 
 def action_words(action: Action | None) -> str:
@@ -93,9 +105,9 @@ def action_words(action: Action | None) -> str:
 
 def _change(verdict: Verdict) -> str:
     if verdict.recheck_at is not None:
-        return f"at {format_time(verdict.recheck_at)} at the earliest, or when the cluster changes"
+        return f"evaluated again at {format_time(verdict.recheck_at)}, or when the cluster changes"
     if verdict.action is not None:
-        return "as soon as the action has been carried out"
+        return "as soon as the action is carried out"
     return "when something in the cluster changes"
 
 

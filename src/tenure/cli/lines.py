@@ -75,8 +75,10 @@ class Lines:
             alike.setdefault((_kind(entry), entry.reason), []).append(entry)
         shown: list[tuple[datetime, str]] = []
         for (kind, _), group in alike.items():
-            if len(group) > _ALIKE.get(kind, _ALIKE_OTHERS):
-                shown.append((group[0].at, self._together(kind, group)))
+            # One that is heard of twice is still one object.
+            newest = list({entry.subject: entry for entry in group}.values())
+            if len(newest) > _ALIKE.get(kind, _ALIKE_OTHERS):
+                shown.append((group[0].at, self._together(kind, newest)))
                 continue
             for entry in group:
                 line = self._line(entry, entry.subject, entry.message or entry.outcome)

@@ -10,6 +10,7 @@ from tenure.cli.clusteroptions import Given, cluster_options, no_cluster, reache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from tenure.cli.remarks import Remark
 
@@ -71,10 +72,18 @@ def _on_cluster(cluster: Given, as_json: bool) -> int:
             click.echo(problem, err=True)
         return UNREADABLE
     remarks, objects = remarks_on_cluster(sight.scene.snapshot, sight.scene.at)
-    return _tell(remarks, objects, sight.notes, as_json)
+    return _tell(remarks, objects, sight.notes, as_json, sight.scene.at)
 
 
-def _tell(remarks: Sequence[Remark], objects: int, notes: Sequence[str], as_json: bool) -> int:
+def _tell(
+    remarks: Sequence[Remark],
+    objects: int,
+    notes: Sequence[str],
+    as_json: bool,
+    now: datetime | None = None,
+) -> int:
+    """``now``: when a cluster was looked at."""
+    from tenure.cli.instants import with_relative
     from tenure.cli.remarks import lines, to_json
 
     if as_json:
@@ -82,6 +91,7 @@ def _tell(remarks: Sequence[Remark], objects: int, notes: Sequence[str], as_json
     else:
         for note in notes:
             click.echo(f"note: {note}", err=True)
-        for line in lines(remarks, objects):
+        said = lines(remarks, objects)
+        for line in with_relative(said, now) if now is not None else said:
             click.echo(line)
     return 1 if any(remark.serious for remark in remarks) else 0

@@ -74,7 +74,12 @@ def _on_cluster(cluster: Given, as_json: bool) -> int:
         for problem in error.problems:
             click.echo(problem, err=True)
         return 1
-    setting = Setting(where=reached.access.server, leader=sight.leader, notes=sight.notes)
+    setting = Setting(
+        where=reached.access.server,
+        leader=sight.leader,
+        clock=sight.scene.clock,
+        notes=sight.notes,
+    )
     return _tell(sight.scene, setting, as_json)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from tenure.cli.scene import Scene
 from tenure.core.decision import Concern, Verdict
 from tenure.core.reasons import Reason
+from tenure.model.resource import NODE_CLAIMS, NODES
 
 #: Things are as they should be, or none of our business: counted, not told.
 SETTLED: Final = frozenset(
@@ -34,6 +35,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     to_do: tuple[Verdict, ...]
     not_now: tuple[Verdict, ...]
     settled: Mapping[Reason, int]
+    settled_by_kind: Mapping[tuple[Reason, str], int]
+    #: The claim of each Node, by name.
+    claims: Mapping[str, str]
     #: When the earliest verdict can change by itself.
     next_at: datetime | None
 
@@ -49,8 +53,32 @@ def plan_of(scene: Scene) -> Plan:
         to_do=tuple(to_do),
         not_now=tuple(v for v in quiet if v.reason not in SETTLED or v.blockers),
         settled=Counter(v.reason for v in settled),
+        settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),
+        claims={
+            node.name: claim.name
+            for node in scene.snapshot.nodes.values()
+            if (claim := scene.snapshot.claim_of(node)) is not None
+        },
         next_at=_earliest(verdicts),
     )
+
+
+def twins_of(plan: Plan) -> dict[Verdict, Verdict]:
+    """Verdicts on claims that are said of their Nodes word for word: one thing, told once."""
+    on_claims = {
+        (v.subject.name, v.concern, v.reason, v.message): v
+        for v in plan.not_now
+        if v.subject.kind == NODE_CLAIMS.kind
+    }
+    found = {}
+    for verdict in plan.not_now:
+        if verdict.subject.kind != NODES.kind:
+            continue
+        claim = plan.claims.get(verdict.subject.name, "")
+        same = on_claims.get((claim, verdict.concern, verdict.reason, verdict.message))
+        if same is not None:
+            found[same] = verdict
+    return found
 
 
 def _earliest(verdicts: Iterable[Verdict]) -> datetime | None:

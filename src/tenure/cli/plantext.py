@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tenure.cli.explanationtext import action_words, verdict_json
-from tenure.cli.planning import Plan
+from tenure.cli.instants import with_relative
+from tenure.cli.planning import Plan, twins_of
 from tenure.core.decision import Verdict
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.meta import format_time
@@ -24,68 +25,84 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     where: str
     #: Who acts there, in words; empty where that is no question.
     leader: str = ""
+    #: Which clock the instants are of, where it is not the reader's.
+    clock: str = ""
     notes: tuple[str, ...] = ()
 
 
 def as_text(plan: Plan, setting: Setting) -> str:
-    return "\n".join(_lines(plan, setting))
+    return "\n".join(with_relative(_lines(plan, setting), plan.at))
 
 
 def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     also_at = f", {plan.also_at} after the start" if plan.also_at else ""
     yield f"Plan at {format_time(plan.at)}{also_at} for {setting.where}; nothing was changed"
+    if setting.clock:
+        yield f"  clock     {setting.clock}"
     if setting.leader:
         yield f"  acts      {setting.leader}"
     for note in setting.notes:
         yield f"  note      {note}"
     yield ""
     yield f"To do now: {len(plan.to_do) or 'nothing'}"
-    yield from _heap(plan.to_do)
+    yield from _heap(plan.to_do, {})
     yield ""
-    yield f"Not now: {len(plan.not_now) or 'nothing'}"
-    yield from _heap(plan.not_now)
+    twins = twins_of(plan)
+    not_now = [verdict for verdict in plan.not_now if verdict not in twins.values()]
+    yield f"Not now: {len(not_now) or 'nothing'}"
+    yield from _heap(not_now, twins)
     yield ""
-    settled = ", ".join(f"{count} {reason}" for reason, count in sorted(plan.settled.items()))
-    yield f"Settled: {settled or 'nothing'}"
+    yield f"Settled: {', '.join(_settled(plan)) or 'nothing'}"
     yield f"Changes: {_changes(plan)}"
 
 
-def _heap(verdicts: Iterable[Verdict]) -> Iterator[str]:
+def _settled(plan: Plan) -> Iterator[str]:
+    """By kind: a Node and its claim are two objects and one node."""
+    for (reason, kind), count in sorted(plan.settled_by_kind.items()):
+        yield f"{count} {kind}{'' if count == 1 else 's'} {reason}"
+
+
+def _heap(verdicts: Iterable[Verdict], twins: Mapping[Verdict, Verdict]) -> Iterator[str]:
     groups: dict[Reason, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.reason, []).append(verdict)
     for reason, members in groups.items():
         yield f"  {reason}: {REASONS[reason].meaning}"
         for verdict in members[:SHOWN]:
-            yield from _verdict(verdict)
+            yield from _verdict(verdict, twins.get(verdict))
         if len(members) > SHOWN:
             yield f"    … and {len(members) - SHOWN} more; --json has all of them"
 
 
-def _verdict(verdict: Verdict) -> Iterator[str]:
-    who, until = action_words(verdict.action), None
+def _verdict(verdict: Verdict, twin: Verdict | None) -> Iterator[str]:
+    who, again = action_words(verdict.action), None
     if verdict.action is None:
-        who, until = str(verdict.subject), verdict.recheck_at
-    yield f"    {who}: {_until(verdict.message, until)}"
+        who, again = str(verdict.subject), verdict.recheck_at
+    if twin is not None:
+        who = f"{who}, {twin.subject}"
+    yield f"    {who}: {_with('evaluated again at', verdict.message, again)}"
     for blocker in verdict.blockers[:SHOWN]:
-        yield f"      blocked by {blocker.subject}: {_until(blocker.message, blocker.until)}"
+        yield (
+            f"      blocked by {blocker.subject}: {_with('until', blocker.message, blocker.until)}"
+        )
     if len(verdict.blockers) > SHOWN:
         yield f"      … and {len(verdict.blockers) - SHOWN} more"
 
 
-def _until(message: str, instant: datetime | None) -> str:
-    """With the instant, unless the sentence has it."""
+def _with(word: str, message: str, instant: datetime | None) -> str:
+    """With the instant, unless the sentence has it. Nothing is promised until then: an event may
+    change everything at any time."""
     if instant is None or format_time(instant) in message:
         return message
-    return f"{message}, until {format_time(instant)} at least"
+    return f"{message}; {word} {format_time(instant)}"
 
 
 def _changes(plan: Plan) -> str:
     if plan.to_do:
-        return "as soon as something of it has been done"
+        return "as soon as the first action is carried out"
     if plan.next_at is not None:
-        return f"at {format_time(plan.next_at)} at the earliest, or when the cluster changes"
-    return "when something in the cluster changes"
+        return f"at {format_time(plan.next_at)}, or as soon as something in the cluster changes"
+    return "as soon as something in the cluster changes"
 
 
 def to_json(plan: Plan, setting: Setting) -> str:

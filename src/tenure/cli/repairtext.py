@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.instants import at_clock
 from tenure.cli.timetabletext import columns
 from tenure.core.budgets import allowance, fleet_of
 from tenure.core.claims import is_ours
@@ -30,7 +31,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.schema.problems import in_words, problems_of_pool
 
-_HEADINGS: Final = ("CONDITION", "SICK IF", "NOW", "TOLERATED", "THEN", "BY")
+_HEADINGS: Final = ("CONDITION", "UNHEALTHY IF", "NOW", "TOLERATED", "THEN", "BY")
 
 
 class RepairOutlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +107,7 @@ def _of_pool(
     now: datetime,
 ) -> Remarks:
     limit = limit_of(pool)
-    yield "breaker", f"nothing is repaired while more than {limit} of the pool's nodes are sick"
+    yield "breaker", f"no node is repaired while more than {limit} of the pool's are unhealthy"
     if claim.initialized:
         fleet = fleet_of(pool.name, snapshot)
         found = allowance(pool, Disruption.UNHEALTHY, node, fleet, now)
@@ -117,7 +118,7 @@ def repair_lines(outlook: RepairOutlook) -> Iterator[str]:
     yield f"Repair of Node/{outlook.node}"
     yield from (f"  {word:<9} {sentence}" for word, sentence in outlook.remarks)
     if not outlook.rows:
-        yield "  rules     none: nobody watches a condition of it"
+        yield "  rules     none: no condition of it is watched"
         return
     yield ""
     yield from columns([_HEADINGS, *(_row(row, outlook.at) for row in outlook.rows)])
@@ -131,7 +132,7 @@ def _row(row: Prospect, now: datetime) -> tuple[str, ...]:
         f"{' or '.join(row.statuses)}{reason}",
         _state(row, now),
         "for ever" if row.toleration is None else compact(Duration.of(row.toleration)),
-        row.then if row.due_at is None else f"{row.then} at {_clock(row.due_at, now)}",
+        row.then if row.due_at is None else f"{row.then} at {at_clock(row.due_at, now)}",
         row.policy,
     )
 
@@ -140,13 +141,10 @@ def _state(row: Prospect, now: datetime) -> str:
     if row.now is None:
         return "-"
     return (
-        row.now.status if row.since is None else f"{row.now.status} since {_clock(row.since, now)}"
+        row.now.status
+        if row.since is None
+        else f"{row.now.status} since {at_clock(row.since, now)}"
     )
-
-
-def _clock(instant: datetime, now: datetime) -> str:
-    same = instant.astimezone(UTC).date() == now.astimezone(UTC).date()
-    return f"{instant:%H:%M:%S}" if same else f"{instant:%Y-%m-%d %H:%M:%S}"
 
 
 def repair_json(outlook: RepairOutlook) -> dict[str, Any]:

@@ -21,6 +21,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     #: The same instant in other words, if there are any: how long after the start.
     also_at: str = ""
+    #: Which clock ``at`` is of, where it is not that of this machine; empty where it is.
+    clock: str = ""
 
     def find(self, resource: Resource, namespace: str, name: str) -> ApiObject | None:
         """Also one that cannot be read."""

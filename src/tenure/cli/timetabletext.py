@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from tenure.cli.instants import at_clock
 from tenure.core.podtimes import PodTimes
 from tenure.core.timetable import Timetable
 from tenure.model.meta import format_time
 
-_HEADINGS: Final = ("POD", "TIER", "ASKED", "FORCED", "STOPPED BY", "HELD BY")
+_HEADINGS: Final = ("POD", "TIER", "EVICTED", "FORCED", "STOPPED BY", "BLOCKED BY")
 
 
-def timetable_lines(table: Timetable) -> Iterator[str]:
+def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
     began = format_time(table.began_at)
     if table.leaving:
         yield f"Drain of Node/{table.node}, since {began}"
@@ -22,36 +23,34 @@ def timetable_lines(table: Timetable) -> Iterator[str]:
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
     yield f"  gone      {_gone(table)}"
     yield from (f"  volume    {volume}" for volume in table.volumes)
-    yield from (f"  not held  by {one.pod}: {one.why}" for one in table.bystanders)
+    yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
     if table.pods:
         yield ""
-        day = table.began_at.date()
-        zone = f"Times are of {day:%Y-%m-%d}, in UTC; asked at the earliest, stopped at the latest."
-        yield from columns([_HEADINGS, *(_row(row, table) for row in table.pods)])
+        zone = (
+            f"Times are of {now:%Y-%m-%d}, in UTC; evicted at the earliest, stopped at the latest."
+        )
+        yield from columns([_HEADINGS, *(_row(row, now) for row in table.pods)])
         yield f"  {zone}"
 
 
 def _gone(table: Timetable) -> str:
     if table.ends_by is None:
         count = len(table.endless)
-        holds = "1 thing below may hold it" if count == 1 else f"{count} things below may hold it"
+        holds = "1 thing below may block it" if count == 1 else f"{count} things below may block it"
         return f"never by itself: there is no terminationGracePeriod, and {holds} for ever"
     until = f"by {format_time(table.ends_by)} at the latest"
     return f"{until}; the cloud needs its time to end the instance after that"
 
 
-def _row(row: PodTimes, table: Timetable) -> tuple[str, ...]:
+def _row(row: PodTimes, now: datetime) -> tuple[str, ...]:
     def at(instant: datetime | None, otherwise: str = "-") -> str:
-        if instant is None:
-            return otherwise
-        same = instant.astimezone(UTC).date() == table.began_at.astimezone(UTC).date()
-        return f"{instant:%H:%M:%S}" if same else f"{instant:%Y-%m-%d %H:%M:%S}"
+        return otherwise if instant is None else at_clock(instant, now)
 
     never = "-" if row.forced_at else "never"
     return (
         row.pod,
         row.tier,
-        "is going" if row.terminating else at(row.asked_at, never),
+        "terminating" if row.terminating else at(row.asked_at, never),
         at(row.forced_at),
         at(row.stopped_by, "unknown"),
         "; ".join(hold.message for hold in row.held_by) or "-",

@@ -12,7 +12,7 @@ One verdict per claim, the first of these that applies:
 5. reboot         nothing is found out about a node that is being rebooted;
 6. initialize     Ready, no startup or ephemeral taints, requested resources there; label
                   the Node, then write ``Initialized`` (``initializing``);
-7. in service     nothing to do.
+7. in service     nothing to do, unless its Node is not Ready any more.
 
 Every step is one write, and each is repeated until the cluster shows it, so a crash
 between any two of them heals in the next turn. Time-outs are not decided here: there
@@ -117,9 +117,10 @@ def _in_service(view: ClaimView) -> Verdict:
     (node,) = view.nodes
     condition = claim.condition("Initialized")
     since = condition.last_transition_time if condition else None
-    message = f"Node {node.name} is in service"
+    message = f"Node {node.name} was initialized"
     if since is not None:
-        message += f" since {format_time(since)}"
+        message += f" at {format_time(since)}"
     if not node.ready:
-        message += f", but not Ready: {readiness_of(node)}"
+        message += f"; it is not Ready: {readiness_of(node)}"
+        return say(claim, Reason.NODE_NOT_READY, message)
     return say(claim, Reason.IN_SERVICE, message)

@@ -100,9 +100,8 @@ def _state(view: NodeView) -> tuple[Reason, str]:
         return Reason.NODE_NOT_READY, readiness_of(node)
     condition = claim.condition("Initialized")
     since = condition.last_transition_time if condition else None
-    message = f"at work for claim {claim.name}"
-    if since is not None:
-        message += f" since {format_time(since)}"
+    at = f" at {format_time(since)}" if since is not None else ""
+    message = f"initialized{at} (NodeClaim {claim.name})"
     if node.spec.unschedulable:
         message += "; cordoned: it takes no new pods"
     return Reason.IN_SERVICE, message

@@ -142,11 +142,14 @@ class Reason(StrEnum):
     JUDGEMENT_FAILED = "JudgementFailed"
 
 
+NO_ADVICE: Final = "Nothing to do."
+
+
 class ReasonInfo(msgspec.Struct, frozen=True):
     """What a code means to a person."""
 
     meaning: str
-    advice: str = "Nothing to do."
+    advice: str = NO_ADVICE
     #: ``Normal`` or ``Warning``: a Kubernetes event says it when it begins to hold.
     event: str = ""
 
@@ -215,7 +218,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Look at the device plugin of that resource.",
     ),
     Reason.INITIALIZING: ReasonInfo("The Node can take pods; this is being written down."),
-    Reason.IN_SERVICE: ReasonInfo("The node is initialized and at work."),
+    Reason.IN_SERVICE: ReasonInfo("The node is initialized and Ready."),
     Reason.CLAIM_DELETED: ReasonInfo(
         "The claim is being deleted, so its Node is deleted too.", event=_NORMAL
     ),

@@ -54,7 +54,10 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -> Timetable:
-    claim, leaving = snapshot.claim_of(node), as_if_deleted(node, now)
+    claim = snapshot.claim_of(node)
+    # Of a claim that is being deleted, the Node is deleted in a moment.
+    gone_with = claim.metadata.deletion_timestamp if claim is not None else None
+    leaving = as_if_deleted(node, gone_with or now)
     deadline = deadline_of(as_if_deleted(claim, now)) if claim is not None else None
     drain = drain_until(leaving, deadline, snapshot)
     pods, drained_by = pod_times(drain, settings, now)
@@ -68,7 +71,7 @@ def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime)
     return Timetable(
         node=node.name,
         began_at=leaving.metadata.deletion_timestamp or now,
-        leaving=node.deleting,
+        leaving=node.deleting or gone_with is not None,
         deadline=deadline,
         pods=tuple(pods),
         bystanders=tuple(_bystanders(drain, now)),
