@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Final, TypeVar
 
@@ -46,6 +47,17 @@ async def server_version(transport: Transport) -> str:
         return msgspec.json.decode(response.body, type=_Version).git_version
     except DECODE_ERRORS:
         raise Unavailable("what answers there is no Kubernetes API server") from None
+
+
+async def server_time(transport: Transport) -> datetime | None:
+    """By the server's own clock, to the second; None where it does not say."""
+    async with asyncio.timeout(ANSWER_MAX.total_seconds()):
+        response = await transport.request(Request(method="GET", path="/version"))
+    try:
+        said = parsedate_to_datetime(response.headers.get("Date", ""))
+    except ValueError:
+        return None
+    return said if said.tzinfo is not None else None
 
 
 async def cluster_uid(client: Client) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 import msgspec
@@ -20,7 +20,8 @@ from tenure.cli.access import Reached
 from tenure.cli.embeddedcloud import LEADER, EmbeddedCloud
 from tenure.cli.explanation import Question
 from tenure.cli.foresight import foresee_refusals
-from tenure.cli.greeting import EMBEDDED, advice, cluster_uid, server_version
+from tenure.cli.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
+from tenure.cli.instants import span
 from tenure.cli.scene import Scene
 from tenure.core.plan import PATIENCE, UNMOVED, deciders
 from tenure.errors import ApiError, SpecError, TenureError, Unavailable
@@ -52,6 +53,8 @@ from tenure.runtime.view import HELPFUL, WATCHED
 CHARTS_NAMESPACE: Final = "tenure-kwok"
 #: For all of it; a hundred thousand pods take a fraction.
 LOOK_MAX: Final = timedelta(seconds=90)
+#: A server says its time to the second, and an answer takes a moment.
+_SAME_CLOCK: Final = timedelta(seconds=5)
 
 T = TypeVar("T")
 
@@ -126,8 +129,10 @@ async def look(
     except TimeoutError:
         raise Unavailable("no answer") from None
     embedded = version.endswith(EMBEDDED)
+    which = ""
     if embedded:
         provider = EmbeddedCloud()
+        clock, which = _clock_of(clock, await server_time(transport))
     client = Client(transport)
     notes: list[str] = []
     cache = await _everything(client, (*WATCHED, *provider.node_classes), notes)
@@ -162,12 +167,38 @@ async def look(
     judge, now = Judge(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
     foresee_refusals(snapshot(), knowledge, settings, now)
     judge.turn(snapshot(), (), (), now)
-    scene = Scene(at=now, snapshot=snapshot(), judge=judge, settings=settings)
+    scene = Scene(at=now, snapshot=snapshot(), judge=judge, settings=settings, clock=which)
     last_word = ""
     if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
         last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)
     leader = LEADER if embedded else _leader(leases, clock)
     return Sight(scene=scene, leader=leader, notes=tuple(notes), last_word=last_word)
+
+
+class _Ahead:
+    """Another's clock, as far ahead of ours as it was a moment ago."""
+
+    def __init__(self, clock: Clock, by: timedelta) -> None:
+        self._clock = clock
+        self._by = by
+
+    def now(self) -> datetime:
+        return self._clock.now() + self._by
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
+def _clock_of(own: Clock, server: datetime | None) -> tuple[Clock, str]:
+    """The clock by which a cluster that ``tenure up`` serves is judged; in words where it is not
+    ours."""
+    by = server - own.now() if server is not None else timedelta()
+    if abs(by) <= _SAME_CLOCK:
+        return own, ""
+    way = "ahead of" if by > timedelta() else "behind"
+    return _Ahead(
+        own, by
+    ), f"the cluster's, which tenure up runs {span(abs(by))} {way} this machine's"
 
 
 async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:

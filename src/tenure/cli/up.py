@@ -133,7 +133,12 @@ def _welcome(access: Access, speed: float, kubeconfig: Path) -> None:
     click.echo("  kubectl get nodepools,nodeclaims,nodes")
     click.echo("  kubectl create deployment web --image=web --replicas=3")
     click.echo("  kubectl get nodeclaims -w\n")
-    click.echo("Ctrl-C ends it; nothing is kept. What Tenure does and why (UTC):\n")
+    click.echo("Ctrl-C ends it; nothing is kept.")
+    if speed != 1:
+        click.echo(
+            "Instants are by the cluster's clock, which began at yours and keeps its own pace."
+        )
+    click.echo("What Tenure does and why (UTC):\n")
 
 
 @contextmanager
