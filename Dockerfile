@@ -1,9 +1,11 @@
 # The container image: what uv.lock names and nothing else, for a user that is nobody.
 #   docker build --tag registry.example.com/tenure:0.1.0 .
-# The Python is the one that the tests run on; PYTHON takes another that pyproject.toml allows.
-ARG PYTHON=3.11-slim-bookworm
+# The Python is the one that the tests run on; BASE takes another that pyproject.toml allows. Name it by
+# its digest, so that a build is the same tomorrow (docs/security.md says how to find it):
+#   docker build --build-arg BASE=python:3.11-slim-bookworm@sha256:… .
+ARG BASE=python:3.11-slim-bookworm
 
-FROM python:${PYTHON} AS build
+FROM ${BASE} AS build
 WORKDIR /build
 ENV UV_PROJECT_ENVIRONMENT=/opt/tenure \
     UV_COMPILE_BYTECODE=1 \
@@ -18,10 +20,12 @@ RUN uv sync --frozen --no-dev --no-install-project
 COPY src src
 RUN uv sync --frozen --no-dev --no-editable
 
-FROM python:${PYTHON}
+FROM ${BASE}
+ARG BASE
 LABEL org.opencontainers.image.title="tenure" \
       org.opencontainers.image.description="Manages the life of Kubernetes nodes" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="${BASE}"
 COPY --from=build /opt/tenure /opt/tenure
 ENV PATH=/opt/tenure/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -29,6 +33,6 @@ ENV PATH=/opt/tenure/bin:$PATH \
 # The chart asks for the same; it needs no entry in /etc/passwd.
 USER 65532:65532
 WORKDIR /
-EXPOSE 8080 8081
+EXPOSE 8080 8081 9443
 ENTRYPOINT ["tenure"]
 CMD ["run"]

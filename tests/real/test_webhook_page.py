@@ -17,7 +17,6 @@ from tests.real.webhooking import PROBE, Site, site, until_asked
 PAGE: Final = Path(__file__).parents[2] / "docs" / "webhook.md"
 EARLIER: Final = """
 kubectl delete --ignore-not-found validatingwebhookconfiguration tenure-outside
-kubectl delete --ignore-not-found --namespace tenure networkpolicy tenure
 """
 
 

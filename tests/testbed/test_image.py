@@ -35,6 +35,17 @@ def test_the_user_is_the_one_that_the_manifests_ask_for_and_finds_its_command() 
     assert "ENV PATH=/opt/tenure/bin:$PATH" in DOCKERFILE
 
 
+def test_the_base_image_is_one_argument_that_takes_a_digest() -> None:
+    """A digest stands behind the whole name, so the whole name is the argument."""
+    assert re.findall(r"^ARG (\w+)=(.*)$", DOCKERFILE, re.M) == [
+        ("BASE", "python:3.11-slim-bookworm")
+    ]
+    images = re.findall(r"^FROM (\S+)", DOCKERFILE, re.M)
+    assert images == ["${BASE}", "${BASE}"]
+    page = (ROOT / "docs" / "security.md").read_text()
+    assert "--build-arg BASE=python:3.11-slim-bookworm@sha256:" in page
+
+
 def test_nothing_is_installed_that_the_lock_does_not_name() -> None:
     installs = re.findall(r"uv sync (.*)", DOCKERFILE)
     assert installs

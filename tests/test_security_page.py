@@ -1,0 +1,95 @@
+"""docs/security.md: every right, every port and every limit that there is, is there as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tenure.cli.settingstable import TABLE, Setting
+from tenure.kube.webhookserver import JUDGED_MAX, LIMITS
+from tenure.parse.limits import BODY, FILE, SMALL, Limits
+from tenure.runtime.serving import HEALTH_LIMITS, JOURNAL_LIMITS, METRICS_LIMITS
+from tenure.sim.serve import http
+from tests.real.account import shipped
+from tests.real.rights import Right, granted
+
+PAGE: Final = (Path(__file__).parents[1] / "docs" / "security.md").read_text(encoding="utf-8")
+
+
+def described() -> set[tuple[str, str]]:
+    """Verb and resource of each row; what stands behind the resource says where."""
+    found = set()
+    for row in re.findall(r"^\| (`[^|]*): ([a-z, ]+) \|", PAGE, re.M):
+        resources = re.findall(r"`([^`]+)`", row[0])
+        group = resources.pop() if " of `" in row[0] else ""
+        for resource in resources if group else resources[:1]:
+            plural, _, subresource = resource.partition("/")
+            full = f"{plural}.{group}/{subresource}" if group else resource
+            found |= {(verb, full) for verb in row[1].split(", ")}
+    return found
+
+
+RIGHTS: Final = granted(shipped())
+
+
+@pytest.mark.parametrize("right", RIGHTS, ids=str)
+def test_every_right_that_is_granted_is_explained(right: Right) -> None:
+    assert (right.verb, right.resource) in described()
+
+
+def test_what_is_granted_by_name_or_in_one_namespace_is_said() -> None:
+    for right in RIGHTS:
+        if right.name and right.resource not in ("leases.coordination.k8s.io",):
+            assert re.search(rf"`{re.escape(right.resource)}` `{right.name}`", PAGE), right
+        if right.resource == "configmaps":
+            assert f"| `configmaps` in `{right.namespace}`: " in PAGE
+
+
+@pytest.mark.parametrize(
+    "setting", [s for s in TABLE if s.flag.endswith("-port")], ids=lambda s: s.flag
+)
+def test_every_port_is_described(setting: Setting) -> None:
+    assert f"| `--{setting.flag}` {setting.default}, " in PAGE
+
+
+def row(start: str) -> str:
+    (found,) = re.findall(rf"^\| {re.escape(start)}.*$", PAGE, re.M)
+    return str(found)
+
+
+def test_the_limits_of_ports_are_those_of_the_program() -> None:
+    ports = {
+        "`--metrics-port`": METRICS_LIMITS,
+        "`--health-probe-port`": HEALTH_LIMITS,
+        "`--webhook-port`": LIMITS,
+        "`--journal-port`": JOURNAL_LIMITS,
+        "`tenure up`": http.LIMITS,
+    }
+    for start, limits in ports.items():
+        assert f"{limits.connections} connections" in row(start)
+    assert f"{METRICS_LIMITS.requests} scrapes, {METRICS_LIMITS.request:.0f} s" in row("`--metrics")
+    assert f"{LIMITS.body_size // 2**20} MiB, {LIMITS.body:.0f} s per body" in row("`--webhook")
+    assert f"{JUDGED_MAX} reviews" in row("`--webhook")
+    assert f"{http.LIMITS.body_size // 2**20} MiB, {http.LIMITS.body:.0f} s" in row("`tenure up`")
+
+
+def test_the_limits_of_input_are_those_of_the_program() -> None:
+    columns = (FILE, SMALL, BODY)
+
+    def cells(value: str) -> list[str]:
+        return [f"{getattr(limits, value)}" for limits in columns]
+
+    rows = {
+        "size; also": "size",
+        "lists and maps": "depth",
+        "values, aliases": "values",
+        "YAML documents": "documents",
+        "characters of one number": "number",
+    }
+    assert set(rows.values()) == set(Limits.__struct_fields__)
+    for start, field in rows.items():
+        shown = [cell.strip().removesuffix(" bytes") for cell in row(start).split("|")[2:-1]]
+        assert shown == cells(field)
