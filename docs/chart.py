@@ -71,7 +71,8 @@ def _schema() -> dict[str, Any]:
 
 
 def _type(setting: Setting) -> dict[str, Any]:
-    if setting.key.endswith("Port") and setting.key in SPELLED_OUT:  # The Deployment has to name it: none that is found out.
+    # The Deployment has to name these: none that is found out.
+    if setting.key.endswith("Port") and setting.key in SPELLED_OUT:
         least = 0 if setting.key == "webhookPort" else 1  # 0 is none at all.
         return {"type": "integer", "minimum": least, "maximum": 65535}
     gates = ["object"] if setting.key == "featureGates" else []

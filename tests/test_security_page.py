@@ -71,7 +71,7 @@ def test_the_limits_of_ports_are_those_of_the_program() -> None:
     for start, limits in ports.items():
         assert f"{limits.connections} connections" in row(start)
     assert f"{METRICS_LIMITS.requests} scrapes, {METRICS_LIMITS.request:.0f} s" in row("`--metrics")
-    assert f"{LIMITS.body_size // 2**20} MiB, {LIMITS.body:.0f} s per body" in row("`--webhook")
+    assert f"{LIMITS.body_size // 2**10} KiB, {LIMITS.body:.0f} s per body" in row("`--webhook")
     assert f"{JUDGED_MAX} reviews" in row("`--webhook")
     assert f"{http.LIMITS.body_size // 2**20} MiB, {http.LIMITS.body:.0f} s" in row("`tenure up`")
 

@@ -160,3 +160,11 @@ def test_a_secret_is_not_repeated() -> None:
 
 def test_what_is_loaded_can_be_written_again() -> None:
     assert msgspec.json.encode(value("a: 123456789012345678901234567890")).startswith(b'{"a":1234')
+
+
+def test_keys_with_dots_do_not_make_places_hard_to_find() -> None:
+    deep = "{a: 1}"
+    for _ in range(60):
+        deep = f"{{a: {{a: 1}}, a.a: {deep}}}"
+    (document,) = documents_in(f"top: {deep}", "f")
+    assert document.place("top" + ".a" * 200).startswith("f:1: top.a")

@@ -9,7 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.ports.transport import JSON, JSON_PATCH, Request, Response
+from tenure.ports.transport import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Request,
+    Response,
+)
 from tenure.sim.serve.accept import YAML
 from tenure.sim.serve.proto import MEDIA_TYPE
 from tests.contract.doors import ServedStore, a_pod
@@ -108,3 +115,22 @@ def test_a_patch_does_not_grow_an_object_without_bound(
     assert ask(msgspec.json.encode(pod), JSON).status == 201
     response = ask(patch(*operations), JSON_PATCH, "PATCH", f"{PODS}/{name}")
     assert response.status == 413, said(response)
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("media", [JSON, YAML])
+@pytest.mark.parametrize("path", [PODS, "/apis/karpenter.sh/v1/nodepools"])
+def test_what_is_as_deep_as_allowed_is_answered(ask: Ask, path: str, media: str) -> None:
+    """Whatever the answer: it is no fault of ours."""
+    kind = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"} if "karpenter" in path else {}
+    for field in ("spec", "metadata", "status", "other"):
+        body = msgspec.json.encode({**kind, "metadata": {"name": "deep"}, field: nested(97)})
+        assert ask(body, media, "POST", path).status < 500
+        for patch_media in (MERGE_PATCH, STRATEGIC_MERGE_PATCH):
+            assert ask(body, patch_media, "PATCH", f"{path}/deep").status < 500

@@ -22,9 +22,10 @@ from tenure.ports.transport import JSON
 PATH: Final = "/validate"
 #: Reviews that are judged at once.
 JUDGED_MAX: Final = 2
-#: Body: a review has an object twice, and ours are a few kilobytes. Idle: longer than an API server
+#: Body: a review has an object twice, and ours are a few kilobytes. More would let a client that is no
+#: API server keep the processor busy for seconds with one request. Idle: longer than an API server
 #: keeps a connection that it does not use, so that it never finds one closed while it asks.
-LIMITS: Final = Limits(connections=64, body_size=2**20, idle=120.0)
+LIMITS: Final = Limits(connections=64, body_size=2**18, idle=120.0)
 
 Answer = Callable[[bytes], bytes]
 

@@ -384,8 +384,12 @@ def _nearest(marks: Marks, at: str) -> int:
     """The line of the value at a path, or of the nearest one around it."""
     best, depth = (marks if isinstance(marks, int) else marks[0]), 0
     paths: list[tuple[Marks, int]] = [(marks, 0)]
+    seen: set[tuple[int, int]] = set()  # As keys with dots make many ways to the same place.
     while paths:
         found, used = paths.pop()
+        if (id(found), used) in seen:
+            continue
+        seen.add((id(found), used))
         if used > depth:
             best, depth = (found if isinstance(found, int) else found[0]), used
         if isinstance(found, tuple) and used < len(at):
