@@ -41,7 +41,7 @@ from tenure.core.reasons import Reason
 from tenure.core.reboots import commit
 from tenure.core.releasing import Release, UnderWay, launched, ready_exchanges
 from tenure.core.repairround import Candidate, Diagnosis, diagnose
-from tenure.core.replacement import Exchanges, Mover, Plan, exchanges_in, mover_of
+from tenure.core.replacement import Exchanges, Mover, Plan, Seating, exchanges_in, mover_of
 from tenure.core.rooms import Rooms
 from tenure.core.saying import also_of, say
 from tenure.core.writes import patch
@@ -128,6 +128,7 @@ class _Pass:
         self._started: dict[str, int] = {}
         #: Whose replacement is being planned.
         self._planned = ""
+        self._seating = Seating()
 
     def verdicts(self) -> Iterator[Verdict]:
         found: list[tuple[Contest, Candidate]] = []
@@ -140,7 +141,9 @@ class _Pass:
             yield _watched(contest, diagnosis, self._now)
         turns = Turns(len(self._view.ready), self._now)
         for place, under_way in enumerate(self._view.ready):
-            release = Release(under_way, self._view.exchanges, self._settings, self._now)
+            release = Release(
+                under_way, self._view.exchanges, self._settings, self._now, self._seating
+            )
             yield from release.verdicts() if turns.has(place) else release.waits(turns.next_at)
         self._turns = Turns(len(found), self._now)
         ordered = sorted(found, key=lambda pair: _order(*pair))
@@ -252,7 +255,7 @@ class _Pass:
         came = [(one, room) for one, room in contender.replacements if comes_up(one, self._now)]
         pods = (item.pod for item in contender.drain.pods)
         mover = mover_of(claim, candidate.node, pods, (room for _, room in came))
-        plan = self._view.exchanges.plan(mover, self._settings, self._now)
+        plan = self._view.exchanges.plan(mover, self._settings, self._now, seating=self._seating)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
             verdict = _say(claim, reason, f"{why}; {plan.why}", recheck_at=plan.changes_at)

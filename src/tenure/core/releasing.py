@@ -33,7 +33,7 @@ from tenure.core.exchange import Exchange, comes_up, exchanges_under_way
 from tenure.core.obstacles import Disruption, in_the_way, obstacles
 from tenure.core.readiness import Stage
 from tenure.core.reasons import Reason
-from tenure.core.replacement import Exchanges, Mover, Plan, mover_of
+from tenure.core.replacement import Exchanges, Mover, Plan, Seating, mover_of
 from tenure.core.saying import also_of, no_later, say
 from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim, take_off_stamp
 from tenure.model import names
@@ -69,11 +69,17 @@ class Release:
     """One of them, at one instant."""
 
     def __init__(
-        self, under_way: UnderWay, exchanges: Exchanges, settings: Settings, now: datetime
+        self,
+        under_way: UnderWay,
+        exchanges: Exchanges,
+        settings: Settings,
+        now: datetime,
+        seating: Seating,
     ) -> None:
         self._exchange, self._contender = under_way.exchange, under_way.contender
         self._claim = under_way.exchange.claim
         self._exchanges, self._settings, self._now = exchanges, settings, now
+        self._seating = seating
 
     def verdicts(self) -> Iterator[Verdict]:
         exchange, node = self._exchange, self._exchange.node
@@ -144,13 +150,14 @@ class Release:
         )
 
     def _plan(self, mover: Mover) -> Plan:
-        plan = self._exchanges.plan(mover, self._settings, self._now, credit=False)
+        seating = self._seating
+        plan = self._exchanges.plan(mover, self._settings, self._now, credit=False, seating=seating)
         if plan.claims:
             more = "more is launched for them, as for every pod that waits"
             why = f"others have taken its pods' places; {more}"
             return Plan(why=why, passing=True, changes_at=plan.changes_at)
         if plan.why and not plan.passing:
-            return self._exchanges.plan(mover, self._settings, self._now)
+            return self._exchanges.plan(mover, self._settings, self._now, seating=seating)
         return plan
 
     def _missing(self, plan: Plan) -> Verdict | None:

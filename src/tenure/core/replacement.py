@@ -17,6 +17,7 @@ wait for just that.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -70,8 +71,19 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
     #: Names of nodes that are not initialized.
     coming: frozenset[str]
 
-    def plan(self, mover: Mover, settings: Settings, now: datetime, *, credit: bool = True) -> Plan:
-        """``credit``: what goes makes room under its pool's limits."""
+    def plan(
+        self,
+        mover: Mover,
+        settings: Settings,
+        now: datetime,
+        *,
+        credit: bool = True,
+        seating: Seating | None = None,
+    ) -> Plan:
+        """``credit``: what goes makes room under its pool's limits.
+
+        ``seating``: shared by all plans of one look, so that it is worked out once for all.
+        """
         if not mover.pods:
             return Plan()  # Nobody has to move.
         zones = self.places.zones.at(settings, now)
@@ -79,9 +91,9 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
-        table = _Table(self.places.nodes)
-        table.close(mover.node.name, *(name for name, at in self.late_at.items() if at <= now))
-        before = self._seated(table, mover, zones, now)
+        seating = seating or Seating()
+        table, left = seating.without(self, mover, zones, now)
+        before = self._seated(table, left, mover, zones, now)
         if before.claims:
             why = "pods that wait get their nodes first"
             return Plan(why=why, passing=True, changes_at=changes_at)
@@ -108,16 +120,24 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
             return Plan(why=why, passing=True)
         return Plan()
 
-    def _seated(self, table: _Table, mover: Mover, zones: Look, now: datetime) -> Packing:
+    def seat_own(self, table: _Table, other: Mover, zones: Look, now: datetime) -> list[Pod]:
+        """Its pods take the places that were launched for them; those for whom there is none."""
+        problem = self.places.problem(other.pods, zones, now)
+        own = msgspec.structs.replace(problem, nodes=table.nodes(other.own), templates=())
+        seated = pack(own).placed if other.own else {}
+        table.seat(seated, other.pods)
+        return [pod for pod in other.pods if pod.uid not in seated]
+
+    def empty_table(self, now: datetime) -> _Table:
+        table = _Table(self.places.nodes)
+        table.close(*(name for name, at in self.late_at.items() if at <= now))
+        return table
+
+    def _seated(
+        self, table: _Table, left: Iterable[Pod], mover: Mover, zones: Look, now: datetime
+    ) -> Packing:
         """Everybody else has his place; what is still missing is in the answer."""
-        others = [one for one in self.movers if one.claim.uid != mover.claim.uid]
-        left: list[Pod] = []
-        for other in others:
-            problem = self.places.problem(other.pods, zones, now)
-            own = msgspec.structs.replace(problem, nodes=table.nodes(other.own), templates=())
-            seated = pack(own).placed if other.own else {}
-            table.seat(seated, other.pods)
-            left += [pod for pod in other.pods if pod.uid not in seated]
+        others = (one for one in self.movers if one.claim.uid != mover.claim.uid)
         known = {pod.uid for one in (*others, mover) for pod in one.pods}
         demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
@@ -133,11 +153,70 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         return packing
 
 
+class Seating:
+    """Who is being replaced sits in the places launched for him: worked out once for many plans.
+
+    Nearly always nodes that are replaced have nothing to do with each other. Then a table without
+    one of them is the table of all, with the few nodes that concern him as they were before.
+    """
+
+    def __init__(self) -> None:
+        self._empty: _Table | None = None
+        self._full: _Table | None = None
+        self._left: dict[str, list[Pod]] = {}
+        #: How many of those who are replaced each node concerns.
+        self._concerned: Counter[str] = Counter()
+
+    def without(
+        self, exchanges: Exchanges, mover: Mover, zones: Look, now: datetime
+    ) -> tuple[_Table, list[Pod]]:
+        """The table at which all others sit, and their pods that do not; its node takes nobody."""
+        if self._full is None or self._empty is None:
+            self._empty, self._full = exchanges.empty_table(now), exchanges.empty_table(now)
+            for one in exchanges.movers:
+                self._left[one.claim.uid] = exchanges.seat_own(self._full, one, zones, now)
+                self._concerned.update(_concerned(one))
+        own = next((one for one in exchanges.movers if one.claim.uid == mover.claim.uid), None)
+        names_of_own = _concerned(own) if own is not None else set()
+        others = Counter(names_of_own)
+        if any(self._concerned[name] > others[name] for name in {mover.node.name, *names_of_own}):
+            return self._slowly(exchanges, mover, zones, now)
+        table = self._full.copy()
+        table.restore(names_of_own, self._empty)
+        table.close(mover.node.name)
+        left = (pods for uid, pods in self._left.items() if uid != mover.claim.uid)
+        return table, [pod for pods in left for pod in pods]
+
+    def _slowly(
+        self, exchanges: Exchanges, mover: Mover, zones: Look, now: datetime
+    ) -> tuple[_Table, list[Pod]]:
+        table = exchanges.empty_table(now)
+        table.close(mover.node.name)
+        left: list[Pod] = []
+        for other in exchanges.movers:
+            if other.claim.uid != mover.claim.uid:
+                left += exchanges.seat_own(table, other, zones, now)
+        return table, left
+
+
+def _concerned(mover: Mover) -> set[str]:
+    return {mover.node.name, *mover.own, *(pod.spec.node_name for pod in mover.pods)}
+
+
 class _Table:
     """All rooms while one after the other takes his seat."""
 
     def __init__(self, nodes: Iterable[ExistingNode]) -> None:
         self._nodes = {node.name: node for node in nodes}
+
+    def copy(self) -> _Table:
+        return _Table(self._nodes.values())
+
+    def restore(self, names: Iterable[str], former: _Table) -> None:
+        """These nodes are again as they were at another table."""
+        for name in names:
+            if name in self._nodes:
+                self._nodes[name] = former._nodes[name]
 
     def nodes(self, only: Iterable[str] | None = None) -> tuple[ExistingNode, ...]:
         if only is None:
