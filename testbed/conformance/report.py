@@ -1,7 +1,7 @@
 """What Ginkgo reports (``--ginkgo.json-report``), read into values.
 
-A spec that ran into a limit fails with "a suite timeout occurred"; what it was waiting for is what
-its last attempt complained of, which Ginkgo keeps beside it. That is the reason we tell.
+A spec that ran into its limit says no more than "a suite timeout occurred". Ginkgo keeps beside it where
+in the spec it was waiting and its last step; that is what we tell.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ def _outcome(it: Json) -> Outcome:
 
 
 def _told(failure: Json) -> str:
-    """What it was waiting for where that is known, else what it says itself."""
     progress = failure.get("ProgressReport") or {}
-    waiting = [text for text in progress.get("AdditionalReports") or () if text.strip()]
-    return str(waiting[-1] if waiting else failure.get("Message", ""))
+    if step := progress.get("CurrentStepText"):
+        return f"waited longer than its limit; last step: {step}"
+    return str(failure.get("Message", ""))
 
 
 def complaint(text: str) -> str:
@@ -115,10 +115,17 @@ def complaint(text: str) -> str:
 
 
 def _where(failure: Json) -> str:
-    place = failure.get("FailureNodeLocation") or {}
-    said = failure.get("Location") or {}
-    # A helper of theirs is no place in the spec: then the spec itself.
-    if PurePosixPath(said.get("FileName", "")).name.endswith("_test.go"):
-        place = said
-    file = PurePosixPath(place.get("FileName", "")).name
-    return f"{file}:{place['LineNumber']}" if file else ""
+    """The place in the spec: where it waited, else where it failed, else the spec as a whole."""
+    goroutines = (failure.get("ProgressReport") or {}).get("Goroutines") or ()
+    frames = [
+        {"FileName": frame["Filename"], "LineNumber": frame["Line"]}
+        for goroutine in goroutines
+        if goroutine.get("IsSpecGoroutine")
+        for frame in goroutine["Stack"]
+    ]
+    places = [*frames, failure.get("Location") or {}, failure.get("FailureNodeLocation") or {}]
+    for place in places:
+        file = PurePosixPath(place.get("FileName", "")).name
+        if file.endswith("_test.go"):  # What is not is a helper of theirs.
+            return f"{file}:{place['LineNumber']}"
+    return ""

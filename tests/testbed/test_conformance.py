@@ -79,11 +79,17 @@ def test_a_failure_in_a_helper_is_told_at_the_spec() -> None:
     assert found.where == "reboot_test.go:87"
 
 
-def test_a_spec_that_ran_into_its_limit_says_what_it_was_waiting_for() -> None:
-    failure = {"Message": "A suite timeout occurred", "FailureNodeLocation": at(SUITE, 87),
-               "ProgressReport": {"AdditionalReports": ["Expected 1 node, got 0"]}}  # fmt: skip
+def test_a_spec_that_ran_into_its_limit_says_where_it_was_waiting() -> None:
+    stack = [{"Filename": HELPER, "Line": 558}, {"Filename": SUITE, "Line": 96}]
+    progress = {
+        "CurrentStepText": "waiting for nodes",
+        "Goroutines": [{"Stack": stack[:1]}, {"Stack": stack, "IsSpecGoroutine": True}],
+    }
+    failure = {"Message": "A suite timeout occurred", "Location": at(SUITE, 87),
+               "FailureNodeLocation": at(SUITE, 87), "ProgressReport": progress}  # fmt: skip
     found = report.outcome("Reboot twice", ginkgo(it("twice", "timedout", Failure=failure)))
-    assert found == Outcome(State.TIMED_OUT, 2.5, "Expected 1 node, got 0", "reboot_test.go:87")
+    told = "waited longer than its limit; last step: waiting for nodes"
+    assert found == Outcome(State.TIMED_OUT, 2.5, told, "reboot_test.go:96")
 
 
 @pytest.mark.parametrize("state", ["panicked", "aborted", "something new"])
