@@ -70,8 +70,10 @@ def raw_arithmetic(source: str) -> Iterator[int]:
         elif isinstance(node, ast.AugAssign) and _is_instant(node.target):
             if isinstance(node.op, ast.Add | ast.Sub):
                 yield node.lineno
-        elif _is_timedelta(node) and any(not _is_number(k.value) for k in node.keywords):
-            yield node.lineno
+        elif _is_timedelta(node):
+            assert isinstance(node, ast.Call)
+            if any(not isinstance(k.value, ast.Constant) for k in node.keywords):
+                yield node.lineno
 
 
 def _adds_timedelta(node: ast.BinOp) -> bool:
@@ -79,12 +81,7 @@ def _adds_timedelta(node: ast.BinOp) -> bool:
 
 
 def _is_timedelta(node: ast.AST) -> bool:
-    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return called and node.func.id == "timedelta"
-
-
-def _is_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant)
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "timedelta"
 
 
 def _is_instant(node: ast.AST) -> bool:

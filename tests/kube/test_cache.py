@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from tenure.kube.cache import GONE_MAX, Cache
-from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject, ObjectMeta
 from tenure.model.node import Node, NodeStatus
 from tenure.model.pod import Pod, PodSpec
 from tenure.model.quantity import UNIT
 from tenure.model.resource import NODES, PODS
 from tenure.model.snapshot import Change
+from tenure.model.unreadable import stand_in
 
 
 def a_pod(version: int, *, name: str = "web", uid: str = "u1", node: str = "", **meta: Any) -> Pod:
@@ -154,21 +154,20 @@ def test_an_unseen_change_is_part_of_the_next_one_that_counts() -> None:
     assert cache.moves() == [("5", "12")]
 
 
-def test_an_object_that_cannot_be_read_leaves_the_table_and_comes_back_mended() -> None:
+def test_a_stand_in_takes_the_place_of_what_cannot_be_read_until_it_is_mended() -> None:
     cache = Watched(a_pod(5))
-    metadata = a_pod(11).metadata
-    cache.upsert(PODS, Unreadable(kind="Pod", metadata=metadata, problem="bad"))
-    assert cache.version() == "gone"
-    assert cache.moves() == [("5", "")]
+    cache.upsert(PODS, stand_in(a_pod(11), "bad"))
+    assert set(cache.tables.unreadable) == {(PODS, a_pod(11).key)}
+    assert cache.moves() == [("5", "11")]
     cache.upsert(PODS, a_pod(10))
-    assert cache.version() == "gone", "a late event does not mend it"
+    assert cache.version() == "11", "a late event does not mend it"
     cache.upsert(PODS, a_pod(12))
     assert cache.version() == "12"
     assert not cache.tables.unreadable
 
 
 def test_an_unreadable_object_that_is_deleted_is_gone() -> None:
-    broken = Unreadable(kind="Pod", metadata=a_pod(11).metadata, problem="bad")
+    broken = stand_in(a_pod(11), "bad")
     cache = Watched(a_pod(5))
     cache.upsert(PODS, broken)
     cache.remove(PODS, broken)

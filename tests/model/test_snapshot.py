@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.model import names
-from tenure.model.kinds import Unreadable
 from tenure.model.meta import Condition, ObjectMeta
 from tenure.model.node import Node, NodeSpec
 from tenure.model.nodeclaim import NodeClaim, NodeClaimStatus
@@ -19,6 +18,7 @@ from tenure.model.observations import Observations
 from tenure.model.pod import Pod, PodSpec, PodStatus
 from tenure.model.resource import NODE_POOLS, NODES, PODS
 from tenure.model.snapshot import Change, Snapshot, Tables
+from tenure.model.unreadable import stand_in
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import DaemonSet, PodDisruptionBudget
 
@@ -141,14 +141,14 @@ def test_removing_what_is_not_there_is_no_change() -> None:
     assert Tables().remove(PODS, "default/web") == Change(PODS, "default/web", None, None)
 
 
-def test_an_unreadable_object_is_reported_and_stands_in_no_table() -> None:
+def test_an_unreadable_object_is_reported_and_not_taken_for_absent() -> None:
     tables = Tables()
     tables.put(NODE_POOLS, NodePool(metadata=named("general")))
-    broken = Unreadable(metadata=named("general"), problem="spec: expected an object")
+    broken = stand_in(NodePool(metadata=named("general")), "expected an object", field="spec")
     change = tables.put(NODE_POOLS, broken)
     snapshot = Snapshot(tables)
-    assert change.new is None
-    assert snapshot.pools == {}
+    assert change.new is broken
+    assert snapshot.pools == {"general": broken}
     assert snapshot.unreadable() == {(NODE_POOLS, "general"): broken}
     tables.put(NODE_POOLS, NodePool(metadata=named("general")))
     assert snapshot.unreadable() == {}
@@ -157,7 +157,7 @@ def test_an_unreadable_object_is_reported_and_stands_in_no_table() -> None:
 def test_a_copy_does_not_follow_later_changes() -> None:
     tables = Tables()
     tables.put(NODES, a_node())
-    tables.put(NODE_POOLS, Unreadable(metadata=named("general")))
+    tables.put(NODE_POOLS, stand_in(NodePool(metadata=named("general")), "bad"))
     twin = tables.copy()
     tables.remove(NODES, "n1")
     tables.remove(NODE_POOLS, "general")

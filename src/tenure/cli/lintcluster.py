@@ -24,6 +24,7 @@ from tenure.model.names import DO_NOT_DISRUPT, NODEPOOL
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import why_unreadable
 from tenure.model.workload import PodDisruptionBudget
 from tenure.schema.advice import advice_for
 from tenure.schema.findings import Code, Finding
@@ -46,7 +47,7 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
 
 def _unreadable(snapshot: Snapshot) -> Iterator[Remark]:
     for (resource, key), item in sorted(snapshot.unreadable().items(), key=lambda one: one[0][1]):
-        finding = Finding(Code.INVALID, "", f"it cannot be read: {item.problem}")
+        finding = Finding(Code.INVALID, "", why_unreadable(item))
         yield Remark(about=f"{resource.kind}/{key}", finding=finding)
 
 

@@ -28,7 +28,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         """Also one that cannot be read."""
         key = f"{namespace}/{name}" if namespace else name
         known: ApiObject | None = self.snapshot.objects(resource).get(key)
-        return known or self.snapshot.unreadable().get((resource, key))
+        return known
 
     def names(self, resource: Resource, namespace: str) -> list[str]:
         """Of that namespace, if the kind has one."""

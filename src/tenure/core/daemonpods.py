@@ -20,6 +20,7 @@ import msgspec
 from tenure.core.limitranges import admitted
 from tenure.model.pod import Pod, PodSpec
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import is_unreadable
 from tenure.model.workload import DaemonSet
 from tenure.packing.problem import Daemon
 
@@ -31,7 +32,7 @@ _POD_GENERATION: Final = "pod-template-generation"
 def daemons(snapshot: Snapshot) -> list[Daemon]:
     found = []
     for key, daemon_set in sorted(snapshot.daemon_sets.items()):
-        if daemon_set.deleting:
+        if daemon_set.deleting or is_unreadable(daemon_set):
             continue
         spec = _spec(daemon_set, key, snapshot)
         if spec is not None:
@@ -42,7 +43,7 @@ def daemons(snapshot: Snapshot) -> list[Daemon]:
 def _spec(daemon_set: DaemonSet, key: str, snapshot: Snapshot) -> PodSpec | None:
     template = daemon_set.spec.template.spec
     pod = snapshot.daemon_pod(key)
-    if pod is not None and _is_current(pod, daemon_set):
+    if pod is not None and not is_unreadable(pod) and _is_current(pod, daemon_set):
         live = pod.spec
         return msgspec.structs.replace(
             template,

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.isolation import fail_closed
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 
@@ -58,10 +59,13 @@ class Patience(NamedTuple):
 def decide_all(
     decider: AnyDecider, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> list[Verdict]:
-    """Judge every key from nothing: what the incremental way must be equal to."""
+    """Judge every key from nothing: what the incremental way must be equal to.
+
+    What a decider raises is raised: who has to live with it asks ``isolation``.
+    """
     verdicts: list[Verdict] = []
     for key in sorted(set(decider.keys(snapshot))):
         view = decider.view(snapshot, key)
         if view is not None:
-            verdicts += decider.decide(view, settings, now)
+            verdicts += fail_closed(tuple(decider.decide(view, settings, now)), snapshot)
     return verdicts

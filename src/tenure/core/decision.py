@@ -31,6 +31,7 @@ class Concern(StrEnum):
     first with an action, else the first, governs.
     """
 
+    OBJECT = "object"
     TERMINATION = "termination"
     DRAIN = "drain"
     REBOOT = "reboot"

@@ -29,6 +29,7 @@ from tenure.model.resource import (
 from tenure.model.selectors import matches
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import UNKNOWN, Unreadable, first_unreadable
 from tenure.model.workload import VolumeAttachment
 
 
@@ -64,7 +65,9 @@ def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
     elif change.resource == PODS:
         for pod in change.versions():
             assert isinstance(pod, Pod)
-            if pod.spec.node_name in snapshot.leaving_nodes():
+            if pod.spec.node_name == UNKNOWN:
+                yield from snapshot.leaving_nodes()
+            elif pod.spec.node_name in snapshot.leaving_nodes():
                 yield pod.spec.node_name
     elif change.resource == NODE_CLAIMS:
         for claim in change.versions():
@@ -73,6 +76,8 @@ def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
     elif change.resource == VOLUME_ATTACHMENTS:
         for attachment in change.versions():
             assert isinstance(attachment, VolumeAttachment)
+            if attachment.spec.node_name == UNKNOWN:
+                yield from snapshot.leaving_nodes()
             yield attachment.spec.node_name
     elif change.resource in (POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUMES, NODE_POOLS):
         yield from snapshot.leaving_nodes()
@@ -99,9 +104,10 @@ def drain_of(node: Node, snapshot: Snapshot) -> DrainView:
 
 
 def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> DrainView:
-    pods = snapshot.pods_on(node.name)
+    pods = {**snapshot.pods_on(node.name), **snapshot.pods_nowhere()}
     return DrainView(
         node=node,
+        unreadable=first_unreadable((node, snapshot.claim_of(node))),
         pods=tuple(_pod_view(pods[name], snapshot) for name in sorted(pods)),
         deadline=deadline,
         cap=protection_cap(node, snapshot),
@@ -123,11 +129,13 @@ def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
 
 
 def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
-    attached = snapshot.attachments_on(node.name)
+    attached = {**snapshot.attachments_on(node.name), **snapshot.attachments_nowhere()}
     users = _users(node, snapshot) if attached else {}
     for name in sorted(attached):
         volume = attached[name].spec.source.persistent_volume_name
-        if volume:  # Others are the driver's own business.
+        if isinstance(attached[name], Unreadable):
+            yield Attachment(name, volume or UNKNOWN)
+        elif volume:  # Others are the driver's own business.
             persistent = snapshot.persistent_volumes.get(volume)
             claim = persistent.spec.claim_ref if persistent is not None else None
             key = (claim.namespace, claim.name) if claim is not None else ("", "")

@@ -26,6 +26,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import first_unreadable
 
 #: How long a replacement may be Ready without being initialized, where it does not say.
 INITIALIZES_WITHIN: Final = timedelta(minutes=10)
@@ -138,6 +139,12 @@ def exchanges_under_way(snapshot: Snapshot) -> tuple[Exchange, ...]:
     marked = snapshot.replaced_claims()
     ours = (marked[name] for name in sorted(marked) if is_ours(marked[name], snapshot))
     return tuple(exchange_of(claim, snapshot) for claim in ours)
+
+
+def is_readable(exchange: Exchange, snapshot: Snapshot) -> bool:
+    """Whether it may go on: the claim, its Nodes and its pool can all be read."""
+    pool = snapshot.pools.get(exchange.claim.pool_name)
+    return not first_unreadable((exchange.claim, *exchange.nodes, pool))
 
 
 def standing_in(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:

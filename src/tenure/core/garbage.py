@@ -29,6 +29,7 @@ from tenure.model.observations import OrphanSighting, TerminationAnswer
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import Unreadable
 
 INSTANCE = "Instance"
 _INSTANCE_KEY = "instance/"
@@ -84,7 +85,9 @@ class GarbageDecider:
         if listed_at is None:
             return None
         nodes = snapshot.nodes_with_provider(claim.provider_id).values()
-        return VanishedView(claim, listed_at, any(node.ready for node in nodes))
+        return VanishedView(
+            claim, listed_at, any(node.ready or isinstance(node, Unreadable) for node in nodes)
+        )
 
     def decide(
         self, view: InstanceView | VanishedView, settings: Settings, now: datetime

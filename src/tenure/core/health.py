@@ -6,7 +6,7 @@ and what the breaker of its zone, image or type does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -55,6 +55,8 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Patient, ...] = ()
     #: Those of which there may be something to say.
     members: tuple[Member, ...] = ()
+    #: By claim: why it is left alone, because something that belongs to it cannot be read.
+    unreadable: Mapping[str, str] = {}
     #: Where nodes of several pools are sick at once.
     domains: Domains = NOTHING
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.core import saying
 from tenure.core.claims import is_missing
-from tenure.core.deadline import force_at
+from tenure.core.deadline import deadline_of, force_at
 from tenure.core.decision import Concern, Inspect, Terminate, Verdict
 from tenure.core.leavingpods import (
     REFUSED,
@@ -29,6 +29,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.settings import Settings
+from tenure.model.unreadable import first_unreadable
 
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +148,24 @@ def inspected(
         return verdict
     action = Inspect(provider_id=claim.provider_id, claim_uid=claim.uid)
     return msgspec.structs.replace(verdict, action=action)
+
+
+def blocked_by_unreadable(
+    view: TerminationView, about: Node | NodeClaim, settings: Settings, now: datetime
+) -> Verdict | None:
+    """What cannot be read is not drained, nor ended before its deadline; None where all can be."""
+    claim = view.claim
+    why = first_unreadable((*view.nodes, claim))
+    if not why:
+        return None
+    deadline = deadline_of(claim)
+    if claim is None or deadline is None:
+        message = f"{why}; so it is neither drained nor ended until that can be read, or is gone"
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
+    if now < deadline.end:
+        message = f"{why}; so it is not drained, and ended at {format_time(deadline.end)}"
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=deadline.end)
+    return end_instance(view, claim, about, settings, now)
 
 
 def end_instance(

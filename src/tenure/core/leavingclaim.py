@@ -1,5 +1,6 @@
 """Decide the next step of a claim that is being deleted, or whose Node is:
 
+0. unreadable   it or a Node of it cannot be read: nothing, until a minute after the deadline;
 1. take along   a Node that is being deleted takes its claim along;
 2. its Nodes    delete those that are registered, and repeat in the claim's conditions what
                 their drain has reached (``Drained``, ``VolumesDetached``,
@@ -22,6 +23,7 @@ from tenure.core.decision import Verdict
 from tenure.core.drain import is_held
 from tenure.core.leaving import (
     TerminationView,
+    blocked_by_unreadable,
     end_instance,
     left_attached,
     left_behind,
@@ -47,6 +49,8 @@ from tenure.model.settings import Settings
 def decide_claim(
     view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
 ) -> Verdict:
+    if (blocked := blocked_by_unreadable(view, claim, settings, now)) is not None:
+        return blocked
     if not claim.deleting:
         deleted = ", ".join(node.name for node in view.nodes if node.deleting)
         message = f"Node {deleted} is being deleted, and its claim goes with it"

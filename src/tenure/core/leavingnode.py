@@ -1,5 +1,6 @@
 """Decide the next step of a Node that is being deleted, the first of these that applies:
 
+0. unreadable the Node or its claim cannot be read: nothing, until a minute after the deadline;
 1. close      taint it and take it out of load balancers, before any pod leaves;
 2. lost       not Ready, and the cloud no longer has its instance, by its lists or asked for this
               one as soon as the Node is not Ready: nothing can be drained, so it is released;
@@ -28,6 +29,7 @@ from tenure.core.decision import Blocker, Patch, Subject, Verdict
 from tenure.core.leaving import (
     TerminationView,
     Waiting,
+    blocked_by_unreadable,
     end_instance,
     inspected,
     lost_instance,
@@ -48,7 +50,11 @@ from tenure.model.resource import VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
 #: Verdicts on pods that do not pass by themselves within a grace period.
-BLOCKED: Final = REFUSED | {Reason.PROTECTED, Reason.PROTECTION_UNREADABLE}
+BLOCKED: Final = REFUSED | {
+    Reason.PROTECTED,
+    Reason.PROTECTION_UNREADABLE,
+    Reason.BLOCKED_BY_UNREADABLE,
+}
 #: Verdicts on pods that are on their way out.
 _GOING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
 #: How long a PDB that allows nothing counts as the pace of the drain: its last pod stops, and the
@@ -70,6 +76,8 @@ def _next_step(
     view: TerminationView, drain: DrainView, settings: Settings, now: datetime
 ) -> Verdict:
     node = drain.node
+    if (blocked := blocked_by_unreadable(view, node, settings, now)) is not None:
+        return blocked
     closing = _close(node)
     if closing is not None:
         return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)

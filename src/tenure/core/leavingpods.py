@@ -7,7 +7,8 @@
 3. forced        the deadline is so near that only now it still gets all of its grace: it is
                  deleted, whatever its tier, its protection and its budgets;
 4. later tier    pods leave in four tiers: plain, plain daemon, critical, critical daemon;
-5. protected     ``karpenter.sh/do-not-disrupt``, until its end;
+5. protected     ``karpenter.sh/do-not-disrupt``, until its end; and where the pod, its PDB, its
+                 node or the claim cannot be read;
 6. refused       the API said no, or a PDB says that it would: retried after a pause. It waits
                  where a PDB merely paces the drain, and failed where no PDB will ever agree;
 7. evicted       through the eviction API, with the pod's UID as precondition.
@@ -35,6 +36,7 @@ from tenure.model.observations import EvictionAnswer
 from tenure.model.pod import Pod
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
+from tenure.model.unreadable import Unreadable, why_unreadable
 from tenure.model.workload import PodDisruptionBudget
 
 #: A pod that is still there this long after its grace ran out will not go by itself.
@@ -69,6 +71,8 @@ class DrainView(msgspec.Struct, frozen=True, kw_only=True):
     deadline: Deadline | None = None
     #: The pool's ``maxPodProtection``.
     cap: str | None = None
+    #: Why nobody is asked to leave: the Node or its claim cannot be read; empty where both can.
+    unreadable: str = ""
     attachments: tuple[Attachment, ...] = ()
 
 
@@ -114,6 +118,7 @@ class _Judge:
         self._node = drain.node
         self._deadline = drain.deadline
         self._cap = drain.cap
+        self._unreadable = drain.unreadable
         self._open_tier = open_tier
         self._settings = settings
         self._now = now
@@ -180,6 +185,9 @@ class _Judge:
 
     def _unforced(self, item: PodView) -> Verdict:
         pod = item.pod
+        if self._unreadable:
+            message = f"{self._unreadable}; so nobody is asked to leave node {self._node.name}"
+            return _verdict(pod, Reason.BLOCKED_BY_UNREADABLE, message)
         if (tier := tier_of(pod)) > self._open_tier:
             message = f"{TIERS[tier]} leave after {TIERS[self._open_tier]}"
             return _verdict(pod, Reason.TIER_WAITS, message)
@@ -199,6 +207,10 @@ class _Judge:
 
     def _hopeless(self, item: PodView) -> Verdict:
         """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
+        if bad := next((b for b in item.budgets if isinstance(b, Unreadable)), None):
+            blockers = tuple(map(blocks, item.budgets))
+            message = f"{why_unreadable(bad)}; so it is not evicted"
+            return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, message, blockers=blockers)
         why = refusal_of(self._blockers(item))
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
         if probe is not item.pod:
@@ -255,6 +267,8 @@ def refusal_of(budgets: Sequence[Blocker]) -> str:
 
 def _protected(pod: Pod, protection: Protection) -> Verdict:
     reason = Reason.PROTECTION_UNREADABLE if protection.unreadable else Reason.PROTECTED
+    if protection.problem:
+        reason = Reason.BLOCKED_BY_UNREADABLE
     return _verdict(pod, reason, str(protection), recheck_at=protection.ends_at)
 
 

@@ -33,6 +33,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import first_unreadable
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +87,8 @@ def _state(view: NodeView) -> tuple[Reason, str]:
     node, claims = view.node, view.claims
     if not claims:
         return Reason.NOT_OURS, "it belongs to no claim of ours and is never written to"
+    if why := first_unreadable(claims):
+        return Reason.BLOCKED_BY_UNREADABLE, f"{why}; so nobody can tell how far it is"
     if len(claims) > 1 or view.twins > 1:
         named = ", ".join(claim.name for claim in claims)
         message = f"its provider id is on more than one Node or claim ({named})"

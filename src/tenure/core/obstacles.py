@@ -21,8 +21,10 @@ from tenure.core.podbudgets import Allowances, blocks
 from tenure.core.protection import protection_of, protection_on
 from tenure.core.writes import subject_of
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.pod import Pod
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
+from tenure.model.unreadable import Unreadable, why_unreadable
 
 
 class Disruption(StrEnum):
@@ -61,7 +63,14 @@ def obstacles(
         found += _own(claim, drain, now)
     if not is_eventual(reason, claim, bound):
         found += _of_pods(drain, settings, now)
+    else:
+        # A deadline that is still to be set would take them away.
+        found += [_blocks(item.pod) for item in drain.pods if isinstance(item.pod, Unreadable)]
     return found
+
+
+def _blocks(pod: Pod) -> Blocker:
+    return Blocker(subject=Subject.of(PODS.kind, pod), message=why_unreadable(pod))
 
 
 def in_the_way(found: list[Blocker]) -> str:

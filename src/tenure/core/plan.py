@@ -27,6 +27,7 @@ from tenure.core.rebooting import RebootDecider
 from tenure.core.repair import RepairDecider
 from tenure.core.replacing import ReplacementDecider
 from tenure.core.termination import TerminationDecider
+from tenure.core.unreadables import UnreadableDecider
 from tenure.core.windowstatus import WindowDecider
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
@@ -63,6 +64,7 @@ AWAIT_CREATIONS: Final = frozenset({Concern.DISRUPTION, Concern.PROVISIONING})
 
 def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
     return (
+        UnreadableDecider(),
         TerminationDecider(),
         DrainDecider(),
         RebootDecider(),

@@ -1,5 +1,7 @@
 """What PodDisruptionBudgets will say to an eviction, as far as their status tells.
 
+A budget that cannot be read allows nothing.
+
 The API server is asked when we think that it will agree. A status may be stale, so one pod of
 each budget is asked about all the same, now and then: asking for hundreds helps nobody. Its rules, in order:
 
@@ -20,6 +22,7 @@ from tenure.core.decision import Blocker, Subject
 from tenure.model.meta import find_condition
 from tenure.model.pod import Pod
 from tenure.model.resource import POD_DISRUPTION_BUDGETS
+from tenure.model.unreadable import Unreadable, why_unreadable
 from tenure.model.workload import PodDisruptionBudget
 
 #: How many pods a sentence names.
@@ -35,6 +38,8 @@ class Allowances:
 
     def grants(self, pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the API server will probably agree; counts the pod if so."""
+        if any(isinstance(budget, Unreadable) for budget in budgets):
+            return False
         if not budgets or pod.status.phase == "Pending":
             return True
         if len(budgets) > 1:
@@ -75,6 +80,8 @@ def _wish(budget: PodDisruptionBudget) -> str:
 
 def arithmetic(budget: PodDisruptionBudget) -> str:
     """Why it allows as many as it does."""
+    if isinstance(budget, Unreadable):
+        return f"cannot be read, so it allows no disruption: {why_unreadable(budget)}"
     status, wish = budget.status, _wish(budget)
     pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"
     if never_allows(budget):

@@ -40,6 +40,7 @@ from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import type_of
 
 SINCE: Final = since_key(DO_NOT_DISRUPT)
 #: On Nodes and claims, a duration in either counts from when it was first seen.
@@ -110,7 +111,7 @@ class ProtectionDecider:
 
 
 def _speaks(thing: ApiObject) -> bool:
-    return not _WORDS.isdisjoint(thing.annotations)
+    return not _WORDS.isdisjoint(thing.annotations)  # A stand-in has none of them.
 
 
 def _on_node(name: str, snapshot: Snapshot) -> Iterable[str]:
@@ -177,10 +178,14 @@ def _say(
     action: Patch | None = None,
     recheck_at: datetime | None = None,
 ) -> Verdict:
-    kinds = {Pod: PODS.kind, Node: NODES.kind, NodeClaim: NODE_CLAIMS.kind}
+    kinds: dict[type[ApiObject], str] = {
+        Pod: PODS.kind,
+        Node: NODES.kind,
+        NodeClaim: NODE_CLAIMS.kind,
+    }
     return Verdict(
         concern=Concern.PROTECTION,
-        subject=Subject.of(kinds[type(thing)], thing),
+        subject=Subject.of(kinds[type_of(thing)], thing),
         reason=reason,
         message=message,
         action=action,

@@ -33,6 +33,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
 from tenure.model.text import shown
+from tenure.model.unreadable import Unreadable, why_unreadable
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
@@ -56,12 +57,16 @@ class Protection(msgspec.Struct, frozen=True):
     unreadable: bool = False
     #: The pool's ``maxPodProtection``, where that is what ends it.
     capped_by: str = ""
+    #: Why nobody can tell what the annotation says; empty where that is known.
+    problem: str = ""
 
     @property
     def ends_at(self) -> datetime | None:
         return self.until if self.until != FOR_EVER else None
 
     def __str__(self) -> str:
+        if self.problem:
+            return f"{self.problem}; so nothing is taken away from it"
         said = f'{DO_NOT_DISRUPT}: "{self.value}"'
         if self.unreadable:
             said += f" {UNREADABLE}"
@@ -72,6 +77,8 @@ class Protection(msgspec.Struct, frozen=True):
 
 def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) -> Protection | None:
     """The pod's protection, over or not; None when it has none."""
+    if isinstance(pod, Unreadable):
+        return _unread(pod) if pod.active else None
     value = pod.annotations.get(DO_NOT_DISRUPT)
     if value is None or value == "false" or not pod.active:
         return None
@@ -85,6 +92,11 @@ def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) ->
     return Protection(value, until, unreadable)
 
 
+def _unread(thing: ApiObject) -> Protection:
+    """What cannot be read may be protected, so it is."""
+    return Protection("", FOR_EVER, problem=why_unreadable(thing))
+
+
 def since_key(annotation: str) -> str:
     """The annotation that says from when on the value of another one counts."""
     return f"{annotation}-since"
@@ -96,6 +108,8 @@ def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> 
     A duration counts from when its value was first seen, which stands beside it. One that nobody
     has noted yet protects.
     """
+    if isinstance(thing, Unreadable):
+        return _unread(thing)
     value = thing.annotations.get(annotation)
     if value is None or value == "false":
         return None

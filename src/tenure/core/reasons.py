@@ -138,6 +138,11 @@ class Reason(StrEnum):
     WINDOW_STATUS_CHANGED = "WindowStatusChanged"
     WINDOW_INVALID = "WindowInvalid"
 
+    # Objects that cannot be read or evaluated.
+    OBJECT_UNREADABLE = "ObjectUnreadable"
+    EVALUATION_FAILED = "EvaluationFailed"
+    BLOCKED_BY_UNREADABLE = "BlockedByUnreadable"
+
     # Ourselves.
     JUDGEMENT_FAILED = "JudgementFailed"
 
@@ -544,9 +549,29 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The window's conditions say what is wrong.",
         _WARNING,
     ),
+    Reason.OBJECT_UNREADABLE: ReasonInfo(
+        "The object cannot be decoded. Nothing is written to it, and nothing is taken away from it "
+        "before a deadline that is already set.",
+        "Correct the field that the message names, or delete the object.",
+        _WARNING,
+    ),
+    Reason.EVALUATION_FAILED: ReasonInfo(
+        "The object can be decoded, but evaluating it failed: a fault in Tenure. It is treated like "
+        "an object that cannot be decoded; every other object is evaluated without it.",
+        "Report the message; change or delete the object if it holds something that has to go.",
+        _WARNING,
+    ),
+    Reason.BLOCKED_BY_UNREADABLE: ReasonInfo(
+        "The node, claim or pod is neither disrupted, repaired, drained nor terminated, because an "
+        "object that belongs to it cannot be read or evaluated.",
+        "Correct or delete the object that the message names; a deadline that is already set still "
+        "holds.",
+        _WARNING,
+    ),
     Reason.JUDGEMENT_FAILED: ReasonInfo(
-        "Judging this object failed: a fault in Tenure. It is left alone, the others go on.",
-        "Report it with the message.",
+        "The evaluation of a whole key failed, and no single object could be made out as the cause: "
+        "a fault in Tenure. What that key decides stands still; other keys go on.",
+        "Report it with the message and the log line.",
         _WARNING,
     ),
 }

@@ -61,6 +61,7 @@ from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import first_unreadable
 
 _say = partial(say, Concern.REBOOT)
 
@@ -104,6 +105,8 @@ class RebootDecider:
         if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
             nodes = ()  # Whose they are, nobody knows.
         pool = snapshot.pools.get(claim.pool_name)
+        if first_unreadable((claim, *nodes, pool)):
+            return None  # It waits until that can be read.
         drained = not claim.rebooting or mark_of(claim) is not None or is_issued(claim)
         return RebootView(
             claim=claim,

@@ -29,7 +29,7 @@ from tenure.core.cause import merged
 from tenure.core.contenders import Contender, contender_of
 from tenure.core.deadline import grace_period, written_between
 from tenure.core.decision import Commitment, Concern, Delete, Patch, Verdict
-from tenure.core.exchange import Exchange, comes_up, exchanges_under_way
+from tenure.core.exchange import Exchange, comes_up, exchanges_under_way, is_readable
 from tenure.core.obstacles import Disruption, in_the_way, obstacles
 from tenure.core.readiness import Stage
 from tenure.core.reasons import Reason
@@ -61,7 +61,8 @@ class UnderWay(msgspec.Struct, frozen=True):
 def ready_exchanges(snapshot: Snapshot) -> Iterator[UnderWay]:
     for exchange in exchanges_under_way(snapshot):
         claim, node = exchange.claim, exchange.node
-        if not claim.deleting and node is not None and exchange.complete:
+        complete = exchange.complete and is_readable(exchange, snapshot)
+        if not claim.deleting and node is not None and complete:
             yield UnderWay(exchange, contender_of(claim, node, snapshot))
 
 

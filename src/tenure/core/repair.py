@@ -25,9 +25,11 @@ from tenure.core.sickness import Rules
 from tenure.model.names import NODEPOOL
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import first_unreadable
 
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
@@ -81,6 +83,7 @@ def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
         rules=rules,
         broken=unusable(pool),
         count=count_nodes(name, rules, snapshot),
+        unreadable=_unreadable(members, pool, snapshot),
         members=members,
         domains=_domains_of(members, snapshot),
     )
@@ -157,6 +160,21 @@ def _member(claim: NodeClaim, snapshot: Snapshot) -> Member:
     return Member(claim, tuple(found[name] for name in sorted(found)))
 
 
+def _unreadable(
+    members: Iterable[Member], pool: NodePool | None, snapshot: Snapshot
+) -> dict[str, str]:
+    """Of its pool, the claim, its Nodes and their pods, the first that cannot be read."""
+    if not snapshot.unreadable():
+        return {}  # Nearly always.
+    found: dict[str, str] = {}
+    for member in members:
+        pods = (pod for node in member.nodes for pod in snapshot.pods_on(node.name).values())
+        things = (pool, member.claim, *member.nodes, *pods, *snapshot.pods_nowhere().values())
+        if why := first_unreadable(things):
+            found[member.claim.name] = why
+    return found
+
+
 def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
     claim = snapshot.claims.get(name)
     if claim is None or claim.pool_name or not is_ours(claim, snapshot):
@@ -168,6 +186,7 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
         pool=None,
         rules=rules,
         count=PoolCount(sum(is_our_node(node, snapshot) for node in snapshot.nodes.values())),
+        unreadable=_unreadable(members, None, snapshot),
         members=members,
         others=others,
         domains=_domains_of(members, snapshot),

@@ -2,6 +2,7 @@
 
 Keyed on the claim, arbitrated over its pool. Of each claim, the first of these that applies:
 
+0. unreadable    it, its pool, its Node or a pod there cannot be read: nothing;
 1. lost          the Node is gone while its claim remains: as long as the TTL, from when we noticed;
 2. timed out     never launched, registered, Ready or (where it has a limit) initialized;
 3. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word;
@@ -126,6 +127,10 @@ class _Round:
 
     def _of(self, member: Member, health: Health) -> Iterator[Verdict]:
         claim = member.claim
+        if why := self._view.unreadable.get(claim.name):
+            message = f"{why}; so it is neither repaired nor given up"
+            yield _say(claim, Reason.BLOCKED_BY_UNREADABLE, message)
+            return
         verdict = self._lost(member) or self._coming_up(member, health)
         verdict = self._initializing(member, health, verdict)
         if not claim.deleting and claim.termination_stamp is not None:

@@ -31,7 +31,13 @@ from tenure.core.decision import (
     Subject,
     Verdict,
 )
-from tenure.core.exchange import Exchange, exchange_of, initialized_until, listed
+from tenure.core.exchange import (
+    Exchange,
+    exchange_of,
+    initialized_until,
+    is_readable,
+    listed,
+)
 from tenure.core.reasons import Reason
 from tenure.core.reboots import DISRUPTION_REASON
 from tenure.core.saying import also_of, say
@@ -72,7 +78,8 @@ class ReplacementDecider:
         nodes = snapshot.nodes_with_provider(claim.provider_id)
         if not _is_marked(claim, nodes.values()) or not is_ours(claim, snapshot):
             return None
-        return exchange_of(claim, snapshot)
+        exchange = exchange_of(claim, snapshot)
+        return exchange if is_readable(exchange, snapshot) else None
 
     def decide(self, view: Exchange, settings: Settings, now: datetime) -> Sequence[Verdict]:
         command = _Command(view, settings, now)

@@ -15,6 +15,7 @@ from tenure.core.reasons import Reason
 from tenure.model.resource import MAINTENANCE_WINDOWS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import is_unreadable
 from tenure.model.window import MaintenanceWindow
 from tenure.schema.problems import in_words, problems_of
 
@@ -35,7 +36,8 @@ class WindowDecider:
         return ()
 
     def view(self, snapshot: Snapshot, key: str) -> MaintenanceWindow | None:
-        return snapshot.windows.get(key)
+        window = snapshot.windows.get(key)
+        return None if is_unreadable(window) else window
 
     def decide(
         self, view: MaintenanceWindow, settings: Settings, now: datetime

@@ -20,6 +20,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
 from tenure.model.text import shown
+from tenure.model.unreadable import type_of
 
 Written = Node | NodeClaim | NodePool
 
@@ -31,7 +32,7 @@ _RESOURCES: Final[Mapping[type, Resource]] = {
 
 
 def subject_of(thing: Written) -> Subject:
-    return Subject.of(_RESOURCES[type(thing)].kind, thing)
+    return Subject.of(_RESOURCES[type_of(thing)].kind, thing)
 
 
 def patch(
@@ -43,7 +44,7 @@ def patch(
     if spec is not None:
         body["spec"] = spec
     return Patch(
-        resource=_RESOURCES[type(thing)],
+        resource=_RESOURCES[type_of(thing)],
         name=thing.name,
         uid=thing.uid,
         resource_version=version,
@@ -55,7 +56,7 @@ def as_judged(thing: Written) -> Witness:
     """For a write that depends on it: it may be another by the time of the call."""
     meta = thing.metadata
     return Witness(
-        resource=_RESOURCES[type(thing)],
+        resource=_RESOURCES[type_of(thing)],
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resource_version,

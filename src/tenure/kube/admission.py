@@ -37,6 +37,7 @@ from tenure.model.resource import (
     NODE_CLAIMS,
     NODE_POOLS,
 )
+from tenure.model.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.schema.advice import advice_for, by_force
 from tenure.schema.fielderror import INVALID
@@ -141,7 +142,7 @@ class Admission:
         if old is not None and _specs_equal(new, old):
             return Judgement()
         wrong = problems_of(new, self._watched)
-        if isinstance(old, Unreadable):  # Who can tell what the change has made wrong?
+        if is_unreadable(old):  # Who can tell what the change has made wrong?
             return Judgement(warnings=_still_wrong(wrong))
         brought = brought_by(wrong, problems_of(old, self._watched) if old else ())
         if brought:

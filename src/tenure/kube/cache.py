@@ -92,13 +92,10 @@ class Cache:
         self._quiet.clear()
 
     def _keys(self, resource: Resource) -> list[str]:
-        known = [*self.tables.table(resource)]
-        return known + [key for kind, key in self.tables.unreadable if kind == resource]
+        return [*self.tables.table(resource)]
 
     def _current(self, resource: Resource, key: str) -> ApiObject | None:
         current: ApiObject | None = self.tables.table(resource).get(key)
-        if current is None and self.tables.unreadable:
-            return self.tables.unreadable.get((resource, key))
         return current
 
     def _was_deleted(self, resource: Resource, item: ApiObject) -> bool:

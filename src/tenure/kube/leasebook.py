@@ -13,6 +13,7 @@ from tenure.kube.sightings import Sighting, Sightings
 from tenure.model.kinds import decode
 from tenure.model.resource import LEASES
 from tenure.model.settings import Settings
+from tenure.model.unreadable import is_unreadable
 from tenure.model.workload import Lease
 from tenure.ports.clock import Clock
 
@@ -60,7 +61,7 @@ class LeaseBook:
         leases = []
         for item in raw:
             lease = decode(LEASES, item)
-            if not isinstance(lease, Lease):
+            if not isinstance(lease, Lease) or is_unreadable(lease):
                 raise Unavailable(f"the Lease {lease.key} cannot be read")
             leases.append(lease)
         return leases

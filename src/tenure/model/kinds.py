@@ -9,12 +9,14 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from tenure.model import resource as r
-from tenure.model.meta import ApiObject, ObjectMeta
+from tenure.model.calendar import within_calendar
+from tenure.model.meta import ApiObject
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodeclass import KWOKNodeClass, NodeClass
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
+from tenure.model.unreadable import Unreadable, placed, problem_and_field, salvaged, stand_in
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import (
     DaemonSet,
@@ -51,6 +53,8 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
 
 T = TypeVar("T")
 
+__all__ = ["TYPES", "Unreadable", "WatchEvent", "decode", "decode_event", "decode_list"]
+
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
     """One line of a watch."""
@@ -76,31 +80,37 @@ _RAW_EVENT: Final = msgspec.json.Decoder(WatchEvent[msgspec.Raw])
 _ABOUT_THE_WATCH: Final = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
 
 
-class Unreadable(ApiObject, frozen=True, kw_only=True):
-    """An object that exists and that we cannot read. It is reported, and touched by nobody."""
-
-    problem: str = ""
-
-
-class _OnlyMeta(msgspec.Struct, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-
-
-class _OnlyName(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-
-
-class _OnlyIdentity(msgspec.Struct, frozen=True):
-    metadata: _OnlyName = _OnlyName()
-
-
 def decode(resource: r.Resource, data: bytes | msgspec.Raw) -> ApiObject:
-    """The typed object, or ``Unreadable`` with what is wrong with it."""
+    """The typed object, or a stand-in for it that says what is wrong (``Unreadable``)."""
     try:
         return _DECODERS.get(resource, _NODE_CLASS).decode(data)
     except DECODE_ERRORS as error:
-        return Unreadable(kind=resource.kind, metadata=_identity(data), problem=str(error))
+        return _decode_patiently(resource, data, error)
+
+
+def _decode_patiently(
+    resource: r.Resource, data: bytes | msgspec.Raw, first: Exception
+) -> ApiObject:
+    """Instants that our calendar does not have are moved to its ends; what else is wrong counts.
+
+    Not those of a Lease: who holds it is not to be guessed.
+    """
+    type_ = TYPES.get(resource, NodeClass)
+    try:
+        if resource != r.LEASES:
+            return msgspec.convert(within_calendar(msgspec.json.decode(data)), type_)
+        raise first
+    except DECODE_ERRORS as error:
+        # Where not even the JSON can be read, the first error says more.
+        known = isinstance(error, msgspec.ValidationError)
+        problem, field = problem_and_field(str(error if known else first))
+    try:
+        raw = within_calendar(msgspec.json.decode(data))
+    except DECODE_ERRORS:
+        raw = {"metadata": _name_in(data), "spec": None}
+    known_of_it = salvaged(type_, placed(resource, raw))
+    known_of_it = msgspec.structs.replace(known_of_it, kind=resource.kind)
+    return stand_in(known_of_it, problem, field=field)
 
 
 def decode_event(
@@ -133,14 +143,20 @@ def decode_list(resource: r.Resource, items: Iterable[bytes | msgspec.Raw]) -> l
             gc.enable()
 
 
-def _identity(data: bytes | msgspec.Raw) -> ObjectMeta:
-    """As much of the metadata as can be read, so that the report can name the object."""
+class _OnlyName(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+
+
+class _OnlyIdentity(msgspec.Struct, frozen=True):
+    metadata: _OnlyName = _OnlyName()
+
+
+def _name_in(data: bytes | msgspec.Raw) -> dict[str, str]:
+    """Who it is, of an object that cannot be read as a whole; empty where nobody can tell."""
     try:
-        return msgspec.json.decode(data, type=_OnlyMeta).metadata
+        found = msgspec.json.decode(data, type=_OnlyIdentity).metadata
     except DECODE_ERRORS:
-        pass
-    try:
-        name = msgspec.json.decode(data, type=_OnlyIdentity).metadata
-    except DECODE_ERRORS:
-        return ObjectMeta()
-    return ObjectMeta(name=name.name, namespace=name.namespace)
+        return {}
+    return {"name": found.name, "namespace": found.namespace, "uid": found.uid}

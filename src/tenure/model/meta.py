@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -29,6 +29,10 @@ class AbsentList(tuple[Any, ...]):
     __slots__ = ()
 
 
+#: An instant without a zone is none: it cannot be compared with others. See ``calendar``.
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
 class OwnerReference(Wire, frozen=True, kw_only=True, gc=False):
     api_version: str = ""
     kind: str = ""
@@ -45,8 +49,8 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Instant | None = None
+    deletion_timestamp: Instant | None = None
     deletion_grace_period_seconds: int | None = None
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -65,7 +69,7 @@ class Condition(Wire, frozen=True, kw_only=True, gc=False):
     status: str = "Unknown"
     reason: str = ""
     message: str = ""
-    last_transition_time: datetime | None = None
+    last_transition_time: Instant | None = None
     observed_generation: int | None = None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -14,6 +13,7 @@ from tenure.model.meta import (
     AbsentList,
     ApiObject,
     Condition,
+    Instant,
     Wire,
     condition_status,
     find_condition,
@@ -187,7 +187,7 @@ class NodeClaimStatus(Wire, frozen=True, kw_only=True):
         said("How far the claim has come in its life.", **fields.CONDITIONS),
     ] = ()
     last_pod_event_time: Annotated[
-        datetime | None,
+        Instant | None,
         said("When a pod last came to the node or left it.", format="date-time"),
     ] = None
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from tenure.model.meta import ApiObject, Condition, Wire, controller_of, find_condition
+from tenure.model.meta import ApiObject, Condition, Instant, Wire, controller_of, find_condition
 from tenure.model.names import DISRUPTED_TAINT
 from tenure.model.node import Taint
 from tenure.model.taints import tolerates
@@ -153,7 +152,7 @@ class PodStatus(Wire, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
     conditions: tuple[Condition, ...] = ()
-    start_time: datetime | None = None
+    start_time: Instant | None = None
     nominated_node_name: str = ""
 
 

@@ -15,7 +15,6 @@ from typing import Any, Final, Generic, TypeVar, cast
 import msgspec
 
 from tenure.model import resource as r
-from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject, controller_of
 from tenure.model.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY, ZONE
 from tenure.model.node import Node
@@ -23,6 +22,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.observations import Observations
 from tenure.model.pod import Pod
+from tenure.model.unreadable import UNKNOWN, Unreadable, stand_in, type_of
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import (
     DaemonSet,
@@ -58,30 +58,29 @@ class Index(Generic[T]):
     """Objects of one kind grouped by something they say; an empty group disappears."""
 
     def __init__(self, group_of: Callable[[T], str]) -> None:
-        self._group_of = group_of
+        self.group_of = group_of
         self.groups: dict[str, dict[str, T]] = {}
         #: Of the groups that were asked for it: whose creation is the latest.
         self._newest: dict[str, T] = {}
 
-    def add(self, key: str, item: T) -> None:
-        if group := self._group_of(item):
+    def add(self, key: str, item: T, group: str) -> None:
+        if group:
             self.groups.setdefault(group, {})[key] = item
             if group in self._newest and _age(self._newest[group]) < _age(item):
                 self._newest[group] = item
 
-    def replace(self, key: str, old: T, new: T) -> None:
-        """Most changes leave an object in its group."""
-        group = self._group_of(new)
-        if group != self._group_of(old):
+    def replace(self, key: str, old: T, new: T, group: str) -> None:
+        """Most changes leave an object in its group. ``group``: of the new one."""
+        if group != self.group_of(old):
             self.discard(key, old)
-            self.add(key, new)
+            self.add(key, new, group)
         elif group:
             self.groups[group][key] = new
             if self._newest.get(group) is old:
                 self._newest[group] = new
 
     def discard(self, key: str, item: T) -> None:
-        group = self._group_of(item)
+        group = self.group_of(item)
         if group and (members := self.groups.get(group)) is not None:
             members.pop(key, None)
             if not members:
@@ -208,7 +207,8 @@ class Tables:
 
     def __init__(self) -> None:
         self.objects: dict[r.Resource, dict[str, Any]] = {}
-        self.unreadable: dict[tuple[r.Resource, str], Unreadable] = {}
+        #: Those in the tables that are stand-ins: they cannot be read, or not be evaluated.
+        self.unreadable: dict[tuple[r.Resource, str], ApiObject] = {}
         #: What was worked out from all of this, until something changes: see ``Snapshot.once``.
         self.kept: dict[Any, Any] = {}
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
@@ -228,22 +228,33 @@ class Tables:
         return self._indexes[resource, name].newest(group)
 
     def put(self, resource: r.Resource, item: ApiObject) -> Change:
+        """An object on which an index fails gets a stand-in, and stops no other."""
+        indexes = self._indexes_of.get(resource, ())
+        try:
+            groups = [index.group_of(item) for index in indexes]
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is that object's
+            item = stand_in(item, f"{type(error).__name__}: {error}", decoded=True)
+            groups = [index.group_of(item) for index in indexes]
         key = item.key
         self.kept.clear()
         if isinstance(item, Unreadable):
-            change = self.remove(resource, key)
             self.unreadable[resource, key] = item
-            return change
-        self.unreadable.pop((resource, key), None)
+        else:
+            self.unreadable.pop((resource, key), None)
         table = self.table(resource)
         old = table.get(key)
-        for index in self._indexes_of.get(resource, ()):
+        for index, group in zip(indexes, groups, strict=True):
             if old is None:
-                index.add(key, item)
+                index.add(key, item, group)
             else:
-                index.replace(key, old, item)
+                index.replace(key, old, item, group)
         table[key] = item
         return Change(resource, key, old, item)
+
+    def set_aside(self, resource: r.Resource, key: str, problem: str, field: str = "") -> Change:
+        """A decider failed on the object: until it changes, a stand-in takes its place."""
+        item = self.table(resource)[key]
+        return self.put(resource, stand_in(item, problem, field=field, decoded=True))
 
     def remove(self, resource: r.Resource, key: str) -> Change:
         self.kept.clear()
@@ -260,7 +271,6 @@ class Tables:
         for resource, table in self.objects.items():
             for item in table.values():
                 twin.put(resource, item)
-        twin.unreadable = dict(self.unreadable)
         return twin
 
 
@@ -299,7 +309,7 @@ class Snapshot:
         resource_of = {type_: resource for resource, type_ in TYPES.items()}
         tables = Tables()
         for item in items:
-            tables.put(resource_of[type(item)], item)
+            tables.put(resource_of[type_of(item)], item)
         return cls(tables, observations, ours=ours)
 
     def once(self, work_out: Callable[[Snapshot], V]) -> V:
@@ -314,7 +324,7 @@ class Snapshot:
         return cast("V", kept[key])
 
     def objects(self, resource: r.Resource) -> Mapping[str, Any]:
-        """Every readable object of a kind, by key."""
+        """Every object of a kind, by key; for one that cannot be read, its stand-in."""
         return self._tables.objects.get(resource, _NOTHING)
 
     @property
@@ -352,8 +362,18 @@ class Snapshot:
     def attachments_on(self, node: str) -> Mapping[str, VolumeAttachment]:
         return self._group(r.VOLUME_ATTACHMENTS, "node", node)
 
-    def unreadable(self) -> Mapping[tuple[r.Resource, str], Unreadable]:
+    def unreadable(self) -> Mapping[tuple[r.Resource, str], ApiObject]:
+        """The stand-ins among all objects: of those that cannot be read, or not be evaluated."""
         return self._tables.unreadable
+
+    def set_aside(self, resource: r.Resource, key: str, problem: str, field: str = "") -> Change:
+        """A decider failed on the object: a stand-in takes its place until it changes."""
+        return self._tables.set_aside(resource, key, problem, field)
+
+    def put_back(self, change: Change) -> Change:
+        """Take an object that was set aside for what it was."""
+        assert change.old is not None
+        return self._tables.put(change.resource, change.old)
 
     def budgets_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
         return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)
@@ -368,12 +388,23 @@ class Snapshot:
     def pods_on(self, node: str) -> Mapping[str, Pod]:
         return self._group(r.PODS, "node", node)
 
+    def pods_nowhere(self) -> Mapping[str, Pod]:
+        """Stand-ins of pods that are on a node, and nobody can read on which."""
+        return self._group(r.PODS, "node", UNKNOWN)
+
+    def attachments_nowhere(self) -> Mapping[str, VolumeAttachment]:
+        return self._group(r.VOLUME_ATTACHMENTS, "node", UNKNOWN)
+
     def unschedulable_pods(self) -> Mapping[str, Pod]:
         """Pods that the scheduler found no node for."""
         return self._group(r.PODS, "waiting", "unschedulable")
 
     def nodes_with_provider(self, provider_id: str) -> Mapping[str, Node]:
-        return self._group(r.NODES, "provider", provider_id)
+        """Where there is none: those whose provider id cannot be read, for it may be theirs."""
+        found = self._group(r.NODES, "provider", provider_id)
+        if found or not provider_id or not self._tables.unreadable:
+            return found
+        return self._group(r.NODES, "provider", UNKNOWN)
 
     def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "provider", provider_id)

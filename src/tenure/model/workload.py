@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
-from tenure.model.meta import ApiObject, Condition, ObjectMeta, Wire
+from tenure.model.meta import ApiObject, Condition, Instant, ObjectMeta, Wire
 from tenure.model.pod import LabelSelector, NodeSelector, PodSpec
 
 
@@ -55,7 +54,7 @@ class PodDisruptionBudgetStatus(Wire, frozen=True, kw_only=True):
     current_healthy: int = 0
     desired_healthy: int = 0
     expected_pods: int = 0
-    disrupted_pods: Mapping[str, datetime] = {}
+    disrupted_pods: Mapping[str, Instant] = {}
     conditions: tuple[Condition, ...] = ()
 
 
@@ -143,8 +142,8 @@ class PriorityClass(ApiObject, frozen=True, kw_only=True):
 class LeaseSpec(Wire, frozen=True, kw_only=True, gc=False):
     holder_identity: str = ""
     lease_duration_seconds: int | None = None
-    acquire_time: datetime | None = None
-    renew_time: datetime | None = None
+    acquire_time: Instant | None = None
+    renew_time: Instant | None = None
     lease_transitions: int = 0
 
 
@@ -165,7 +164,7 @@ class Event(ApiObject, frozen=True, kw_only=True):
     message: str = ""
     type: str = "Normal"
     count: int = 1
-    first_timestamp: datetime | None = None
-    last_timestamp: datetime | None = None
+    first_timestamp: Instant | None = None
+    last_timestamp: Instant | None = None
     source: EventSource = EventSource()
     reporting_component: str = ""

@@ -2,9 +2,11 @@
 
 For each decider and key the last view and its verdicts are kept. A change in the
 cluster touches keys; a touched key whose view is still the same is left alone, unless
-its ``recheck_at`` has come. A decider that fails on one key is a fault of ours: that
-key gets a verdict that says so, is tried again when its view changes or after a while,
-and the others go on.
+its ``recheck_at`` has come.
+
+A decider that fails is a fault of ours. The object that it fails on is set aside, and every key
+is judged without it (``core.isolation``). A key that fails all the same gets a verdict that says
+so, is tried again when its view changes or after a while, and the others go on.
 """
 
 from __future__ import annotations
@@ -14,22 +16,31 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.isolation import described, fail_closed, isolated
+from tenure.core.places import CLUSTER
 from tenure.core.reasons import Reason
-from tenure.model.resource import Resource
+from tenure.model.pod import Pod
+from tenure.model.resource import NODE_POOLS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import UNKNOWN, is_unreadable
+from tenure.runtime.asides import Asides, Evaluation
 
 #: How long a key whose judgement failed is left alone.
 FAILURE_PAUSE: Final = timedelta(minutes=1)
 
 #: A recheck that is not in the future would make the loop spin: it is put off by this much.
 SPIN_PAUSE: Final = timedelta(seconds=1)
+
+#: So often a turn looks again because objects were set aside; the rest has its turn in the next.
+ROUNDS_MAX: Final = 4
 
 #: The heap of rechecks is swept when it is this much longer than what it stands for.
 STALE_MAX: Final = 1000
@@ -51,7 +62,6 @@ class Judge:
         settings: Settings,
         patience: Mapping[Concern, Patience] | None = None,
         unmoved: Mapping[Resource, Collection[Concern]] | None = None,
-        *,
         stopwatch: Callable[[], float] = lambda: 0.0,
         evaluated: Callable[[Concern, str, float], None] = lambda *_: None,
     ) -> None:
@@ -84,6 +94,13 @@ class Judge:
         #: Keys to judge in this turn, by the position of their decider.
         self._pending: deque[tuple[int, str]] = deque()
         self._forced = False
+        self._leave_out: Collection[Concern] = ()
+        self._rounds = 0
+        self._asides = Asides()
+        #: Changes of the snapshot by setting objects aside that have not been looked at yet.
+        self._set_aside: list[Change] = []
+        #: Verdicts on keys that fail as a whole.
+        self._failing: dict[tuple[int, str], Verdict] = {}
 
     def turn(
         self,
@@ -109,12 +126,18 @@ class Judge:
         leave_out: Collection[Concern] = (),
     ) -> None:
         """Find what there is to judge in this turn; ``go_on`` judges it."""
-        touched = self._touched(snapshot, changes, observed, now)
+        self._leave_out, self._rounds = leave_out, 1
+        again = [*self._set_aside, *self._asides.tried_again(snapshot, now)]
+        self._set_aside.clear()
+        touched = self._touched(snapshot, [*changes, *again], observed, now)
         for position, key in [*self._take_put_off(now), *self._take_due(now)]:
             touched[position].setdefault(key)
+        self._queue(touched)
+
+    def _queue(self, touched: Sequence[dict[str, None]]) -> None:
         for position, keys in enumerate(touched):
             due = self._left_out[position] | keys
-            left_out = self._deciders[position].concern in leave_out
+            left_out = self._deciders[position].concern in self._leave_out
             self._left_out[position] = due if left_out else {}
             if not left_out:
                 self._pending.extend((position, key) for key in due)
@@ -134,9 +157,19 @@ class Judge:
             changed += self._judge(position, key, snapshot, now)
             if took := self._stopwatch() - began:
                 self._evaluated(self._deciders[position].concern, key, took)
+            if not self._pending:
+                self._look_at_asides(snapshot, now)
             if enough():
                 break
-        return changed
+        return self._latest(changed)
+
+    def _look_at_asides(self, snapshot: Snapshot, now: datetime) -> None:
+        """What was set aside makes a difference to other keys, in the same turn."""
+        if not self._set_aside or self._rounds >= ROUNDS_MAX:
+            return
+        self._rounds += 1
+        aside, self._set_aside = self._set_aside, []
+        self._queue(self._touched(snapshot, aside, (), now))
 
     @property
     def unfinished(self) -> int:
@@ -153,6 +186,10 @@ class Judge:
         self._anew = True
         self._judged_at.clear()
         self._put_off.clear()
+
+    def _latest(self, changed: list[Verdict]) -> list[Verdict]:
+        """Without those that another has taken the place of within the same turn."""
+        return [one for one in changed if self._in_force.get(_verdict_id(one)) is one]
 
     def take_ended(self) -> list[Verdict]:
         """Verdicts that ceased to hold since the last call, with no other in their place."""
@@ -177,9 +214,13 @@ class Judge:
         """Verdicts in force that ask for something to be done."""
         return list(self._actionable.values())
 
+    def failing(self) -> list[Verdict]:
+        """The verdicts on keys that fail as a whole."""
+        return list(self._failing.values())
+
     def next_recheck(self) -> datetime | None:
         """When to judge again if nothing happens before."""
-        instants = [*self._put_off.values(), self._next_due()]
+        instants = [*self._put_off.values(), self._next_due(), self._asides.next_at()]
         return min((at for at in instants if at is not None), default=None)
 
     def _next_due(self) -> datetime | None:
@@ -204,13 +245,15 @@ class Judge:
             known = self._entries if self._started else [{} for _ in self._deciders]
             self._started, self._anew = True, False
             return [
-                dict.fromkeys(sorted({*decider.keys(snapshot), *entries}))
-                for decider, entries in zip(self._deciders, known, strict=True)
+                dict.fromkeys(
+                    sorted({*self._ask(partial(_keys, d, snapshot), snapshot, now), *entries})
+                )
+                for d, entries in zip(self._deciders, known, strict=True)
             ]
         touched: list[dict[str, None]] = [{} for _ in self._deciders]
-        for change in changes:
+        for change in [told for one in changes for told in as_told(one, snapshot)]:
             for position, decider in self._asked_about(change.resource):
-                found = decider.touched(change, snapshot)
+                found = self._ask(partial(_touched_by, decider, change, snapshot), snapshot, now)
                 patience = self._patience.get(decider.concern)
                 if patience is not None and patience.may_wait(change):
                     found = [key for key in found if not self._waits(position, key, now)]
@@ -218,8 +261,20 @@ class Judge:
                     touched[position][key] = None
         for subject in observed:
             for keys, decider in zip(touched, self._deciders, strict=True):
-                keys |= dict.fromkeys(decider.observed(subject, snapshot))  # noqa: PLW2901  # in place
+                found = self._ask(partial(_observed_by, decider, subject, snapshot), snapshot, now)
+                keys |= dict.fromkeys(found)  # noqa: PLW2901  # in place
         return touched
+
+    def _ask(self, work: Callable[[], list[str]], snapshot: Snapshot, now: datetime) -> list[str]:
+        """Keys, by whatever can be evaluated; none where nobody can be blamed for the failure."""
+        outcome = isolated(work, snapshot)
+        if outcome.changes:
+            self._note_aside(outcome.changes, lambda _, __: work(), now)
+        return outcome.result or []
+
+    def _note_aside(self, changes: Sequence[Change], evaluation: Evaluation, now: datetime) -> None:
+        self._asides.note(changes, evaluation, now)
+        self._set_aside += changes
 
     def _asked_about(self, resource: Resource) -> tuple[tuple[int, AnyDecider], ...]:
         """The deciders whose keys a change of this kind may touch, with their positions."""
@@ -257,21 +312,43 @@ class Judge:
         if decider.concern in self._patience:
             self._judged_at[position, key] = now
             self._put_off.pop((position, key), None)
-        view: Any = _BROKEN
-        try:
-            view = decider.view(snapshot, key)
-            if old is not None and view == old.view and not (self._forced or _due(old, now)):
+        outcome = isolated(lambda: self._evaluate(position, key, snapshot, now), snapshot)
+        if outcome.changes:
+            evaluation = partial(self._evaluate_anew, position, key)
+            self._note_aside(outcome.changes, evaluation, now)
+        self._failing.pop((position, key), None)
+        if outcome.error is not None:
+            view: Any = _BROKEN
+            pause = SPIN_PAUSE if outcome.unfinished else FAILURE_PAUSE
+            verdicts = tuple(_failed(decider.concern, key, outcome.error, snapshot, now + pause))
+            self._failing[position, key] = verdicts[0]
+            if old is not None and old.view is _BROKEN and not _due(old, now):
                 return []
-            verdicts = tuple(decider.decide(view, self._settings, now)) if view is not None else ()
-        except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
-            verdicts = (_failed(decider.concern, key, error, now),)
-            if old is not None and view is _BROKEN is old.view and not _due(old, now):
-                return []
+        elif outcome.result is None:
+            return []
+        else:
+            view, verdicts = outcome.result
         if view is None:
             entries.pop(key, None)
         else:
             self._remember(position, key, _Entry(view, verdicts, _earliest(verdicts, now)), old)
         return self._replace(old.verdicts if old else (), verdicts)
+
+    def _evaluate(
+        self, position: int, key: str, snapshot: Snapshot, now: datetime
+    ) -> tuple[Any, tuple[Verdict, ...]] | None:
+        """The key's view and verdicts; None where what was said before still holds."""
+        decider, old = self._deciders[position], self._entries[position].get(key)
+        view = decider.view(snapshot, key)
+        if old is not None and view == old.view and not (self._forced or _due(old, now)):
+            return None
+        if view is None:
+            return None, ()
+        return view, fail_closed(tuple(decider.decide(view, self._settings, now)), snapshot)
+
+    def _evaluate_anew(self, position: int, key: str, snapshot: Snapshot, now: datetime) -> object:
+        view = self._deciders[position].view(snapshot, key)
+        return view and self._deciders[position].decide(view, self._settings, now)
 
     def _remember(self, position: int, key: str, entry: _Entry, old: _Entry | None) -> None:
         self._entries[position][key] = entry
@@ -330,11 +407,42 @@ def _verdict_id(verdict: Verdict) -> tuple[Concern, str]:
     return verdict.concern, _id(subject.kind, subject.namespace, subject.name)
 
 
-def _failed(concern: Concern, key: str, error: Exception, now: datetime) -> Verdict:
-    return Verdict(
-        concern=concern,
-        subject=Subject("Judgement", f"{concern}/{key}"),
-        reason=Reason.JUDGEMENT_FAILED,
-        message=f"{type(error).__name__}: {error}",
-        recheck_at=now + FAILURE_PAUSE,
-    )
+def _failed(
+    concern: Concern, key: str, error: Exception, snapshot: Snapshot, again_at: datetime
+) -> Iterator[Verdict]:
+    """On the key itself, and on the pools that it is about: people look at objects."""
+    pools = snapshot.pools if key == CLUSTER else {key} & snapshot.pools.keys()
+    subjects = [Subject.of(NODE_POOLS.kind, snapshot.pools[name]) for name in sorted(pools)]
+    for subject in (Subject("Judgement", f"{concern}/{key}"), *subjects):
+        yield Verdict(
+            concern=concern,
+            subject=subject,
+            reason=Reason.JUDGEMENT_FAILED,
+            message=f"the evaluation of {concern}/{key} fails: {described(error)}",
+            recheck_at=again_at,
+        )
+
+
+def as_told(change: Change, snapshot: Snapshot) -> Iterator[Change]:
+    """What deciders are told of it. A pod that can be read no more, or again, makes a difference to
+    all that may become of its Node, so they are told of that, too."""
+    yield change
+    if change.resource != PODS or not any(map(is_unreadable, change.versions())):
+        return
+    for pod in change.versions():
+        assert isinstance(pod, Pod)
+        name = pod.spec.node_name
+        nodes = snapshot.nodes.values() if name == UNKNOWN else [snapshot.nodes.get(name)]
+        yield from (Change(NODES, one.name, one, one) for one in nodes if one is not None)
+
+
+def _keys(decider: AnyDecider, snapshot: Snapshot) -> list[str]:
+    return list(decider.keys(snapshot))
+
+
+def _touched_by(decider: AnyDecider, change: Change, snapshot: Snapshot) -> list[str]:
+    return list(decider.touched(change, snapshot))
+
+
+def _observed_by(decider: AnyDecider, subject: Subject, snapshot: Snapshot) -> list[str]:
+    return list(decider.observed(subject, snapshot))

@@ -338,7 +338,16 @@ INFORMER_LISTS: Final = Named(
     "tenure_informer_lists_total", _C, ("resource",), "Times that the kind was listed whole."
 )
 UNREADABLE: Final = Named(
-    "tenure_unreadable_objects", _G, ("resource",), "Objects that could not be decoded."
+    "tenure_unreadable_objects",
+    _G,
+    ("resource",),
+    "Objects that could not be decoded or evaluated. Nothing is taken away from them.",
+)
+FAILING: Final = Named(
+    "tenure_evaluations_failing",
+    _G,
+    ("concern",),
+    "Evaluations that fail as a whole, by concern: what they decide stands still. Alert on it.",
 )
 LEADER: Final = Named("tenure_leader", _G, (), "1 while this replica may act.")
 HELD_BACK: Final = Named(

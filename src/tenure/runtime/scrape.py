@@ -171,6 +171,8 @@ def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
     yield names.IN_FORCE, [(name, count) for name, count in held.items()]
     failed = sum(n for (_, reason), n in held.items() if reason == Reason.FAILED_SCHEDULING)
     yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
+    failing = Counter(v.concern.value for v in judge.failing()) if judge else {}
+    yield names.FAILING, [((concern.value,), failing.get(concern.value, 0)) for concern in Concern]
     yield names.RECHECK_LAG, [((), standing.overdue)]
     protected = _protected(judge, standing.snapshot) if judge else {}
     yield names.PROTECTED_PODS, [(name, count) for name, count in protected.items()]

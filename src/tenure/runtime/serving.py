@@ -54,6 +54,12 @@ def not_alive(standing: Standing) -> Iterator[str]:
         yield why
 
 
+def failing(standing: Standing) -> Iterator[str]:
+    """Not a reason to restart: another process would fail on the same objects."""
+    for verdict in standing.judge.failing() if standing.judge is not None else ():
+        yield f"the evaluation of {verdict.subject.name} fails: {verdict.message}"
+
+
 def not_ready(standing: Standing) -> Iterator[str]:
     for informer in standing.informers:
         if not informer.synced and informer.resource not in HELPFUL:
@@ -97,7 +103,7 @@ class Serving:
             "--metrics-port", self.metrics_port, pages, METRICS_LIMITS
         )
         probes: dict[str, Handler] = {
-            "/healthz": self._probe(not_alive),
+            "/healthz": self._probe(not_alive, failing),
             "/readyz": self._probe(not_ready),
         }
         self.health_port = await self._listen(
@@ -166,10 +172,13 @@ class Serving:
         body = b"\n".join(map(msgspec.json.encode, entries))
         return web.Response(body=body + b"\n", content_type="application/x-ndjson")
 
-    def _probe(self, check: Check) -> Handler:
+    def _probe(self, check: Check, also: Check | None = None) -> Handler:
+        """``also``: what is named in the body, and no reason for a no."""
+
         async def answer(_: web.BaseRequest) -> web.Response:
             wrong = list(check(self._standing))
             lines = [f"[-] {line}" for line in wrong] or [f"ok: {self._standing.role}"]
+            lines += [f"[!] {line}" for line in (also(self._standing) if also is not None else ())]
             return web.Response(text="\n".join(lines) + "\n", status=503 if wrong else 200)
 
         return answer

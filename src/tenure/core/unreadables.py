@@ -1,0 +1,72 @@
+"""Say of every object that cannot be read, or not be evaluated, what is wrong with it.
+
+One verdict per such object, never an action. What it holds back says so itself, with the reason
+``BlockedByUnreadable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.meta import ApiObject
+from tenure.model.resource import Resource
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import Unreadable, is_unreadable, why_unreadable
+
+
+class UnreadableView(msgspec.Struct, frozen=True):
+    kind: str
+    stand_in: ApiObject
+
+
+class UnreadableDecider:
+    concern = Concern.OBJECT
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return (_key(resource, key) for resource, key in snapshot.unreadable())
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if any(map(is_unreadable, change.versions())):
+            yield _key(change.resource, change.key)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> UnreadableView | None:
+        for (resource, name), stand_in in snapshot.unreadable().items():
+            if _key(resource, name) == key:
+                return UnreadableView(resource.kind, stand_in)
+        return None
+
+    def decide(self, view: UnreadableView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        found = view.stand_in
+        assert isinstance(found, Unreadable)
+        reason = Reason.EVALUATION_FAILED if found.decoded else Reason.OBJECT_UNREADABLE
+        message = f"{why_unreadable(found)}; {_then(view.kind)}"
+        subject = Subject.of(view.kind, found)
+        return (Verdict(concern=Concern.OBJECT, subject=subject, reason=reason, message=message),)
+
+
+def _key(resource: Resource, key: str) -> str:
+    return f"{resource}:{key}"
+
+
+def _then(kind: str) -> str:
+    match kind:
+        case "Pod":
+            return "its Node is neither disrupted, repaired nor drained of it before a deadline"
+        case "PodDisruptionBudget":
+            return "no pod that it may cover is evicted before a deadline"
+        case "Node" | "NodeClaim":
+            return "it is neither disrupted, repaired, drained nor terminated before a deadline"
+        case "NodePool":
+            return "the pool launches nothing, and none of its nodes is disrupted or repaired"
+        case "VolumeAttachment":
+            return "its Node waits for it before a deadline"
+    return "it is left alone"

@@ -1,0 +1,163 @@
+"""One object must never stop another: a fault injected into any one object, for every decider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tenure.core.deadline import deadline_of
+from tenure.core.decider import decide_all
+from tenure.core.decision import Concern, Verdict, takes_away
+from tenure.core.plan import UNMOVED, deciders
+from tenure.core.reasons import Reason
+from tenure.model.kinds import TYPES
+from tenure.model.meta import ApiObject
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.pod import Pod
+from tenure.model.snapshot import Snapshot, Tables
+from tenure.model.unreadable import is_unreadable, stand_in, type_of
+from tenure.model.workload import PodDisruptionBudget, VolumeAttachment
+from tenure.runtime.judge import Judge
+from tests.faults import ERRORS, faulty
+from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.honesty import SETTINGS
+
+THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RESOURCE_OF = {type_: resource for resource, type_ in TYPES.items()}
+
+errors = st.sampled_from(ERRORS)
+Said = dict[tuple[Concern, str], tuple[Reason, str]]
+
+
+@THOROUGH
+@given(cluster=clusters(), which=st.integers(0, 2**16), error=errors)
+def test_a_fault_in_one_object_leaves_the_verdicts_on_all_others(
+    cluster: Cluster, which: int, error: Callable[[], Exception]
+) -> None:
+    bad = cluster.objects[which % len(cluster.objects)]
+    others = [item for item in cluster.objects if item is not bad]
+    judge, snapshot = judged([*others, faulty(bad, error)], cluster)
+    assert judge.failing() == []
+    now, before, without = (
+        said(judge.in_force()),
+        said(in_full(cluster.objects, cluster)),
+        said(in_full(others, cluster)),
+    )
+    for name, verdict in now.items():
+        if name[1] == str_of(bad):
+            assert verdict[0] in ABOUT_IT, f"{name}: {verdict}"
+        elif verdict[0] is Reason.BLOCKED_BY_UNREADABLE:
+            assert verdict[1] == "NoneType", "what is blocked does nothing"
+        elif verdict not in (before.get(name), without.get(name)):
+            # Where pods go depends on all pods; what else differs belongs to it, and stays.
+            belongs = name[0] is Concern.PROVISIONING or name[1] in related(bad, cluster)
+            stays = verdict[1] not in TAKING or name[1] in past_deadline(cluster)
+            assert belongs, f"{name}: {verdict}"
+            assert stays, f"{name}: {verdict}"
+    place = RESOURCE_OF[type(bad)], bad.key
+    if place in snapshot.unreadable():  # Else no decider has looked at it.
+        assert now[Concern.OBJECT, str_of(bad)][0] is Reason.EVALUATION_FAILED
+
+
+@THOROUGH
+@given(cluster=clusters(), which=st.integers(0, 2**16), error=errors)
+def test_who_was_set_aside_counts_as_one_that_never_could_be_read(
+    cluster: Cluster, which: int, error: Callable[[], Exception]
+) -> None:
+    bad = cluster.objects[which % len(cluster.objects)]
+    others = [item for item in cluster.objects if item is not bad]
+    judge, snapshot = judged([*others, faulty(bad, error)], cluster)
+    known = snapshot.objects(RESOURCE_OF[type(bad)])[bad.key]
+    if is_unreadable(known):
+        full = in_full([*others, known], cluster)
+        assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+
+
+@THOROUGH
+@given(cluster=clusters(), which=st.integers(0, 2**16))
+def test_nothing_more_is_taken_away_because_an_object_cannot_be_read(
+    cluster: Cluster, which: int
+) -> None:
+    bad = cluster.objects[which % len(cluster.objects)]
+    others = [item for item in cluster.objects if item is not bad]
+    unread = stand_in(bad, "Expected `int`, got `str`", field="spec")
+    before, without = taken(in_full(cluster.objects, cluster)), taken(in_full(others, cluster))
+    now = taken(in_full([*others, unread], cluster))
+    ended = past_deadline(cluster)
+    assert {name for name in now if name not in before | without and name[0] not in ended} == set()
+
+
+#: What may be said of an object that no decider can look into.
+ABOUT_IT = (
+    Reason.EVALUATION_FAILED,
+    Reason.BLOCKED_BY_UNREADABLE,
+    Reason.FORCED,
+    Reason.INSTANCE_TERMINATING,
+)
+
+
+TAKING = ("Evict", "DeletePod", "Terminate", "Delete", "Reboot")
+
+
+def related(bad: ApiObject, cluster: Cluster) -> set[str]:
+    """What belongs together: a claim, its Nodes, their pods; for a budget all that it may cover."""
+    nodes = [item for item in cluster.objects if isinstance(item, Node)]
+    pods = [item for item in cluster.objects if isinstance(item, Pod)]
+    claims = [item for item in cluster.objects if isinstance(item, NodeClaim)]
+    instances = {n.spec.provider_id for n in nodes if n.key == names_node(bad)}
+    if isinstance(bad, Node):
+        instances = {bad.spec.provider_id}
+    elif isinstance(bad, NodeClaim):
+        instances = {bad.provider_id}
+    elif isinstance(bad, NodePool | PodDisruptionBudget):
+        instances = {node.spec.provider_id for node in nodes}
+    near = [node for node in nodes if node.spec.provider_id in instances]
+    names = {node.name for node in near}
+    there = [pod for pod in pods if pod.spec.node_name in names]
+    owning = [claim for claim in claims if claim.provider_id in instances]
+    return {str_of(item) for item in (*near, *there, *owning)}
+
+
+def names_node(bad: ApiObject) -> str:
+    return bad.spec.node_name if isinstance(bad, Pod | VolumeAttachment) else ""
+
+
+def past_deadline(cluster: Cluster) -> set[str]:
+    """Claims whose time is over, and their Nodes: nothing that cannot be read holds them longer."""
+    claims = [item for item in cluster.objects if isinstance(item, NodeClaim)]
+    over = [c for c in claims if (at := deadline_of(c)) is not None and at.end <= NOW]
+    instances = {claim.provider_id for claim in over}
+    nodes = (item for item in cluster.objects if isinstance(item, Node))
+    gone = [node for node in nodes if node.spec.provider_id in instances]
+    return {str_of(item) for item in (*over, *gone)}
+
+
+def judged(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Judge, Snapshot]:
+    tables, judge = Tables(), Judge(deciders(), SETTINGS, unmoved=UNMOVED)
+    changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in objects]
+    snapshot = Snapshot(tables, cluster.observations, ours=Snapshot.of().ours)
+    judge.turn(snapshot, changes, (), NOW)
+    return judge, snapshot
+
+
+def in_full(objects: Iterable[ApiObject], cluster: Cluster) -> list[Verdict]:
+    snapshot = Snapshot.of(*objects, observations=cluster.observations)
+    return [v for decider in deciders() for v in decide_all(decider, snapshot, SETTINGS, NOW)]
+
+
+def said(verdicts: Iterable[Verdict]) -> Said:
+    return {(v.concern, str(v.subject)): (v.reason, type(v.action).__name__) for v in verdicts}
+
+
+def taken(verdicts: Iterable[Verdict]) -> set[tuple[str, str]]:
+    actions = ((str(v.subject), v.action) for v in verdicts if v.action is not None)
+    return {(name, type(action).__name__) for name, action in actions if takes_away(action)}
+
+
+def str_of(item: ApiObject) -> str:
+    kind = RESOURCE_OF[type_of(item)].kind
+    return f"{kind}/{item.key}"
