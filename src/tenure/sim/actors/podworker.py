@@ -23,6 +23,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from tenure.model.meta import seconds_of
 from tenure.model.resource import PODS
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.copies import Copies
@@ -179,7 +180,7 @@ class PodWorkers:
         if work.done:
             return
         now = self._environment.now()
-        grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds", 0))
+        grace = seconds_of(pod["metadata"].get("deletionGracePeriodSeconds", 0))
         own = stop_for(pod, self._timings, self._pace(pod)) if work.running else _NOTHING
         stop_at = now + min(own, grace)
         if work.stop_at is None or stop_at < work.stop_at:
@@ -205,7 +206,7 @@ class PodWorkers:
         if work is None or not work.running or work.done:
             return
         if self._alive(pod["spec"]["nodeName"]):
-            grace = timedelta(seconds=pod["spec"].get("terminationGracePeriodSeconds", 0))
+            grace = seconds_of(pod["spec"].get("terminationGracePeriodSeconds", 0))
             rest = min(stop_for(pod, self._timings, self._pace(pod)), grace)
             self._environment.after(rest, self.copies.end, work.uid)
 

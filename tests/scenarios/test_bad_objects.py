@@ -1,0 +1,210 @@
+"""One bad object stops no other, and what cannot be read protects what it might be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.resource import (
+    EVENTS,
+    NODE_CLAIMS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    Resource,
+)
+from tenure.sim.dsl import Story
+from tests.builders import (
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_budget,
+    a_deployment,
+    a_node_class,
+    a_pool,
+    pod_spec,
+)
+
+MERGE = "application/merge-patch+json"
+#: The last instant of all, and one that lies beyond it in UTC: real servers hand out year 10000.
+LAST, BEYOND = "9999-12-31T23:59:59Z", "10000-01-01T23:58:59Z"
+
+
+def a_cluster(*more: Manifest, **template: Any) -> list[Manifest]:
+    return [a_node_class(), a_pool(template=template), *more]
+
+
+def rewritten(story: Story, resource: Resource, change: Callable[[Any], None], **which: Any) -> Any:
+    """Past all validation, as an object that an older server has let in."""
+    known = story.the(resource, **which)
+    new = {**known, "spec": dict(known["spec"]), "status": dict(known.get("status", {}))}
+    change(new)
+    return story.store.rewrite(resource, new)
+
+
+def with_condition(type_: str, at: str, **more: str) -> Callable[[Any], None]:
+    def change(obj: Any) -> None:
+        told = {"type": type_, "status": "True", "lastTransitionTime": at, **more}
+        others = [c for c in obj["status"].get("conditions", []) if c["type"] != type_]
+        obj["status"]["conditions"] = [*others, told]
+
+    return change
+
+
+def unreadable(obj: Any) -> None:
+    """A number that is a text, where nobody else looks."""
+    with_condition("example.com/x", LAST, observedGeneration="seven")(obj)
+
+
+def mended(obj: Any) -> None:
+    others = [c for c in obj["status"]["conditions"] if c["type"] != "example.com/x"]
+    obj["status"]["conditions"] = others
+
+
+def a_running(app: str = "web", **fields: Any) -> Story:
+    story = Story(
+        *a_cluster(a_deployment(app, annotations=fields.pop("annotations", None)), **fields)
+    )
+    story.run(5 * MINUTE)
+    assert story.running(app) == 1
+    return story
+
+
+def events(story: Story, reason: str) -> list[str]:
+    found = [e for e in story.all(EVENTS) if e["reason"] == reason]
+    return [f"{e['type']} {e['involvedObject']['kind']}: {e['message']}" for e in found]
+
+
+# -- one bad object stops no other ------------------------------------------------------------
+
+
+def test_a_pod_that_asks_for_more_than_there_is_stops_nobody() -> None:
+    limits = {"limits": {"memory": "1e200", "cpu": "1"}, "requests": {"memory": "8Mi"}}
+    huge = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "huge", "namespace": "default", "labels": {"app": "huge"}},
+        "spec": pod_spec(resources=limits),
+    }
+    with a_running() as story:
+        story.apply(huge)
+        story.run(MINUTE)
+        story.apply(a_deployment("late", cpu="3"))
+        story.run(5 * MINUTE)
+        assert story.running("late") == 1
+
+
+def test_a_node_that_is_ready_since_the_end_of_all_time_stops_nobody() -> None:
+    with a_running() as story:
+        rewritten(story, NODES, with_condition("Ready", LAST, reason="KubeletReady"))
+        story.apply(a_deployment("late", cpu="3"))
+        story.run(5 * MINUTE)
+        assert story.running("late") == 1
+
+
+def test_a_pod_that_waits_since_the_end_of_all_time_stops_nobody() -> None:
+    with a_running() as story:
+        waiting = {"status": "False", "reason": "Unschedulable"}
+        story.apply(a_deployment("stuck", cpu="100"))
+        story.run(10 * SECOND)
+        rewritten(story, PODS, with_condition("PodScheduled", LAST, **waiting), app="stuck")
+        story.apply(a_deployment("late", cpu="3"))
+        story.run(5 * MINUTE)
+        assert story.running("late") == 1
+
+
+# -- what cannot be read protects -------------------------------------------------------------
+
+
+def test_a_protected_pod_with_an_instant_beyond_the_calendar_still_protects() -> None:
+    with a_running(annotations={DO_NOT_DISRUPT: "true"}) as story:
+        rewritten(story, PODS, with_condition("example.com/x", BEYOND), app="web")
+        story.delete_claim()
+        story.run(30 * MINUTE)
+        assert story.running("web") == 1
+        assert not story.when("InstanceTerminating")
+
+
+def test_the_node_of_a_pod_that_cannot_be_read_is_not_empty() -> None:
+    with a_running() as story:
+        rewritten(story, PODS, unreadable, app="web")
+        story.delete_claim()
+        story.run(30 * MINUTE)
+        assert story.running("web") == 1
+        assert not story.when("InstanceTerminating")
+        (said,) = events(story, "ObjectUnreadable")
+        assert said.startswith("Warning Pod: Pod default/web-")
+        assert "Expected `int | null`, got `str` at status.conditions[" in said
+
+
+def test_a_deadline_that_is_set_holds_for_a_pod_that_cannot_be_read() -> None:
+    with a_running(terminationGracePeriod="10m") as story:
+        rewritten(story, PODS, unreadable, app="web")
+        node = story.the(NODES)["metadata"]["name"]
+        story.delete_claim()
+        story.run(8 * MINUTE)
+        assert story.running("web") == 1
+        story.run(10 * MINUTE)
+        assert node not in [one["metadata"]["name"] for one in story.all(NODES)]
+        assert story.running("web") == 1, "its successor"
+
+
+def test_a_pod_that_is_mended_leaves_as_any_other() -> None:
+    with a_running() as story:
+        rewritten(story, PODS, unreadable, app="web")
+        gone = story.delete_claim()
+        story.run(10 * MINUTE)
+        rewritten(story, PODS, mended, app="web")
+        story.run(10 * MINUTE)
+        assert gone not in [claim["metadata"]["name"] for claim in story.all(NODE_CLAIMS)]
+        assert story.running("web") == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [with_condition("example.com/x", BEYOND), unreadable],
+    ids=["an instant beyond the calendar", "a field of another type"],
+)
+def test_a_node_that_cannot_be_read_is_not_lost(change: Callable[[Any], None]) -> None:
+    with a_running() as story:
+        claim = story.the(NODE_CLAIMS)["metadata"]["name"]
+        rewritten(story, NODES, change)
+        story.run(60 * MINUTE)
+        assert [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)] == [claim]
+        assert "NodeLost" not in story.reasons(f"NodeClaim/{claim}")
+        assert story.running("web") == 1
+
+
+def test_a_leaving_node_that_cannot_be_read_is_neither_drained_nor_terminated() -> None:
+    with a_running() as story:
+        rewritten(story, NODES, unreadable)
+        claim = story.delete_claim()
+        story.run(60 * MINUTE)
+        assert story.running("web") == 1
+        assert "BlockedByUnreadable" in story.reasons(f"NodeClaim/{claim}")
+        assert not story.when("InstanceTerminating")
+
+
+def test_a_budget_that_cannot_be_read_allows_no_eviction() -> None:
+    with a_running() as story:
+        story.apply(a_budget(maxUnavailable=1))
+        story.run(SECOND)
+        odd = {"unhealthyPodEvictionPolicy": 7}
+        rewritten(story, POD_DISRUPTION_BUDGETS, lambda budget: budget["spec"].update(odd))
+        story.delete_claim()
+        story.run(20 * MINUTE)
+        assert story.running("web") == 1
+        assert "Warning PodDisruptionBudget" in events(story, "ObjectUnreadable")[0]
+
+
+def test_a_grace_beyond_all_calendars_is_waited_for() -> None:
+    pods = a_deployment(terminationGracePeriodSeconds=10**14)
+    with Story(*a_cluster(pods)) as story:
+        story.run(5 * MINUTE)
+        story.pace("web", stop_takes=60 * MINUTE)
+        story.delete_claim()
+        story.run(30 * MINUTE)
+        assert not story.when("InstanceTerminating")
