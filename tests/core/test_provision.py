@@ -9,7 +9,7 @@ import pytest
 from tenure.core.decision import Create, Subject, Verdict
 from tenure.core.provision import ProvisionDecider, may_wait
 from tenure.core.reasons import Reason
-from tenure.model.meta import format_time
+from tenure.model.meta import FOR_EVER, format_time
 from tenure.model.node import Node
 from tenure.model.resource import (
     DAEMON_SETS,
@@ -92,6 +92,21 @@ def test_a_pod_that_fits_a_node_is_nominated_there() -> None:
     verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
     assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
     assert verdict.recheck_at == ahead(10)
+
+
+def test_a_node_that_is_ready_since_the_end_of_all_time_takes_pods() -> None:
+    ready = condition("Ready", "True", at=FOR_EVER)
+    verdict = verdict_on(
+        "web", a_pool(), a_claim(), a_node(status={"conditions": (ready,)}), a_pending_pod()
+    )
+    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
+
+
+def test_a_pod_that_waits_since_the_end_of_all_time_waits_for_its_batch_and_no_other_does() -> None:
+    found = verdicts(a_pool(), a_pending_pod(since=FOR_EVER))
+    assert [verdict.reason for verdict in found] == [Reason.BATCHING]
+    fits = verdict_on("web", a_pool(), a_claim(), a_node(), a_pending_pod(since=FOR_EVER))
+    assert fits.reason is Reason.NOMINATED
 
 
 def test_a_pod_that_the_scheduler_does_not_put_where_it_fits_is_told_what_it_says() -> None:
