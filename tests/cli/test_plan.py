@@ -129,7 +129,7 @@ def test_nothing_is_promised_that_an_event_may_change() -> None:
         concern=Concern.REPLACEMENT,
         subject=Subject("NodeClaim", "a"),
         reason=Reason.REPLACING,
-        message="its pods need b: it stays until that is initialized",
+        message="waiting until replacement NodeClaim b is initialized",
         recheck_at=datetime(2026, 1, 5, 20, 30, 18, tzinfo=UTC),
     )
     plan = Plan(

@@ -138,7 +138,7 @@ def test_without_a_node_the_instance_is_ended_by_its_name() -> None:
 def test_a_launch_whose_answer_was_lost_is_ended_by_the_claims_uid() -> None:
     verdict = verdict_on(a_leaving_claim(stage=0))
     assert verdict.action == Terminate(provider_id="", claim_uid="uid-a")
-    assert verdict.message == "asking the cloud to end whatever carries the claim's UID"
+    assert verdict.message == "terminating the instance with the claim's UID"
 
 
 def test_a_launch_that_was_answered_but_not_written_down_is_ended_by_its_name() -> None:
@@ -150,7 +150,8 @@ def test_a_claim_that_never_launched_is_released_only_after_the_cloud_said_so() 
     verdict = verdict_on(a_leaving_claim(stage=0), **GONE)
     assert verdict.reason is Reason.RELEASING
     assert verdict.message == (
-        "the cloud said at 2026-03-02T11:59:59Z that whatever carries the claim's UID is gone"
+        "the instance with the claim's UID is terminated (2026-03-02T11:59:59Z); removing the "
+        "finalizer"
     )
     assert body_of(verdict)["metadata"]["finalizers"] == []
 

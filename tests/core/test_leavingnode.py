@@ -221,7 +221,7 @@ def test_then_its_claim_notes_that_it_is_drained() -> None:
 def test_then_the_cloud_is_asked_to_end_the_instance() -> None:
     verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
-    assert verdict.message == "asking the cloud to end instance cloud://a"
+    assert verdict.message == "terminating instance cloud://a"
 
 
 def test_it_is_asked_again_every_five_seconds() -> None:
@@ -229,7 +229,8 @@ def test_it_is_asked_again_every_five_seconds() -> None:
     verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), terminations={"uid-a": answer})
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, None)
     assert (
-        verdict.message == "instance cloud://a is being ended; asked again at 2026-03-02T12:00:03Z"
+        verdict.message
+        == "instance cloud://a is terminating; checked again at 2026-03-02T12:00:03Z"
     )
     assert verdict.recheck_at == ahead(3)
 
@@ -240,7 +241,8 @@ def test_only_when_it_is_gone_the_finalizer_goes_and_others_stay() -> None:
     verdict = verdict_on(drained("True", ago(9)), node, terminations={"uid-a": answer})
     assert verdict.reason is Reason.RELEASING
     assert (
-        verdict.message == "the cloud said at 2026-03-02T11:59:58Z that instance cloud://a is gone"
+        verdict.message
+        == "instance cloud://a is terminated (2026-03-02T11:59:58Z); removing the finalizer"
     )
     assert body_of(verdict)["metadata"]["finalizers"] == ["example.com/audit"]
 

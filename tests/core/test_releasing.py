@@ -84,7 +84,7 @@ def created(found: list[Verdict]) -> list[Any]:
 def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
     told = on_claim(going(), sick(), POD, *come())
     assert told.reason is Reason.REPLACED
-    assert told.message == "its pods have b to go to; it leaves within 45s"
+    assert told.message == "replacement NodeClaim b is initialized; terminating within 45s"
     assert isinstance(told.action, Patch)
     assert (told.action.dated, told.action.ahead) == (TERMINATION_TIMESTAMP, timedelta(seconds=45))
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
@@ -146,14 +146,14 @@ def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
     told = on_claim(going(spec={"termination_grace_period": "10s"}), sick(), POD, *come())
     assert isinstance(told.action, Patch)
     assert told.action.ahead == timedelta(seconds=10)
-    assert told.message.endswith("it leaves within 10s")
+    assert told.message.endswith("terminating within 10s")
 
 
 def test_where_nothing_had_to_be_launched_it_goes_at_once() -> None:
     told = on_claim(going(by=""), sick())
     assert (told.reason, told.message) == (
         Reason.REPLACED,
-        "its pods fit elsewhere; it leaves within 45s",
+        "its pods fit on other Nodes; terminating within 45s",
     )
 
 

@@ -69,8 +69,8 @@ def test_registered_at_one_minute_and_never_ready_it_is_due_thirty_minutes_later
     before = on_claim(FORCEFUL, booting(), node)
     assert before.reason is Reason.BOOTING
     assert before.message == (
-        "Node node-a has not been Ready, since 2026-03-02T11:31:00Z; given up at "
-        "2026-03-02T12:01:00Z (readinessTTL 30m)"
+        "Node node-a has not been Ready, since 2026-03-02T11:31:00Z; terminated at "
+        "2026-03-02T12:01:00Z unless it is Ready before (readinessTTL 30m)"
     )
     assert (before.action, before.recheck_at) == (None, ahead(60))
     then = on_claim(FORCEFUL, booting(), node, now=ahead(60))
@@ -596,7 +596,8 @@ def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() 
     slow = a_claim(stage=REGISTERED, conditions=[once], spec={"initialization_ttl": "10m"})
     told = on_claim(FORCEFUL, slow, a_node())
     assert (told.reason, told.recheck_at) == (Reason.BOOTING, ahead(540))
-    assert told.message.endswith("given up at 2026-03-02T12:09:00Z (initializationTTL 10m)")
+    due = "repaired at 2026-03-02T12:09:00Z unless it is initialized before (initializationTTL 10m)"
+    assert told.message.endswith(due)
     ill = on_claim(FORCEFUL, slow, not_ready(since=ago(10)))
     assert (ill.reason, ill.recheck_at) == (Reason.UNHEALTHY, ahead(540))
     over = on_claim(FORCEFUL, slow, a_node(), now=ahead(540))

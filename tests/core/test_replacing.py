@@ -92,7 +92,7 @@ def test_then_it_waits_for_whoever_is_not_initialized_and_node_and_claim_say_so(
     found = verdicts(going(), sick(), coming(stage=REGISTERED))
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action, told.recheck_at) == (Reason.REPLACING, None, None)
-    assert told.message == "its pods need b: it stays until that is initialized"
+    assert told.message == "waiting until replacement NodeClaim b is initialized"
     assert about(found, "Node/node-a").message == told.message
 
 

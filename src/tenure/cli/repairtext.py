@@ -88,7 +88,7 @@ def _first_boot(claim: NodeClaim, node: Node) -> Remarks:
         yield "new", f"it has to be initialized by {until} (initializationTTL {boot.ttl})"
     else:
         stands = f"readinessTTL {boot.ttl} stands for every policy on Ready"
-        yield "new", f"until its first Ready, {stands}: it is given up at {until}"
+        yield "new", f"until its first Ready, {stands}: it is terminated at {until} if not Ready"
 
 
 def _vetoes(claim: NodeClaim, node: Node, now: datetime) -> Remarks:

@@ -297,7 +297,7 @@ def _watched(contest: Contest, diagnosis: Diagnosis, now: datetime) -> Verdict:
     instants = [verdict.recheck_at for verdict in diagnosis.verdicts]
     instants += [earlier(u, PAUSE_MAX) for u, _ in contest.pauses if u > later(now, PAUSE_MAX)]
     recheck_at = min((at for at in instants if at is not None), default=None)
-    message = f"looked at for repair with care: {', '.join(sorted(contest.contenders))}"
+    message = f"evaluated for graceful repair: NodeClaim {', '.join(sorted(contest.contenders))}"
     return _say(contest.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)
 
 

@@ -178,16 +178,16 @@ def end_instance(
     """Ask the cloud until it says that the instance is gone; then release ``about``."""
     answer = view.answer
     provider_id = claim.provider_id or (view.instance.provider_id if view.instance else "")
-    what = f"instance {provider_id}" if provider_id else "whatever carries the claim's UID"
+    what = f"instance {provider_id}" if provider_id else "the instance with the claim's UID"
     if answer is not None and answer.gone:
-        message = f"the cloud said at {format_time(answer.asked_at)} that {what} is gone"
+        message = f"{what} is terminated ({format_time(answer.asked_at)}); removing the finalizer"
         return say(about, Reason.RELEASING, message, action=release(about))
     if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
-        message = f"{what} is being ended; asked again at {format_time(again_at)}"
+        message = f"{what} is terminating; checked again at {format_time(again_at)}"
         return say(about, Reason.INSTANCE_TERMINATING, message, recheck_at=again_at)
     return say(
         about,
         Reason.INSTANCE_TERMINATING,
-        f"asking the cloud to end {what}",
+        f"terminating {what}",
         action=Terminate(provider_id=provider_id, claim_uid=claim.uid),
     )

@@ -251,8 +251,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.BOOTING: ReasonInfo(
-        "The new node is not up yet; it is given up at the instant that is named. A leaving one has "
-        "its deadline then.",
+        "The new node is not up yet; it is terminated at the instant that is named, unless it is Ready "
+        "before. A leaving one has its deadline then.",
         "If its boot takes that long by design, raise the pool's readinessTTL: new claims get it.",
     ),
     Reason.LAUNCH_TIMEOUT: ReasonInfo(
@@ -406,7 +406,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "If it should have more time, raise the pool's terminationGracePeriod.",
         _NORMAL,
     ),
-    Reason.INSTANCE_TERMINATING: ReasonInfo("The instance is being ended."),
+    Reason.INSTANCE_TERMINATING: ReasonInfo("The instance is terminating."),
     Reason.RELEASING: ReasonInfo(
         "The instance is gone; the finalizer is taken off.", event=_NORMAL
     ),

@@ -199,7 +199,7 @@ class Release:
         verdict = _say(
             claim,
             Reason.REPLACED,
-            f"{self._where()}; it leaves{within}",
+            f"{self._where()}; terminating{within}",
             action=msgspec.structs.replace(action, witness=as_judged(node)),
             recheck_at=recheck_at,
         )
@@ -209,8 +209,8 @@ class Release:
 
     def _where(self) -> str:
         if self._exchange.names:
-            return f"its pods have {', '.join(self._exchange.names)} to go to"
-        return "its pods fit elsewhere"
+            return f"replacement NodeClaim {', '.join(self._exchange.names)} is initialized"
+        return "its pods fit on other Nodes"
 
     def _commitment(self, bound: timedelta | None) -> Commitment:
         due = self._exchange.due(self._now)

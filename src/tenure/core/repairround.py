@@ -166,7 +166,7 @@ class _Round:
         due_at = later(since, readiness_ttl(claim))
         noticed = f"{what}, noticed at {format_time(since)}"
         if self._now < due_at:
-            message = f"{noticed}; given up at {format_time(due_at)}"
+            message = f"{noticed}; terminated at {format_time(due_at)} unless it is back before"
             return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
         return self._by_force(member, Reason.NODE_LOST, noticed, counted=False)
 
@@ -188,7 +188,8 @@ class _Round:
         if self._now < boot.due_at:
             if boot.stage is Stage.INITIALIZATION:
                 return None  # At work already, so it may be ill.
-            message = f"{since}; given up at {format_time(boot.due_at)} (readinessTTL {boot.ttl})"
+            due = f"terminated at {format_time(boot.due_at)} unless it is Ready before"
+            message = f"{since}; {due} (readinessTTL {boot.ttl})"
             return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
         limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
         message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
@@ -211,8 +212,9 @@ class _Round:
             return verdict
         if verdict is not None:
             return no_later(verdict, boot.due_at)
-        until = f"given up at {format_time(boot.due_at)} (initializationTTL {boot.ttl})"
-        message = f"{_missing(boot, member)}, since {format_time(boot.since)}; {until}"
+        due = f"repaired at {format_time(boot.due_at)} unless it is initialized before"
+        since = f"{_missing(boot, member)}, since {format_time(boot.since)}"
+        message = f"{since}; {due} (initializationTTL {boot.ttl})"
         return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
 
     def _goes_by_force(self) -> bool:

@@ -166,7 +166,7 @@ class _Command:
     def _progress(self) -> str:
         awaited = list(self._awaited())
         if awaited:
-            return f"its pods need {', '.join(awaited)}: it stays until that is initialized"
+            return f"waiting until replacement NodeClaim {', '.join(awaited)} is initialized"
         return "everything that was launched for its pods is there; it is closed for new ones"
 
     def _awaited(self) -> Iterator[str]:
