@@ -112,7 +112,7 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
         "  gone      never by itself: there is no terminationGracePeriod, and 2"
     )
     assert table[4].split() == [
-        *("POD", "TIER", "EVICTED"),
+        *("POD", "TIER", "EVICTION"),
         *("FORCED", "STOPPED", "BY"),
         "BLOCKED",
         "BY",
@@ -126,8 +126,18 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     )
     assert (
         table[8]
-        == "  Times are of 2026-01-05, in UTC; evicted at the earliest, stopped at the latest."
+        == "  Times are of 2026-01-05, in UTC; eviction tried at the earliest, stopped at the latest."
     )
+
+
+def test_a_leaving_node_is_said_to_be_leaving_throughout(ask: Any, node: str) -> None:
+    for at in ("3m", "4m"):  # Its claim was deleted this very moment; and later.
+        _, out, _ = ask("node", node, at=at)
+        assert "if it were deleted" not in out
+        assert f"Drain of Node/{node}, since 2026-01-05T08:03:00Z" in out
+        repair = out.partition("Repair of ")[2].splitlines()[1]
+        assert repair.startswith("  leaving   it is terminating: a repair that falls due only")
+    assert out.count("until 2026-01-05T08:10:00Z, in 6m, until") == 0, "an instant is said once"
 
 
 def test_a_claim_shows_the_drain_of_its_node_and_json_has_it_under_a_key(

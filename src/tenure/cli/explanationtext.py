@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.cli.explanation import Explanation
-from tenure.cli.instants import with_relative
+from tenure.cli.instants import dated, with_relative
 from tenure.cli.repairtext import repair_json, repair_lines
 from tenure.cli.timetabletext import timetable_json, timetable_lines
 from tenure.core.decision import (
@@ -75,8 +75,7 @@ def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
     yield f"  verdict   {verdict.reason}: {verdict.message}"
     yield f"  meaning   {info.meaning}"
     for blocker in verdict.blockers:
-        until = f", until {format_time(blocker.until)}" if blocker.until else ""
-        yield f"  blocked   by {blocker.subject}: {blocker.message}{until}"
+        yield f"  blocked   by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
     yield f"  action    {action_words(verdict.action)}"
     yield f"  changes   {_change(verdict)}"
     if _advice(verdict) or not advised:

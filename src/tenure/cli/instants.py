@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from tenure.model.meta import format_time
+
 _INSTANT: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _SECOND: Final = timedelta(seconds=1)
 #: Nobody counts the days until the year 9999.
@@ -30,6 +32,13 @@ def with_relative(lines: Iterable[str], now: datetime) -> Iterator[str]:
         return f"{found[0]}, {away}" if away else found[0]
 
     return (_INSTANT.sub(shown, line) for line in lines)
+
+
+def dated(sentence: str, word: str, instant: datetime | None) -> str:
+    """The sentence with the instant, unless it has it already."""
+    if instant is None or format_time(instant) in sentence:
+        return sentence
+    return f"{sentence}; {word} {format_time(instant)}"
 
 
 def relative(instant: datetime, now: datetime) -> str:

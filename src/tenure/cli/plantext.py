@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tenure.cli.explanationtext import action_words, verdict_json
-from tenure.cli.instants import with_relative
+from tenure.cli.instants import dated, with_relative
 from tenure.cli.planning import Plan, twins_of
 from tenure.core.decision import Verdict
 from tenure.core.reasons import REASONS, Reason
@@ -80,21 +79,12 @@ def _verdict(verdict: Verdict, twin: Verdict | None) -> Iterator[str]:
         who, again = str(verdict.subject), verdict.recheck_at
     if twin is not None:
         who = f"{who}, {twin.subject}"
-    yield f"    {who}: {_with('evaluated again at', verdict.message, again)}"
+    # Nothing is promised until then: an event may change everything at any time.
+    yield f"    {who}: {dated(verdict.message, 'evaluated again at', again)}"
     for blocker in verdict.blockers[:SHOWN]:
-        yield (
-            f"      blocked by {blocker.subject}: {_with('until', blocker.message, blocker.until)}"
-        )
+        yield f"      blocked by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
     if len(verdict.blockers) > SHOWN:
         yield f"      … and {len(verdict.blockers) - SHOWN} more"
-
-
-def _with(word: str, message: str, instant: datetime | None) -> str:
-    """With the instant, unless the sentence has it. Nothing is promised until then: an event may
-    change everything at any time."""
-    if instant is None or format_time(instant) in message:
-        return message
-    return f"{message}; {word} {format_time(instant)}"
 
 
 def _changes(plan: Plan) -> str:

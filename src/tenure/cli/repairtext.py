@@ -57,6 +57,7 @@ def repair_outlook(
         node=node.name,
         at=now,
         remarks=(
+            *_leaving(claim, node),
             *_switched_off(pool, rules, settings),
             *_first_boot(claim, node),
             *_vetoes(claim, node, now),
@@ -67,6 +68,14 @@ def repair_outlook(
 
 
 Remarks = Iterator[tuple[str, str]]
+
+
+def _leaving(claim: NodeClaim, node: Node) -> Remarks:
+    if claim.deleting or node.deleting:
+        yield (
+            "leaving",
+            "it is terminating: a repair that falls due only brings its deadline forward",
+        )
 
 
 def _switched_off(pool: NodePool | None, rules: Rules, settings: Settings) -> Remarks:

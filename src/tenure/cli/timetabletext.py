@@ -11,7 +11,7 @@ from tenure.core.podtimes import PodTimes
 from tenure.core.timetable import Timetable
 from tenure.model.meta import format_time
 
-_HEADINGS: Final = ("POD", "TIER", "EVICTED", "FORCED", "STOPPED BY", "BLOCKED BY")
+_HEADINGS: Final = ("POD", "TIER", "EVICTION", "FORCED", "STOPPED BY", "BLOCKED BY")
 
 
 def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
@@ -26,9 +26,7 @@ def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
     yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
     if table.pods:
         yield ""
-        zone = (
-            f"Times are of {now:%Y-%m-%d}, in UTC; evicted at the earliest, stopped at the latest."
-        )
+        zone = f"Times are of {now:%Y-%m-%d}, in UTC; eviction tried at the earliest, stopped at the latest."
         yield from columns([_HEADINGS, *(_row(row, now) for row in table.pods)])
         yield f"  {zone}"
 

@@ -234,7 +234,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The leaving Node is closed for new pods and taken out of load balancers."
     ),
     Reason.DRAINING: ReasonInfo(
-        "Pods are leaving the node.", "Blockers name the pods and budgets that hold it.", _NORMAL
+        "Pods are leaving the node.",
+        "Nothing, while pods go. Blockers name the pods that it waits for, and their PDBs.",
+        _NORMAL,
     ),
     Reason.SETTLING: ReasonInfo(
         "The node is empty; a short pause lets everybody see the taint before the instance goes."
