@@ -178,7 +178,7 @@ def _verdict(action: Action) -> Verdict:
     return Verdict(
         concern=Concern.DRAIN,
         subject=Subject(kind, name, namespace, uid),
-        reason=Reason.LAUNCHING,
+        reason=Reason.EVICTING if isinstance(action, Evict) else Reason.LAUNCHING,
         message="wished",
         action=action,
     )

@@ -70,6 +70,17 @@ def test_an_eviction_is_news_only_once_the_api_has_agreed() -> None:
         assert sorted(room.published()) == [(Reason.EVICTING, 1), (Reason.EVICTION_REFUSED, 1)]
 
 
+def test_a_retried_eviction_that_succeeds_is_told_as_an_eviction() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        evict = Evict(name="web-1", namespace="default", uid="u1")
+        waits = an_opinion(Reason.EVICTION_WAITS, "PDB default/web allows 0 more disruptions")
+        room.recorder.acted(msgspec.structs.replace(waits, action=evict))
+        bench.run(SECOND)
+        event = room.the_event()
+        assert (event["reason"], event["type"]) == (Reason.EVICTING, "Normal")
+        assert event["message"] == "evicting pod: the API server agreed after it had refused"
+
+
 def test_why_a_claim_came_is_told_on_the_claim_once_it_is_there() -> None:
     with World() as world:
         for manifest in a_cluster(a_deployment(replicas=3)):
@@ -248,3 +259,53 @@ def test_a_restart_of_a_busy_cluster_writes_each_event_at_most_once_more() -> No
         story.run(3 * MINUTE)
         assert {e["metadata"]["name"] for e in story.store.list(EVENTS)} == known
         assert max(e["count"] for e in story.store.list(EVENTS)) <= 2
+
+
+def told_of(world: World, kind: str) -> list[tuple[str, str, str]]:
+    events = sorted(world.store.list(EVENTS), key=_begin)
+    return [
+        (event["type"], event["reason"], event["message"])
+        for event in events
+        if event["involvedObject"]["kind"] == kind
+    ]
+
+
+def leave(world: World) -> None:
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+
+
+def test_a_drain_that_a_budget_paces_warns_nobody() -> None:
+    with World() as world:
+        for manifest in a_cluster(
+            a_deployment(replicas=4, cpu="250m"), a_budget("web", maxUnavailable=1)
+        ):
+            world.apply(manifest)
+        world.run(3 * MINUTE)
+        leave(world)
+        world.run(15 * MINUTE)
+        nodes, pods = told_of(world, "Node"), told_of(world, "Pod")
+    assert not [told for told in (*nodes, *pods) if told[0] == "Warning"]
+    waits = [message for _, reason, message in pods if reason == Reason.EVICTION_WAITS]
+    assert len(waits) == 3, "all but the first"
+    said = ("PDB default/web allows 0 more disruptions: ", "the last eviction was refused: The ")
+    assert all(message.startswith(said) for message in waits)
+    (drain,) = [message for _, reason, message in nodes if reason == Reason.DRAINING]
+    assert int(drain.split()[2]) < 4, "it names those that block later, too"
+
+
+def test_a_drain_that_waits_for_a_budget_warns_after_two_minutes() -> None:
+    with World() as world:
+        for manifest in a_cluster(a_deployment(replicas=2), a_budget("web", minAvailable=1)):
+            world.apply(manifest)
+        world.run(3 * MINUTE)
+        # Its pods would fit nowhere else, so the budget never gets its healthy pod back.
+        world.infrastructure.faults.set(never_ready_rate=1.0)
+        leave(world)
+        world.run(1.5 * MINUTE)
+        assert Reason.EVICTION_REFUSED not in [reason for _, reason, _ in told_of(world, "Node")]
+        world.run(2 * MINUTE)
+        (warning,) = [told for told in told_of(world, "Node") if told[0] == "Warning"]
+    assert warning[1] == Reason.EVICTION_REFUSED
+    assert warning[2].startswith("waiting for 1 pod, 1 blocked: default/web-")
+    assert "PDB default/web allows 0 more disruptions: 1 must be healthy" in warning[2]

@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Concern, Create, DeletePod, Evict, Subject, Verdict
+from tenure.core.leavingpods import REFUSED
 from tenure.core.reasons import REASONS, Reason
 from tenure.errors import AlreadyExists, NotFound, TenureError
 from tenure.kube.client import Client
@@ -152,6 +153,11 @@ class EventRecorder:
             verdict = msgspec.structs.replace(verdict, subject=of)
         elif not isinstance(verdict.action, Evict | DeletePod):
             return
+        elif verdict.reason in REFUSED:
+            # Tried again, and agreed to: that it had been refused is no longer the case.
+            said = "evicting pod: the API server agreed after it had refused"
+            verdict = msgspec.structs.replace(verdict, reason=Reason.EVICTING, message=said)
+            kind = REASONS[Reason.EVICTING].event
         if kind:
             self._publish(verdict, _Told())
 

@@ -177,8 +177,12 @@ class Verbs:
         if known is None or known.uid != pod.uid:
             return  # It is gone: nobody would ever forget the answer.
         now = self._clock.now()
+        # The cause has the numbers; the message is the same for every budget.
+        causes = [one.message for one in error.causes if one.reason == _BUDGET_CAUSE]
         answer = EvictionAnswer(
-            at=now, retry_at=now + self._eviction_pause(pod, error), message=error.message
+            at=now,
+            retry_at=now + self._eviction_pause(pod, error),
+            message="; ".join(filter(None, causes)) or error.message,
         )
         self._knowledge.eviction_refused(pod, answer)
 
