@@ -146,6 +146,15 @@ def test_that_a_refused_eviction_is_retried_later_is_no_new_content() -> None:
         assert room.published() == [(Reason.EVICTION_WAITS, 1)]
 
 
+def test_a_deadline_that_is_brought_forward_is_new_content() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        for minutes in (30, 10):
+            at = bench.environment.now() + minutes * MINUTE
+            said = an_opinion(Reason.GRACE_PERIOD_EXPIRING, f"must be gone by {format_time(at)}")
+            room.say(msgspec.structs.replace(said, recheck_at=at), then=REWRITE_AFTER)
+        assert room.the_event()["message"] == f"must be gone by {format_time(at)}"
+
+
 def test_new_events_go_before_those_that_are_rewritten() -> None:
     with Bench() as bench, Newsroom(bench) as room:
         many = [{"uid": f"u{n}", "name": f"p{n}"} for n in range(200)]

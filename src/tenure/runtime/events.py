@@ -48,6 +48,9 @@ REWRITE_AFTER: Final = timedelta(minutes=1)
 #: The longest name that the API takes.
 NAME_MAX: Final = 253
 
+#: What is tried again and again, with the time of the next try in its sentence.
+_RETRIED: Final = REFUSED | {Reason.LAUNCH_FAILED}
+
 _RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
 
 
@@ -260,8 +263,8 @@ class EventRecorder:
 
 
 def _content(verdict: Verdict) -> str:
-    """The sentence, but for when it is looked at again: a pause that begins anew is no news."""
-    if verdict.recheck_at is None:
+    """The sentence, but for when something is tried again: a pause that begins anew is no news."""
+    if verdict.recheck_at is None or verdict.reason not in _RETRIED:
         return verdict.message
     return verdict.message.replace(format_time(verdict.recheck_at), "")
 
