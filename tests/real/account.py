@@ -9,18 +9,21 @@ from typing import Any, Final
 
 import yaml
 
-from tenure.errors import AlreadyExists
+from tenure.errors import AlreadyExists, NotFound
 from tenure.kube.client import Client
+from tenure.model.kinds import decode
 from tenure.model.resource import NAMESPACES, Resource
 from testbed.controlplane import ControlPlane
 from testbed.manifests import MANIFEST
-from tests.real.cluster import connected
+from tests.real.cluster import LOOK_EVERY, connected
 
 Json = dict[str, Any]
 NAMESPACE: Final = "tenure"
 #: Where the kwok provider keeps Nodes that wait for their registration delay.
 PROVIDER_NAMESPACE: Final = "tenure-kwok"
 USER: Final = f"system:serviceaccount:{NAMESPACE}:tenure"
+#: Seconds; the controller that empties namespaces takes a few.
+PATIENCE: Final = 60.0
 GROUPS: Final = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -52,12 +55,27 @@ async def _install(kubeconfig: Path) -> None:
         client = Client(transport)
         for manifest in shipped():
             if (resource := RESOURCES.get(manifest["kind"])) is not None:
+                if resource == NAMESPACES:
+                    await _gone_if_leaving(client, manifest["metadata"]["name"])
                 try:
                     await client.create(
                         resource, manifest, manifest["metadata"].get("namespace", "")
                     )
                 except AlreadyExists:
                     continue
+
+
+async def _gone_if_leaving(client: Client, namespace: str) -> None:
+    """Nothing can be created in a namespace that is being deleted."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                found = decode(NAMESPACES, await client.get(NAMESPACES, namespace))
+            except NotFound:
+                return
+            if not found.deleting:
+                return
+            await asyncio.sleep(LOOK_EVERY)
 
 
 def account(plane: ControlPlane) -> Path:
