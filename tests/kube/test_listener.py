@@ -169,3 +169,32 @@ def test_it_closes_with_connections_of_every_kind() -> None:
         assert [await rest(ends) for ends in held] == [b"", b""]
 
     told(story())
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["it leaves", "it stops reading"])
+def test_a_client_that_does_not_take_its_answer_is_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture, leaves: bool
+) -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, answer=0.3)) as place:
+            reader, writer = await place.connected()
+            writer.write(GET.replace(b"GET /", b"GET /large"))
+            assert b"200 OK" in await reader.readline()
+            if leaves:
+                writer.transport.abort()
+            while place.listener.connections:
+                await asyncio.sleep(0)
+            await rest((reader, writer))
+            assert b"200 OK" in await place.said(GET)
+
+    told(story())
+    assert caplog.records == []
+
+
+def test_a_request_without_an_answer_in_time_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, request=0.3)) as place:
+            assert await place.said(GET.replace(b"GET /", b"GET /slow")) == b""
+
+    told(story())
+    assert caplog.records == []

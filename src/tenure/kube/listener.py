@@ -127,13 +127,16 @@ class Listener:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+        opening = list(self._connections.values())
+        still_open = [handler.transport for handler in self._connections]
         if self._server is not None:
             await self._server.shutdown(timeout=_SECONDS_TO_LEAVE * self._speed)
             self._server = None
         # A client that has its answer need not be waited for until it closes, too.
-        opening = list(self._connections.values())
-        for handler in list(self._connections):
-            self._cut_off(handler)
+        for transport in filter(None, still_open):
+            transport.abort()
+        for task in opening:
+            task.cancel()
         await asyncio.gather(*opening, return_exceptions=True)
         await asyncio.sleep(0)
 
@@ -167,6 +170,9 @@ class Listener:
             await loop.connect_accepted_socket(lambda: handler, accepted, **tls)
         except OSError:  # A handshake that failed or took too long: TLS errors are among them.
             self._forget(handler)
+        except BaseException:
+            self._forget(handler)
+            raise
 
     def _forget(self, handler: web.RequestHandler) -> None:
         self._connections.pop(handler, None)
@@ -195,6 +201,7 @@ class Listener:
         transport = request.transport
         self._busy.add(transport)
         limit = self._limits.request
+        response: web.StreamResponse = web.Response(status=503)
         try:
             async with asyncio.timeout(None if limit is None else limit * self._speed):
                 response = await self._handle(request)
@@ -202,10 +209,9 @@ class Listener:
             async with asyncio.timeout(self._limits.answer * self._speed):
                 await response.prepare(request)
                 await response.write_eof()
-        except TimeoutError:
+        except (TimeoutError, ConnectionError):
             if transport is not None:
-                transport.abort()
-            raise ConnectionAbortedError("a request took too long") from None
+                transport.abort()  # What aiohttp still wants to write goes nowhere, in silence.
         finally:
             self._busy.discard(transport)
         return response
