@@ -134,3 +134,27 @@ def test_what_is_as_deep_as_allowed_is_answered(ask: Ask, path: str, media: str)
         assert ask(body, media, "POST", path).status < 500
         for patch_media in (MERGE_PATCH, STRATEGIC_MERGE_PATCH):
             assert ask(body, patch_media, "PATCH", f"{path}/deep").status < 500
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": "9" * 4500},
+        {"limit": "²"},
+        {"resourceVersion": "9" * 4500},
+        {"watch": "true", "timeoutSeconds": "9" * 4500},
+        {"watch": "true", "timeoutSeconds": "9" * 20},
+        {"watch": "true", "resourceVersion": "9" * 4500},
+        {"continue": "e30="},
+        {"continue": "W" * 4000},
+    ],
+    ids=lambda query: " ".join(f"{key}={value[:6]}" for key, value in query.items()),
+)
+def test_odd_numbers_in_a_query_are_refused(served: ServedStore, query: dict[str, str]) -> None:
+    async def main() -> int:
+        async with connected(served.kubeconfig) as transport:
+            return (await transport.request(Request(method="GET", path=PODS, query=query))).status
+
+    # A watch from a version that is no number is a 500 on a real server, too.
+    assert served.loop.run_until_complete(main()) >= 400
+    assert served.faults == [], "and no fault of ours"

@@ -48,6 +48,8 @@ _decode = msgspec.json.decode
 _encode = msgspec.json.encode
 _JSON_HEADERS: Final = {"Content-Type": JSON}
 _SUCCESS: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
+#: Seconds: three years, so that no clock overflows.
+_WATCH_MAX: Final = 10**8
 _NO_RESOURCE: Final = "the server could not find the requested resource"
 
 Handler = Callable[["Api", Request, Route], Response]
@@ -244,8 +246,8 @@ class Api:
         if target.name:  # Watching one object is watching its collection by name.
             field_selector = f"metadata.name={target.name}"
         version = query.get("resourceVersion", "") or "0"
-        if not version.isdigit():
-            raise Unexplained(f"resourceVersion: invalid number {version!r}")
+        if not listing.is_number(version):
+            raise Unexplained(f"resourceVersion: invalid number {version[:60]!r}")
         initial = query.get("sendInitialEvents") in TRUE
         if query.get("resourceVersionMatch", "") != ("NotOlderThan" if initial else ""):
             why = "goes with sendInitialEvents, and is then NotOlderThan"
@@ -258,7 +260,7 @@ class Api:
             since=None if initial or version == "0" else int(version),
             initial_end=initial,
             bookmarks=query.get("allowWatchBookmarks") in TRUE,
-            timeout=timedelta(seconds=seconds) if seconds > 0 else None,
+            timeout=timedelta(seconds=min(seconds, _WATCH_MAX)) if seconds > 0 else None,
         )
 
     def _object(

@@ -11,6 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Final
 
 import msgspec
 
@@ -24,6 +25,7 @@ from tenure.sim.tree import Obj
 from tenure.sim.watch import Record
 
 _encode = msgspec.json.encode
+_DIGITS_MAX: Final = 18
 
 
 class _Token(msgspec.Struct):
@@ -85,9 +87,14 @@ def _exact_version(query: Mapping[str, str], version: int) -> int:
 def number(query: Mapping[str, str], name: str) -> int:
     """A whole number of the query; 0 when it is not there. Raises 400 for anything else."""
     text = query.get(name, "") or "0"
-    if not text.removeprefix("-").isdigit():
-        raise bad_request(f"{name}: invalid number {text!r}")
+    if not is_number(text.removeprefix("-")):
+        raise bad_request(f"{name}: invalid number {text[:60]!r}")
     return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether it is a whole number of 64 bits, in digits that a server knows."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def _read_token(query: Mapping[str, str]) -> _Token | None:

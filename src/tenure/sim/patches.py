@@ -12,6 +12,7 @@ import msgspec
 
 from tenure.errors import ApiError, Invalid
 from tenure.parse.limits import BODY, depth
+from tenure.sim.listing import is_number
 from tenure.sim.refusals import bad_request
 from tenure.sim.tree import same
 
@@ -130,7 +131,7 @@ def _pointer(text: str) -> list[str]:
 def _index(items: list[Any], part: str, *, past_end: bool) -> int:
     if past_end and part == "-":
         return len(items)
-    if not part.isdigit() or int(part) >= len(items) + past_end:
+    if not is_number(part) or int(part) >= len(items) + past_end:
         raise Invalid(f"no element {part!r} in a list of {len(items)}")
     return int(part)
 

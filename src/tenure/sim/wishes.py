@@ -10,6 +10,7 @@ from tenure.parse import jsontext
 from tenure.ports.transport import JSON, Request
 from tenure.sim.deletion import POLICIES, DeleteOptions
 from tenure.sim.kinds import KINDS
+from tenure.sim.listing import is_number
 from tenure.sim.refusals import bad_request, unsupported, unsupported_media_type
 from tenure.sim.routes import Route
 from tenure.sim.tree import Obj
@@ -70,7 +71,7 @@ def deletion_wished(request: Request) -> DeleteOptions:
 def deletion_options(body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
     preconditions = body.get("preconditions") or {}
     grace = body.get("gracePeriodSeconds")
-    if grace is None and query.get("gracePeriodSeconds", "").isdigit():
+    if grace is None and is_number(query.get("gracePeriodSeconds", "")):
         grace = int(query["gracePeriodSeconds"])
     policy = body.get("propagationPolicy") or query.get("propagationPolicy", "")
     if policy and policy not in POLICIES:

@@ -26,6 +26,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim.api import Api
 from tenure.sim.httpdate import HttpDate
+from tenure.sim.listing import is_number
 from tenure.sim.serve import discovery, openapi
 from tenure.sim.serve.accept import AGGREGATED, Form, wanted
 from tenure.sim.serve.answers import Presenter, refusal, understood
@@ -139,7 +140,7 @@ class Door:
     def _in_its_own_seconds(self, asked: Request) -> Request:
         """A client means its own seconds, whatever the cluster's are."""
         seconds = asked.query.get("timeoutSeconds", "")
-        if not seconds.isdigit():
+        if not is_number(seconds):
             return asked
         paced = str(math.ceil(int(seconds) * self._speed))
         return msgspec.structs.replace(asked, query={**asked.query, "timeoutSeconds": paced})
