@@ -6,6 +6,7 @@ need those of NodeOverlay and CapacityBuffer, because their clean-up lists them.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -123,14 +124,28 @@ def _kubectl(plane: ControlPlane, *arguments: str, stdin: str = "") -> None:
 
 
 def _tenure(plane: ControlPlane) -> list[str]:
-    """As it is deployed: its own account with the shipped roles, its default settings."""
+    """As it is deployed: its own account with the shipped roles, and the shipped settings."""
     user, *groups = ACCOUNT
     return [
+        "/usr/bin/env", *shipped_settings(MANIFEST.read_text()),
         str(Path(sys.executable).with_name("tenure")), "run",
-        f"--kubeconfig={plane.kubeconfig_for(user, *groups)}",
-        f"--leader-election-namespace={NAMESPACE}", f"--feature-gates={GATES}",
+        f"--kubeconfig={plane.kubeconfig_for(user, *groups)}", f"--feature-gates={GATES}",
         "--metrics-port=0", "--health-probe-port=0", "--log-format=json",
     ]  # fmt: skip
+
+
+def shipped_settings(manifest: str) -> list[str]:
+    """The environment of the shipped Deployment, but for ports, which have to be free here.
+
+    Without the webhook: the API server could not reach it, and asks it nothing.
+    """
+    (deployment,) = (o for o in _documents(manifest) if o["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return [
+        f"{variable['name']}={variable['value']}"
+        for variable in container["env"]
+        if "value" in variable and not re.search("_PORT$|WEBHOOK", variable["name"])
+    ]
 
 
 def _karpenter(plane: ControlPlane, suites: Suites) -> list[str]:

@@ -16,12 +16,13 @@ import yaml
 from docs.conformance_page import conformance_page
 from testbed.conformance import expectations, report, results, source, trial
 from testbed.conformance.__main__ import chosen
-from testbed.conformance.cluster import merged_stages, scheduler_config
+from testbed.conformance.cluster import merged_stages, scheduler_config, shipped_settings
 from testbed.conformance.expectations import Expected, Rule, Unknown, surprise
 from testbed.conformance.report import Outcome, Spec, State
 from testbed.conformance.results import EMPTY, Result, Results
 from testbed.conformance.specs import Catalogue
 from testbed.conformance.suites import Suites
+from testbed.manifests import MANIFEST
 
 Json = dict[str, Any]
 SUITE = "sigs.k8s.io/karpenter/test/suites/disruption/reboot_test.go"
@@ -262,6 +263,12 @@ def test_the_scheduler_gets_this_cluster_and_keeps_its_profiles() -> None:
         "leaderElection": {"leaderElect": False},
         "profiles": [{"schedulerName": "one"}],
     }
+
+
+def test_tenure_runs_with_the_settings_that_are_shipped() -> None:
+    settings = shipped_settings(MANIFEST.read_text())
+    assert {"LEADER_ELECTION_NAMESPACE=tenure", "TENURE_PROVIDER=kwok"} <= set(settings)
+    assert not [setting for setting in settings if "PORT" in setting or "WEBHOOK" in setting]
 
 
 # -- one spec as a process ---------------------------------------------------------------
