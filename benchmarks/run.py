@@ -1,6 +1,6 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
-    python -m benchmarks.run [decode] [packing] [simulation] [drain] [informers]
+    python -m benchmarks.run [decode] [packing] [simulation] [drain] [turns] [informers]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from benchmarks.figures import Figures
 
 NAMES = ("decode", "packing", "simulation", "drain")
-#: Only by name: it needs the test bed, and minutes.
-BY_NAME = ("informers",)
+#: Only by name: they take minutes, and the last one needs the test bed.
+BY_NAME = ("turns", "informers")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from tenure.core.protection import CREATION
 from tenure.core.replacement import Exchanges, Seating, exchanges_in
 from tenure.core.rooms import Rooms
 from tenure.model.resource import NODES
+from tenure.packing.pack import pack
 from tenure.packing.problem import Problem
 from tenure.packing.result import Packing
 from tenure.sim.dsl import Story
@@ -55,7 +56,6 @@ def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
         count += 1
         return pack(problem)
 
-    pack = replacement.pack
     monkeypatch.setattr(replacement, "pack", counted)
     with story:
         shared, settings, now = Seating(), story.options.settings, story.now

@@ -21,6 +21,39 @@ HOUR = timedelta(hours=1)
 KEY = f"{NAMESPACE}/{NAME}"
 
 
+# Whether the work makes progress.
+
+
+def test_work_that_is_stuck_loses_the_lease_to_another_and_gets_it_back_later() -> None:
+    async def story(stage: Stage) -> None:
+        stuck = [""]
+        a = stage.replica("a", stuck=lambda: stuck[0])
+        await asyncio.sleep(20)
+        b = stage.replica("b")
+        await asyncio.sleep(20)
+        assert a.leads
+        stuck[0] = "the control loop makes no progress: a turn is overdue by 31 s"
+        await asyncio.sleep(6)
+        assert (a.leads, a.working, b.leads) == (False, False, True)
+        (warning,) = a.warned
+        assert warning == f"stopped: {stuck[0]}; the Lease {KEY} is given back"
+        stuck[0] = ""
+        await b.stop()
+        await asyncio.sleep(30)
+        assert a.leads
+
+    told(story)
+
+
+def test_work_that_makes_progress_keeps_the_lease_however_long_it_takes() -> None:
+    async def story(stage: Stage) -> None:
+        a, b = stage.replica("a", stuck=lambda: ""), stage.replica("b")
+        await asyncio.sleep(600)
+        assert (len(a.began) + len(b.began)) == 1
+
+    told(story)
+
+
 # Getting it.
 
 

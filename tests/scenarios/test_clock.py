@@ -33,7 +33,7 @@ def being_deleted(story: Story, resource: Resource) -> list[str]:
 
 
 def turns(story: Story) -> float:
-    return story.controller.metrics.turns._value.get()
+    return float(story.controller.metrics.turns._value.get())
 
 
 @BOTH_WAYS

@@ -109,6 +109,7 @@ class Replica:
             identity=identity,
             say=self._log.info,
             warn=self._log.warning,
+            stuck=lambda: self.stuck,
         )
 
     # -- its life ----------------------------------------------------------------------

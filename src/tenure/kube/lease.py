@@ -13,8 +13,10 @@ Otherwise the Lease is ours, and the fence open until ``lease_renew_deadline`` a
 moment *before* the write left: the others count from a later one, and for longer. A Lease
 that we had to make may have been deleted under somebody who does not know yet, and who
 acts until he does: we hold it for ``lease_duration`` before we act.
-Holding it means to come back every ``lease_retry``. As soon as a round says "not now", or
-the fence closes by itself, the work is cancelled and the waiting begins anew.
+Holding it means to come back every ``lease_retry``, however busy the work is, but only while it
+makes progress. As soon as a round says "not now", the fence closes by itself, or the work is
+stuck, the work is cancelled and the waiting begins anew; after stuck work the Lease is given back,
+and left to others for ``lease_duration``.
 """
 
 from __future__ import annotations
@@ -56,12 +58,15 @@ class Elector:
         steady: Steady = boottime,
         random: Random | None = None,
         loop_speed: float = 1.0,
+        stuck: Callable[[], str] = lambda: "",
     ) -> None:
         """``client`` goes through a transport without a fence and keeps no pace.
 
         ``warn`` hears what somebody may have to mend; without it ``say`` does. ``loop_speed``:
-        seconds of the event loop per second of the steady clock.
+        seconds of the event loop per second of the steady clock. ``stuck`` says why the work makes
+        no progress; nothing while it does.
         """
+        self._stuck = stuck
         check_times(settings)
         self._clock = clock
         self._settings = settings
@@ -75,6 +80,8 @@ class Elector:
         #: On the steady clock: nobody acts any more under a Lease that ours replaced.
         self._act_from = 0.0
         self._act_from_in_words = ""
+        #: Whether the last term ended because the work was stuck.
+        self._gave_up = False
         self.fence = LeaseFence(steady)
         first = f"waiting: the Lease {self._key} was not read yet"
         self._bulletin = Bulletin(clock, say, warn or say, first)
@@ -98,6 +105,8 @@ class Elector:
                 await asyncio.sleep(self._pause())
             if await self._leads(lead):
                 return
+            if self._gave_up:
+                await asyncio.sleep(self._settings.lease_duration.total_seconds())
 
     async def release(self) -> None:
         """Give the Lease back, if it is ours, so that the next one need not wait.
@@ -113,6 +122,7 @@ class Elector:
 
     async def _leads(self, lead: Callable[[], Awaitable[None]]) -> bool:
         """Work for as long as the Lease is ours; whether the work came to its own end."""
+        self._gave_up = False
         work = asyncio.ensure_future(_awaited(lead))
         try:
             await self._hold(work)
@@ -121,7 +131,7 @@ class Elector:
             self.fence.close(self.fence.closed() or f"the Lease {self._key} is not held")
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-        if ended or self.state.standing is Standing.HELD_BACK:
+        if ended or self._gave_up or self.state.standing is Standing.HELD_BACK:
             await self._let_go()
         if ended:
             work.result()  # Raises what ended it.
@@ -133,6 +143,11 @@ class Elector:
             await asyncio.wait({work}, timeout=self._pause())
             left = self.fence.time_left().total_seconds()
             if work.done():
+                return
+            if why := self._stuck():
+                self._gave_up = True
+                sentence = f"stopped: {why}; the Lease {self._key} is given back"
+                self._bulletin.post(Standing.WAITING, sentence, trouble=True)
                 return
             if left <= 0 or not await self._tried(self._renew, within=left):
                 break
