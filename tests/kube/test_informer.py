@@ -14,8 +14,9 @@ from tenure.errors import TenureError
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
 from tenure.kube.informer import FRESH_FOR, RETRY_MAX, SILENCE_MAX, Informer
+from tenure.model.kinds import decode
 from tenure.model.resource import NODE_POOLS, PODS
-from tenure.ports.transport import Transport
+from tenure.ports.transport import Request, Response, Transport
 from tenure.sim.api import Api
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualClock, VirtualLoop, run_virtually
@@ -29,6 +30,7 @@ from tests.kube.doors import (
     a_list,
     a_pool,
     answered,
+    json,
     refused,
     status_of,
 )
@@ -223,19 +225,90 @@ def test_an_api_that_never_answers_is_waited_for() -> None:
     follow(Silent(), tell)
 
 
-def test_a_stream_that_falls_silent_is_opened_again_where_it_was() -> None:
-    first = Lines([a_line("ADDED", a_pool("a", 9))], then="stays")
-    door = Played(a_list(), first, Lines([a_line("ADDED", a_pool("b", 12))], then="stays"))
+SILENCE = SILENCE_MAX.total_seconds()
+
+
+class Probed(Played):
+    """What is listed changes with the second list, which is the probe."""
+
+    def __init__(self, listed: Response, probed: Response, *streams: Lines | Response) -> None:
+        super().__init__(listed, *streams)
+        self._probed = probed
+
+    async def request(self, request: Request) -> Response:
+        answer = await super().request(request)
+        return answer if self.lists == 1 else self._probed
+
+
+def test_a_quiet_kind_whose_bookmarks_are_late_is_no_news_and_not_listed_anew() -> None:
+    first, second = Lines(then="stays"), Lines([a_line("ADDED", a_pool("b", 12))], then="stays")
+    same = a_list(a_pool("a", 3), version="9")
+    door = Probed(a_list(a_pool("a", 3)), same, first, second)
 
     async def tell(followed: Followed) -> None:
-        assert await followed.after(2 * SILENCE_MAX.total_seconds() - 1) == ["a"]
-        before = first.closed
+        assert await followed.after(SILENCE - 1) == ["a"]
+        assert not first.closed
         assert await followed.after(2) == ["a", "b"]
-        assert (before, first.closed) == (False, True)
+        assert followed.reports == []
+        assert door.watched_from == ["5", "9"], "it goes on from the version of the page"
+        assert followed.informer.lists == 1
+        assert followed.informer.is_fresh(followed.clock.monotonic())
+
+    follow(door, tell)
+
+
+@pytest.mark.parametrize(
+    ("probed", "missed"),
+    [
+        (a_list(a_pool("a", 9), a_pool("b", 12), version="20"), "a change of b"),
+        (a_list(a_pool("a", 11), version="20"), "a change of a"),
+        (a_list(version="20"), "the end of a"),
+    ],
+    ids=["came", "changed", "went"],
+)
+def test_a_silent_watch_that_is_behind_is_said_and_opened_again_where_it_was(
+    probed: Response, missed: str
+) -> None:
+    first = Lines([a_line("ADDED", a_pool("a", 9))], then="stays")
+    door = Probed(a_list(), probed, first, Lines([a_line("ADDED", a_pool("b", 12))], then="stays"))
+
+    async def tell(followed: Followed) -> None:
+        assert await followed.after(SILENCE - 1) == ["a"]
+        assert await followed.after(2) == ["a", "b"]
+        assert first.closed
         assert door.watched_from == ["5", "9"]
-        assert followed.reports == [
-            "503 ServiceUnavailable: the watch of nodepools.karpenter.sh fell silent"
-        ]
+        (report,) = followed.reports
+        said = "503 ServiceUnavailable: the watch of nodepools.karpenter.sh fell silent and missed"
+        assert report == f"{said} {missed}"
+        assert followed.informer.lists == 1
+
+    follow(door, tell)
+
+
+def test_a_page_that_is_not_the_whole_list_proves_nothing_about_the_rest() -> None:
+    """It is opened again without a word, but what we have is not fresh by that."""
+    page = a_list(a_pool("a", 3), version="9", continue_="more")
+    door = Probed(a_list(a_pool("a", 3), a_pool("z", 4)), page, Lines(then="stays"))
+
+    async def tell(followed: Followed) -> None:
+        await followed.after(SILENCE + 1)
+        assert (followed.reports, door.watched_from) == ([], ["5", "5"])
+        await followed.after(SILENCE)
+        assert not followed.informer.is_fresh(followed.clock.monotonic())
+
+    follow(door, tell)
+
+
+def test_what_was_written_by_us_since_is_not_taken_for_something_missed() -> None:
+    page = a_list(a_pool("a", 3), version="9")
+    door = Probed(a_list(a_pool("a", 3)), page, Lines(then="stays"))
+
+    async def tell(followed: Followed) -> None:
+        await followed.after(1)
+        new = decode(NODE_POOLS, json(a_pool("new", 15)))
+        followed.cache.upsert(NODE_POOLS, new)
+        await followed.after(SILENCE + 1)
+        assert followed.reports == []
 
     follow(door, tell)
 

@@ -50,7 +50,7 @@ class Cache:
 
     def replace(self, resource: Resource, items: list[ApiObject], version: str) -> None:
         """A list is the whole truth about its version: what it lacks was deleted by then."""
-        at = _number(version)
+        at = number_of(version)
         if at < self._listed.get(resource, 0):
             at = 0  # The server was set back to an older state: what we have is from no future.
         listed = {item.key for item in items}
@@ -62,7 +62,7 @@ class Cache:
             current = self._current(resource, item.key)
             if current is None or not at or newer(item, current):
                 self._put(resource, item, current)
-        self._listed[resource] = _number(version)
+        self._listed[resource] = number_of(version)
 
     def upsert(self, resource: Resource, item: ApiObject) -> None:
         """Take a version in, from the watch or from the answer to a write."""
@@ -79,6 +79,11 @@ class Cache:
             self._drop(resource, current)
         else:  # A new object of the same name is already here, or none.
             self._remember_gone(resource, item)
+
+    def versions(self, resource: Resource) -> dict[str, str]:
+        """The version of everything that is here, by key."""
+        known = {key: self._current(resource, key) for key in self._keys(resource)}
+        return {key: one.metadata.resource_version for key, one in known.items() if one is not None}
 
     def take_changes(self, acted_upon: Iterable[Place] = ()) -> list[Change]:
         """What happened since the last call; what nobody can see only of these places."""
@@ -146,10 +151,11 @@ def newer(item: ApiObject, than: ApiObject) -> bool:
 
 
 def version_of(item: ApiObject) -> int:
-    return _number(item.metadata.resource_version)
+    return number_of(item.metadata.resource_version)
 
 
-def _number(version: str) -> int:
+def number_of(version: str) -> int:
+    """Versions of one API server are numbers that grow; 0 for what is none."""
     return int(version) if version.isdigit() else 0
 
 

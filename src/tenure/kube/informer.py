@@ -5,7 +5,9 @@ deleted); then events from that version on; a bookmark only moves the version; "
 Gone", as a refusal or as an ERROR event inside the stream, means list again; a stream
 that ends is opened again from the last version, at once if it brought anything; whatever
 else happens is tried again after a growing, jittered pause. A stream that says nothing at
-all, not even a bookmark, is dead although nobody said so, and is opened again.
+all may be dead although nobody said so, or of a quiet kind whose bookmarks are late: after two
+missed ones a page of the list is compared with what we have. If that is the same, nothing was
+missed: the watch goes on from there without a word. If not, that is said, and it is opened again.
 
 Deletions are neither lost nor invented, and nothing that a server may answer ends the
 informer: the controller lives through any outage.
@@ -14,7 +16,7 @@ informer: the controller lives through any outage.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from random import Random
 from typing import Final, Protocol
@@ -22,9 +24,10 @@ from typing import Final, Protocol
 import msgspec
 
 from tenure.errors import ApiError, Gone, NotFound, SpecError, TenureError, Unavailable
-from tenure.kube.client import Client, Status, error_from_status
+from tenure.kube.cache import number_of
+from tenure.kube.client import Client, ListPage, Status, error_from_status
 from tenure.model.kinds import Unreadable, WatchEvent, decode_event, decode_list
-from tenure.model.meta import ApiObject, ObjectMeta
+from tenure.model.meta import ApiObject
 from tenure.model.resource import Resource
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
@@ -37,10 +40,11 @@ class Sink(Protocol):
     def replace(self, resource: Resource, items: list[ApiObject], version: str) -> None: ...
     def upsert(self, resource: Resource, item: ApiObject) -> None: ...
     def remove(self, resource: Resource, item: ApiObject) -> None: ...
+    def versions(self, resource: Resource) -> Mapping[str, str]: ...
 
 
-class _OnlyMeta(msgspec.Struct, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class _OnlyMeta(ApiObject, frozen=True):
+    """As much of an object as can be read of any."""
 
 
 _META = msgspec.json.Decoder(_OnlyMeta)
@@ -49,8 +53,8 @@ _STATUS = msgspec.json.Decoder(Status)
 RETRY_MIN: Final = timedelta(milliseconds=200)
 RETRY_MAX: Final = timedelta(seconds=30)
 
-#: Bookmarks come every minute: a stream that is silent for this long is dead.
-SILENCE_MAX: Final = timedelta(minutes=2)
+#: Bookmarks come every minute: after this long two were missed, and we look for ourselves.
+SILENCE_MAX: Final = timedelta(seconds=130)
 #: What was heard longer ago than this is too old to take anything away on its word.
 FRESH_FOR: Final = timedelta(minutes=4)
 
@@ -138,17 +142,45 @@ class Informer:
         stream = await self._client.watch(self.resource, self._version)
         self.connected = True
         watchdog = None
+        silent = False
         try:
             async with asyncio.timeout(None) as patience:
-                watchdog = _Watchdog(patience, lambda: self._lines)
+                watchdog = _Watchdog(patience, self._clock, lambda: self.last_heard_at)
                 await self._read(stream)
-        except TimeoutError as error:
-            raise Unavailable(f"the watch of {self.resource} fell silent") from error
+        except TimeoutError:
+            silent = True
         finally:
             if watchdog is not None:
                 watchdog.stop()
             self.connected = False
             await stream.close()
+        if silent:
+            await self._probe()
+
+    async def _probe(self) -> None:
+        """Whether a silent watch has missed something; raises ``Unavailable`` if it has.
+
+        A page that is the whole list and the same as what we have is as good as a bookmark.
+        """
+        page = await self._client.list_page(self.resource)
+        whole = not page.metadata.continue_
+        if missed := self._missed(page, whole=whole):
+            raise Unavailable(f"the watch of {self.resource} fell silent and missed {missed}")
+        if whole:
+            self._version = page.metadata.resource_version
+            self._heard()
+
+    def _missed(self, page: ListPage, *, whole: bool) -> str:
+        """An object that differs from ours; empty when there is none on this page."""
+        known = dict(self._sink.versions(self.resource))
+        for raw in page.items or ():
+            item = _META.decode(raw)
+            version = known.pop(item.key, None)
+            if version is None or number_of(version) < number_of(item.metadata.resource_version):
+                return f"a change of {item.key}"
+        listed_at = number_of(page.metadata.resource_version)
+        gone = [key for key, version in known.items() if number_of(version) <= listed_at]
+        return f"the end of {min(gone)}" if whole and gone else ""
 
     async def _read(self, stream: Stream) -> None:
         async for line in stream:
@@ -203,23 +235,29 @@ def plainly(error: TenureError) -> str:
 
 
 class _Watchdog:
-    """Ends somebody's patience when a count stands still; one timer now and then, not per line."""
+    """Ends somebody's patience after a silence; one timer now and then, not one per line."""
 
-    def __init__(self, patience: asyncio.Timeout, count: Callable[[], int]) -> None:
+    def __init__(
+        self, patience: asyncio.Timeout, clock: Clock, heard_at: Callable[[], float | None]
+    ) -> None:
+        """``heard_at``: when a line came last, on the monotonic clock."""
         self._patience = patience
-        self._count = count
+        self._clock = clock
+        self._heard_at = heard_at
         self._loop = asyncio.get_running_loop()
-        self._look_later()
+        self._opened_at = clock.monotonic()
+        self._look_at(self._opened_at)
 
     def stop(self) -> None:
         self._timer.cancel()
 
-    def _look_later(self) -> None:
-        pause = SILENCE_MAX.total_seconds()
-        self._timer = self._loop.call_later(pause, self._look, self._count())
+    def _look_at(self, since: float) -> None:
+        pause = since + SILENCE_MAX.total_seconds() - self._clock.monotonic()
+        self._timer = self._loop.call_later(pause, self._look, since)
 
-    def _look(self, before: int) -> None:
-        if self._count() == before:
+    def _look(self, before: float) -> None:
+        since = max(self._heard_at() or 0.0, self._opened_at)
+        if since == before:
             self._patience.reschedule(self._loop.time())
         else:
-            self._look_later()
+            self._look_at(since)
