@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from testbed import faketime
 from testbed.binaries import BINARIES, NAMES, SOURCES, Binary, cache, home, place
 
 #: Seconds between two lines of progress.
@@ -131,7 +132,8 @@ def main(arguments: Sequence[str]) -> int:
     os.nice(NICENESS)
     try:
         build(arguments or NAMES)
-    except BuildFailed as failed:
+        faketime.build()
+    except (BuildFailed, faketime.NoFakeTime) as failed:
         print(f"bed: {failed}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
