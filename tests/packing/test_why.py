@@ -239,16 +239,6 @@ def test_what_is_not_modelled_is_named_and_never_misplaced(
     assert unplaced.message == f"{constraint} is not supported yet, so the pod is not placed"
 
 
-def test_a_pod_that_a_running_pod_avoids_over_zones_is_not_placed() -> None:
-    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    shy = a_pod("shy", affinity={"podAntiAffinity": required})
-    node = a_node(holding=[shy])
-    unplaced = refused(a_pod(labels={"app": "web"}), a_pool(), nodes=(node,))
-    assert f"anti-affinity of pod default/shy over {ZONE}" in unplaced.message
-    assert pack(Problem(pods=pods(1), nodes=(node,))).placed == {"p-000": "n"}
-
-
 def test_one_unreadable_pod_does_not_stop_the_others() -> None:
     broken = a_pod("broken", cpu="one")
     packing = pack(Problem(pods=(broken, a_pod("fine")), nodes=(a_node(),)))

@@ -161,10 +161,20 @@ def _order(draft: Draft) -> _Order:
         for offer in catalogue.offers_at(place)
         if offer.type in listed
     }
-    requirements = draft.narrowing.requirements.add(
+    requirements = _without_unknown(draft).add(
         Requirement(INSTANCE_TYPE, frozenset(names)), Requirement(CAPACITY_TYPE, frozenset(terms))
     )
     return _Order(requirements, names, _common_overhead(catalogue, draft.listing))
+
+
+def _without_unknown(draft: Draft) -> Requirements:
+    """The requirements without keys of others' anti-affinity that no new node has anyway."""
+    catalogue, requirements = draft.catalogue, draft.narrowing.requirements
+    others = {out.key for one, _ in draft.parts for out in one.rules.kept_out}
+    unknown = others - catalogue.known_keys - set(catalogue.template.requirements)
+    if not unknown:
+        return requirements
+    return Requirements.of([one for key, one in requirements.items() if key not in unknown])
 
 
 def _common_overhead(catalogue: Catalogue, listing: Iterable[Offer]) -> Resources:

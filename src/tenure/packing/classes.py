@@ -19,7 +19,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.pod import Pod, Toleration
-from tenure.model.requirements import Requirements, pod_alternatives
+from tenure.model.requirements import Requirement, Requirements, pod_alternatives
 from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
 from tenure.packing.topology import Rules, Topology
 
@@ -74,10 +74,27 @@ def sort_pods(pods: Iterable[Pod], topology: Topology) -> Sorted:
         members.setdefault(key, []).append(pod)
     names = tuple(sorted({name for demand, _ in members for name, _ in demand.requests}))
     classes = [
-        PodClass(demand, rules, wants(demand.resources, names), tuple(sorted(same, key=_age)))
+        PodClass(
+            _kept_out(demand, rules),
+            rules,
+            wants(demand.resources, names),
+            tuple(sorted(same, key=_age)),
+        )
         for (demand, rules), same in members.items()
     ]
     return Sorted(tuple(sorted(classes, key=_service_order)), names, unreadable)
+
+
+def _kept_out(demand: Demand, rules: Rules) -> Demand:
+    """The demand without the nodes that running pods keep these pods away from."""
+    if not rules.kept_out:
+        return demand
+    values: dict[str, list[str]] = {}
+    for out in rules.kept_out:
+        values.setdefault(out.key, []).append(out.value)
+    elsewhere = [Requirement.of(key, "NotIn", there) for key, there in values.items()]
+    alternatives = tuple(wanted.add(*elsewhere) for wanted in demand.alternatives)
+    return msgspec.structs.replace(demand, alternatives=alternatives)
 
 
 def wants(requests: Resources, names: Sequence[str]) -> Wants:

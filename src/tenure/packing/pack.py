@@ -44,7 +44,7 @@ _PATIENCE: Final = 4
 
 def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
-    topology = Topology(problem.pods, [pod for node in problem.nodes for pod in node.pods])
+    topology = Topology(problem.pods, problem.nodes)
     pods = sort_pods(problem.pods, topology)
     daemons = read_daemons(problem.daemons)
     by_weight = sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)

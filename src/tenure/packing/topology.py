@@ -6,15 +6,19 @@ Modelled, each as a rule about one node or one zone:
   node can always be had, so the emptiest "domain" counts as empty;
 - spread over zones (DoNotSchedule): see ``tenure.packing.zones``;
 - required anti-affinity over hostnames, in both directions: neither does the pod join pods
-  it avoids, nor do pods join a node whose pods avoid them.
+  it avoids, nor do pods join a node whose pods avoid them;
+- required anti-affinity of running pods over any other key: a pod that they avoid stays away from
+  nodes with the value that their own Node has. Where their Node has no such label, or another
+  node has none, nothing is violated.
 
 As in kube-scheduler, a pod that is terminating no longer counts for a spread, but it still
 avoids others and is avoided until it has gone.
 
 Not modelled yet, so pods with these are never placed: required pod affinity, anti-affinity
-and spread over any other key, namespace selectors, persistent volumes. A pod that a running
-pod avoids over another key than the hostname is not placed either. Preferences
-(``preferred…``, ``ScheduleAnyway``) are ignored.
+and spread over any other key, namespace selectors, persistent volumes. What is not modelled of
+*running* pods keeps no pod from being placed: a namespace selector that asks for other labels than
+the namespace's name counts for all namespaces over hostnames, where that costs one more node at the
+most, and for none over other keys. Preferences (``preferred…``, ``ScheduleAnyway``) are ignored.
 """
 
 from __future__ import annotations
@@ -24,11 +28,14 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.names import HOSTNAME, ZONE
+from tenure.model.names import HOSTNAME, NORMALIZED_LABELS, ZONE
 from tenure.model.pod import LabelSelector, Pod, PodAffinityTerm, TopologySpreadConstraint
 from tenure.model.requirements import Requirement, Requirements
+from tenure.packing.problem import ExistingNode
 
 _DO_NOT_SCHEDULE = "DoNotSchedule"
+#: The label that every namespace has: its own name.
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -55,6 +62,15 @@ class Spread(msgspec.Struct, frozen=True):
     honor_taints: bool = False
 
 
+class KeptOut(msgspec.Struct, frozen=True, order=True):
+    """Nodes that a running pod keeps others away from: those with this label."""
+
+    key: str
+    value: str
+    #: The running pod, as ``namespace/name``, for a sentence.
+    by: str
+
+
 class Rules(msgspec.Struct, frozen=True):
     """What topology means for the pods of one class."""
 
@@ -63,6 +79,8 @@ class Rules(msgspec.Struct, frozen=True):
     hostnames: tuple[Spread, ...] = ()
     zones: tuple[Spread, ...] = ()
     avoids: tuple[Group, ...] = ()
+    #: Where running pods keep it away, over other keys than the hostname; one for each label.
+    kept_out: tuple[KeptOut, ...] = ()
     #: Names the constraint that keeps the pod from being placed.
     not_modelled: str = ""
 
@@ -73,7 +91,7 @@ FREE = Rules()
 class Topology:
     """The rules of all pods of a problem, and the groups that they are about."""
 
-    def __init__(self, pods: Iterable[Pod], bound: Iterable[Pod]) -> None:
+    def __init__(self, pods: Iterable[Pod], nodes: Iterable[ExistingNode]) -> None:
         self._own: dict[str, Rules] = {}
         self._unreadable: dict[str, SpecError] = {}
         for pod in pods:
@@ -85,18 +103,22 @@ class Topology:
             if rules is not FREE:
                 self._own[pod.uid] = rules
         self._groups = {group for rules in self._own.values() for group in _groups(rules)}
-        #: Terms over other keys than the hostname, by which running pods repel others.
-        self._repelling: list[tuple[Group, str, Pod]] = []
-        for pod in bound:
-            if pod.spec.affinity is None:
-                continue  # Nearly all of them, and they are asked at every packing.
-            for term, group in _avoided(pod):
-                if term.topology_key == HOSTNAME:
-                    self._groups.add(group)
-                else:
-                    self._repelling.append((group, term.topology_key, pod))
-        self._repelling.sort(key=lambda entry: (entry[2].key, entry[1]))
+        #: Which pods running pods keep out of where, over other keys than the hostname.
+        self._repelling: list[tuple[Group, KeptOut]] = []
+        for node in nodes:
+            for pod in node.pods:
+                if pod.spec.affinity is not None:  # Nearly all have none.
+                    self._note_terms(pod, node.labels)
+        self._repelling.sort(key=lambda entry: entry[1])
         self._memberships: dict[tuple[str, frozenset[tuple[str, str]]], Rules] = {}
+
+    def _note_terms(self, pod: Pod, labels: Mapping[str, str]) -> None:
+        for term, group in _avoided_by_others(pod):
+            key = NORMALIZED_LABELS.get(term.topology_key, term.topology_key)
+            if key == HOSTNAME:
+                self._groups.add(group)
+            elif _is_known(term) and (value := labels.get(term.topology_key)) is not None:
+                self._repelling.append((group, KeptOut(key, value, pod.key)))
 
     def rules(self, pod: Pod) -> Rules:
         """The rules of one of the pods; raises SpecError for one that cannot be read."""
@@ -109,7 +131,7 @@ class Topology:
         return msgspec.structs.replace(
             own,
             member_of=membership.member_of,
-            not_modelled=own.not_modelled or membership.not_modelled,
+            kept_out=membership.kept_out,
         )
 
     def tally(self, pods: Iterable[Pod]) -> Tally:
@@ -118,7 +140,7 @@ class Topology:
         if self._groups:
             for pod in pods:
                 member_of = self._membership(pod).member_of
-                avoids = tuple(g for t, g in _avoided(pod) if t.topology_key == HOSTNAME)
+                avoids = tuple(g for t, g in _avoided_by_others(pod) if t.topology_key == HOSTNAME)
                 if member_of or avoids:
                     tally.add(Rules(member_of=member_of, avoids=avoids), int(pod.active))
         return tally
@@ -129,15 +151,16 @@ class Topology:
         if known is None:
             labels = Requirements.from_labels(pod.labels)
             groups = frozenset(g for g in self._groups if g.has(pod.namespace, labels))
-            known = Rules(member_of=groups, not_modelled=self._repelled(pod.namespace, labels))
+            known = Rules(member_of=groups, kept_out=self._kept_out(pod.namespace, labels))
             self._memberships[key] = known
         return known
 
-    def _repelled(self, namespace: str, labels: Requirements) -> str:
-        for group, key, pod in self._repelling:
-            if group.has(namespace, labels):
-                return f"the required anti-affinity of pod {pod.key} over {key}"
-        return ""
+    def _kept_out(self, namespace: str, labels: Requirements) -> tuple[KeptOut, ...]:
+        found: dict[tuple[str, str], KeptOut] = {}
+        for group, out in self._repelling:
+            if (out.key, out.value) not in found and group.has(namespace, labels):
+                found[out.key, out.value] = out
+        return tuple(found.values())
 
 
 class Tally:
@@ -258,15 +281,41 @@ def _avoided(pod: Pod) -> list[tuple[PodAffinityTerm, Group]]:
     ]
 
 
+def _avoided_by_others(pod: Pod) -> list[tuple[PodAffinityTerm, Group]]:
+    """Those of a running pod; what cannot be read there holds nobody up."""
+    try:
+        return _avoided(pod)
+    except SpecError:
+        return []
+
+
 def _avoided_group(pod: Pod, term: PodAffinityTerm) -> Group:
     selector = _selector(
         term.label_selector, pod.labels, term.match_label_keys, term.mismatch_label_keys
     )
-    if term.namespace_selector is not None:
-        # An empty one means all. Any other needs the namespaces' labels; taking it for all
-        # keeps too many pods away from a running pod, never too few.
-        return Group(frozenset(), selector)
-    return Group(frozenset(term.namespaces or (pod.namespace,)), selector)
+    if term.namespace_selector is None:
+        return Group(frozenset(term.namespaces or (pod.namespace,)), selector)
+    named = _named_namespaces(term.namespace_selector)
+    if named is not None:
+        return Group(named.union(term.namespaces), selector)
+    # An empty one means all. Any other needs the namespaces' labels; taking it for all
+    # keeps too many pods away from a running pod, never too few.
+    return Group(frozenset(), selector)
+
+
+def _is_known(term: PodAffinityTerm) -> bool:
+    """Whether it can be told without the labels of namespaces which of them are meant."""
+    written = term.namespace_selector
+    return written is None or not _selects(written) or _named_namespaces(written) is not None
+
+
+def _named_namespaces(written: LabelSelector) -> frozenset[str] | None:
+    """Those that are selected by their name alone; None where other labels count."""
+    wanted = _selector(written, {}, ())
+    by_name = wanted.get(_NAMESPACE_NAME)
+    if by_name is None or len(wanted) > 1 or by_name.complement or not by_name.listed:
+        return None
+    return by_name.listed
 
 
 def _selector(

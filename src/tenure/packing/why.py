@@ -43,7 +43,9 @@ def explain(
         return Unplaced(why=Why.NO_POOL, message=f"{nodes}there is no pool to launch a node from")
     refusals = tuple(refuse(one, catalogue, budget) for catalogue, budget in pools)
     furthest = max(refusals, key=lambda refusal: _ORDER[refusal.why])
-    said = "; ".join(f"{refusal.pool}: {refusal.message}" for refusal in refusals)
+    said = "; ".join(
+        [*(f"{refusal.pool}: {refusal.message}" for refusal in refusals), *_kept_out(one)]
+    )
     return Unplaced(why=furthest.why, message=nodes + said, refusals=refusals)
 
 
@@ -51,6 +53,13 @@ def _no_node(count: int) -> str:
     if count == 1:
         return "the only node does not take it; "
     return f"none of the {count} nodes takes it; " if count else ""
+
+
+def _kept_out(one: PodClass) -> list[str]:
+    return [
+        f"the required anti-affinity of pod {out.by} keeps it off nodes with {out.key}={out.value}"
+        for out in one.rules.kept_out
+    ]
 
 
 def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
