@@ -66,6 +66,7 @@ def test_everything_of_the_template_is_in_it() -> None:
                 "karpenter.sh/nodeclaim-min-values-relaxed": "false",
                 "karpenter.sh/nodepool-hash": template_hash(pool.spec.template),
                 "karpenter.sh/nodepool-hash-version": "v3",
+                "karpenter.sh/nominated-pods": "uid-web",
             },
             "ownerReferences": [
                 {

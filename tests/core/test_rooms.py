@@ -42,5 +42,5 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     rooms, work = Rooms(), Worker()
     for name in ("node-a", "node-b"):
         rooms.on(a_node(name), None, [], work)
-    rooms.keep({"node-a": a_node()})
+    rooms.keep({"node-a": a_node()}, {})
     assert len(rooms) == 1

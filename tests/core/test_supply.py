@@ -160,7 +160,7 @@ def test_a_node_that_takes_pods_is_not_closed() -> None:
     assert closed_nodes(Snapshot.of(a_claim(), a_node(), a_pod())) == []
 
 
-def test_before_the_launch_is_answered_a_claim_holds_what_it_was_made_for() -> None:
+def test_before_the_launch_is_answered_a_claim_has_the_labels_that_are_certain() -> None:
     claim = a_claim(
         stage=0,
         spec={
@@ -174,11 +174,30 @@ def test_before_the_launch_is_answered_a_claim_holds_what_it_was_made_for() -> N
     )
     assert only_node(claim) == ExistingNode(
         name="a",
-        labels={names.ZONE: "zone-a", names.NODEPOOL: "general", **CLASS_LABEL},
+        labels={names.NODEPOOL: "general", **CLASS_LABEL},
         taints=(BATCH,),
         available=units(cpu=1, memory=2**30, pods=2),
         initialized=False,
+        undecided={names.ZONE: frozenset({"zone-a", "zone-b"})},
     )
+
+
+@pytest.mark.parametrize(
+    ("listed", "cpu"),
+    [
+        pytest.param(("small", "large"), 4, id="the least of the types that it lists"),
+        pytest.param(("large",), 16, id="all of the only type that it lists"),
+        pytest.param(("tiny", "large"), 16, id="not counting a type that is too small for it"),
+        pytest.param(("unknown",), 2, id="what it requests where no type is known"),
+    ],
+)
+def test_before_the_launch_is_answered_a_claim_holds(listed: tuple[str, ...], cpu: int) -> None:
+    wanted = Requirement(key=names.INSTANCE_TYPE, operator="In", values=listed)
+    requests = ResourceRequests(requests={"cpu": "2"})
+    claim = a_claim(stage=0, spec={"requirements": (wanted,), "resources": requests})
+    sold = types(a_type("tiny", cpu="1"), a_type(), a_type("large", cpu="16"))
+    (node,) = nodes_with_room(Snapshot.of(claim, observations=Observations(instance_types=sold)))
+    assert node.available["cpu"] == units(cpu=cpu)["cpu"]
 
 
 def test_after_the_launch_it_holds_what_the_instance_has() -> None:

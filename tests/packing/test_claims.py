@@ -269,7 +269,7 @@ def test_every_node_costs_a_fee_so_fewer_win_where_prices_are_close() -> None:
     tiny = Filling(Offer(99_000, 0, "a", "spot"), nothing, [], worth=2_000)
     large = Filling(Offer(1_600_000, 1, "a", "spot"), nothing, [], worth=32_000)
     dear = Filling(Offer(2_000_000, 2, "a", "spot"), nothing, [], worth=32_000)
-    assert best_first([tiny, dear, large]) == [large, tiny, dear]
+    assert best_first([tiny, dear, large], fee=20_000) == [large, tiny, dear]
 
 
 def test_what_merging_frees_of_a_limit_is_used() -> None:

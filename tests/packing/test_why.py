@@ -19,7 +19,6 @@ from tests.packing.build import (
     a_pod,
     a_pool,
     a_type,
-    pods,
 )
 
 TINY = (a_type("t-2", 2),)

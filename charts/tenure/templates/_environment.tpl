@@ -13,6 +13,7 @@
   "leaseRetryPeriod" "TENURE_LEASE_RETRY_PERIOD"
   "batchIdleDuration" "BATCH_IDLE_DURATION"
   "batchMaxDuration" "BATCH_MAX_DURATION"
+  "nodeFeeCpus" "TENURE_NODE_FEE_CPUS"
   "placementGap" "TENURE_PLACEMENT_GAP"
   "featureGates" "FEATURE_GATES"
   "drainMin" "TENURE_DRAIN_MIN"

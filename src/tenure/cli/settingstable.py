@@ -197,8 +197,17 @@ TABLE: Final = (
         "batch_max",
         "batch-max-duration",
         "10s",
-        "… and at the latest this long after the first of them.",
+        "… and at the latest this long after the first of them. Claims are created at most this "
+        "often while pods keep coming.",
         peer=True,
+    ),
+    Setting(
+        section=PLACING,
+        field="node_fee_cpus",
+        flag="node-fee-cpus",
+        form=form.count("3", at_least=0),
+        reason="A node counts as dear as so many cpus more than its price. More: fewer, larger "
+        "nodes; 0: the cheapest plan, however many nodes that is.",
     ),
     _span(
         PLACING,

@@ -19,9 +19,9 @@ from tenure.core.exchange import standing_in
 from tenure.core.fleet import PoolFleet, fleet_of
 from tenure.core.health import HealthView, Member, examine
 from tenure.core.leavingpods import DrainView
+from tenure.core.nominations import room_of
 from tenure.core.readiness import Stage, initialization_ttl
 from tenure.core.repair import health_of
-from tenure.core.replacement import room_of
 from tenure.core.replacing import failures_of
 from tenure.core.sickness import FORCEFUL, Illness, Rules
 from tenure.model.meta import later

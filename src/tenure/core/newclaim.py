@@ -57,6 +57,7 @@ def claim_manifest(
         names.NODEPOOL_HASH: template_hash(template),
         names.NODEPOOL_HASH_VERSION: HASH_VERSION,
         names.MIN_VALUES_RELAXED: "false",
+        names.NOMINATED_PODS: ",".join(planned.pods),
     }
     owner = {
         "apiVersion": NODE_POOLS.api_version,

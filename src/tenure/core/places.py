@@ -17,6 +17,7 @@ from tenure.core.decision import Create, Subject
 from tenure.core.demand import Demand
 from tenure.core.domains import NOTHING, Domains, Look
 from tenure.core.newclaim import claim_manifest, claim_name
+from tenure.core.nominations import Nomination, nominations_in
 from tenure.core.outbreaks import domains_in
 from tenure.core.rooms import Rooms
 from tenure.core.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
@@ -31,12 +32,16 @@ from tenure.model.resource import (
     NODES,
     PODS,
 )
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import PlannedClaim
 
 #: Where pods go is one question about the whole cluster: all count on the same room.
 CLUSTER: Final = "cluster"
+
+#: What is observed about the pods that are placed together.
+BATCH: Final = Subject("Batch", CLUSTER)
 
 _WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES})
 
@@ -49,7 +54,7 @@ def moves_places(change: Change, snapshot: Snapshot) -> bool:
 
 def tells_of_places(subject: Subject) -> bool:
     """What is learned of a pod's eviction or an instance's end changes no placement."""
-    return subject.kind in ("NodeClass", NODE_CLAIMS.kind)
+    return subject.kind in ("NodeClass", NODE_CLAIMS.kind, BATCH.kind)
 
 
 class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +92,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     unlisted: tuple[str, ...]
     daemons: tuple[Daemon, ...]
     dry: Mapping[OfferingKey, datetime]
+    #: By pod UID: pods that have a node on its way.
+    nominations: Mapping[str, Nomination]
     pools: Mapping[str, NodePool]
     claim_names: frozenset[str]
     #: Zones in which many nodes are sick: new claims keep out of them.
@@ -102,7 +109,9 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     def waiting(self, now: datetime) -> list[Pod]:
         return [demand.pod for demand in self.demands if demand.needs_place(now)]
 
-    def problem(self, pods: Iterable[Pod], zones: Look, now: datetime) -> Problem:
+    def problem(
+        self, pods: Iterable[Pod], zones: Look, settings: Settings, now: datetime
+    ) -> Problem:
         return Problem(
             pods=tuple(pods),
             nodes=self.nodes,
@@ -110,6 +119,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             daemons=self.daemons,
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.held_zones()),
+            nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
+            node_fee_cpus=settings.node_fee_cpus,
         )
 
     def new_claims(
@@ -132,6 +143,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         """When the same question may have another answer although nothing happens."""
         return [
             *self.dry.values(),
+            *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
             *(demand.since for demand in self.demands if demand.leaves),
             *([zones.changes_at] if zones.changes_at is not None else []),
         ]
@@ -140,14 +152,16 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Places:
     """``demands``: the pods that need a place, or soon will."""
     templates, closed = open_pools(snapshot)
+    demands = tuple(demands)
     return Places(
-        demands=tuple(demands),
+        demands=demands,
         nodes=(*nodes_with_room(snapshot, rooms), *closed_nodes(snapshot)),
         templates=tuple(templates),
         closed=closed,
         unlisted=unlisted_pools(templates, snapshot),
         daemons=tuple(daemons(snapshot)),
         dry=dict(snapshot.observations.dry_offerings),
+        nominations=nominations_in(snapshot, demands),
         pools=dict(snapshot.pools),
         claim_names=frozenset(snapshot.claims),
         zones=domains_in(snapshot).zones(),

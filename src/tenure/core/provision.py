@@ -5,11 +5,12 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
 1. its node is leaving, but it is protected for a while: it stays for now;
 2. it fits a node that has been in service for half a minute, and still the scheduler does
    not put it there: one of us is wrong, and the pod is told what the scheduler says;
-3. it fits a node that exists or is on its way: nominated there;
+3. it has a node on its way (``nominations``), or fits one that exists or is on its way:
+   nominated there;
 4. what the cloud offers for a pool is not known yet, right after a start: a moment;
 5. nothing can take it: why not, pool by pool;
-6. it needs a new node, but pods are still arriving: the batch waits for a quiet
-   second, ten at most, so that pods that come together share nodes;
+6. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
+   pods that come together share nodes;
 7. it needs a new node: the claim is created, the pod nominated to it.
 
 New claims keep out of a zone that is held because most of its nodes are sick (``domains``), unless
@@ -23,14 +24,15 @@ for a while, and zones that are avoided.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 import msgspec
 
-from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.batching import Batch
+from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.domains import Look
+from tenure.core.nominations import SCHEDULER_TAKES
 from tenure.core.places import (
     CLUSTER,
     NewClaim,
@@ -43,7 +45,7 @@ from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
 from tenure.core.supply import in_service_since
-from tenure.model.meta import earlier, format_time, later
+from tenure.model.meta import format_time, later
 from tenure.model.names import ZONE
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
@@ -51,18 +53,13 @@ from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 
-#: How long the scheduler may take for a pod that fits a node. It tries a pod again after ten
-#: seconds at the latest once something has changed; beyond this it sees what we do not.
-SCHEDULER_TAKES: Final = timedelta(seconds=30)
-
-#: The API cuts instants down to whole seconds: something has happened up to this much later.
-CUT_OFF: Final = timedelta(seconds=1)
-
 
 class ProvisionView(msgspec.Struct, frozen=True):
     places: Places
     #: From when on the scheduler could use a node; only those that it can use now.
     in_service: Mapping[str, datetime]
+    #: When claims were last created for pods, if we know.
+    decided_at: datetime | None = None
 
 
 class ProvisionDecider:
@@ -85,13 +82,22 @@ class ProvisionDecider:
         demands = pods_to_place(snapshot, self._protection_clock)
         if not demands:
             return None  # The usual case, and it must stay cheap.
-        return ProvisionView(places_in(snapshot, demands, self._rooms), in_service_since(snapshot))
+        return ProvisionView(
+            places_in(snapshot, demands, self._rooms),
+            in_service_since(snapshot),
+            snapshot.observations.pods_decided_at,
+        )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         places = view.places
         zones = places.zones.at(settings, now)
-        packing = pack(places.problem(places.waiting(now), zones, now))
+        packing = pack(places.problem(places.waiting(now), zones, settings, now))
         return _Answer(view, packing, zones, settings, now).verdicts()
+
+
+def decides_on_pods(verdict: Verdict) -> bool:
+    """Whether it closes a batch: claims are created for its pods."""
+    return verdict.concern is Concern.PROVISIONING and isinstance(verdict.action, Create)
 
 
 def may_wait(change: Change) -> bool:
@@ -110,14 +116,14 @@ class _Answer:
         self._places, self._in_service = view.places, view.in_service
         self._packing, self._now = packing, now
         self._held_zones = zones.held_zones()
-        opens_at = _batch_opens_at(view.places.demands, packing, settings)
+        closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still being gathered is acted upon.
-        self._gathers_until = opens_at if opens_at is not None and now < opens_at else None
+        self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
         #: By pod UID: the new claim, for a sentence.
         self._target: dict[str, str] = {}
         instants = [
             *view.places.instants(zones),
-            *((opens_at,) if opens_at is not None else ()),
+            *((closes_at,) if closes_at is not None else ()),
             *filter(None, map(self._patience_ends, view.places.demands)),
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
@@ -125,6 +131,20 @@ class _Answer:
     def verdicts(self) -> list[Verdict]:
         claims = [] if self._gathers_until or self._places.unlisted else self._claims()
         return [*claims, *map(self._about, self._places.demands)]
+
+    def _batch(self, settings: Settings) -> Batch:
+        needed = {uid for planned in self._packing.claims for uid in planned.pods}
+        if not needed:
+            return Batch()
+        demands, placed = self._places.demands, self._packing.placed
+        dry_until = max(self._places.dry.values(), default=None)
+        return Batch(
+            needing=[d for d in demands if d.pod.uid in needed],
+            coming=[
+                d for d in demands if (on := placed.get(d.pod.uid)) and on not in self._in_service
+            ],
+            sold_out_at=None if dry_until is None else dry_until - settings.offering_dry,
+        )
 
     def _claims(self) -> list[Verdict]:
         found = self._places.new_claims(self._packing.claims)
@@ -180,6 +200,8 @@ class _Answer:
             return Reason.SCHEDULER_DISAGREES, f"fits {packing.placed[uid]}, but {disagrees}"
         if uid in packing.placed:
             return Reason.NOMINATED, f"fits {packing.placed[uid]}"
+        if uid in packing.displaced:
+            return Reason.BATCHING, self._displaced(demand)
         if unknown := self._places.unknown:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
@@ -188,6 +210,14 @@ class _Answer:
             at = format_time(self._gathers_until)
             return Reason.BATCHING, f"placed together with others at {at}"
         return Reason.NOMINATED, f"needs the new claim {self._target[uid]}"
+
+    def _displaced(self, demand: Demand) -> str:
+        node, at = self._packing.displaced[demand.pod.uid], self._lapses_at(demand)
+        until = f"until {format_time(at)}" if at is not None else "until it is in service"
+        return f"{node} was launched for it and has no room for it now; awaited {until}"
+
+    def _lapses_at(self, demand: Demand) -> datetime | None:
+        return self._places.nominations[demand.pod.uid].lapses_at
 
     def _patience_ends(self, demand: Demand) -> datetime | None:
         """When the scheduler should have bound a pod that fits a node in service."""
@@ -199,22 +229,3 @@ class _Answer:
     def _with_closed(self, message: str) -> str:
         closed = self._places.closed.items()
         return "; ".join([message, *(f"{pool} launches nothing: {why}" for pool, why in closed)])
-
-
-def _batch_opens_at(
-    demands: Iterable[Demand], packing: Packing, settings: Settings
-) -> datetime | None:
-    """When the pods that need new nodes are acted upon; None when there are none."""
-    needing = {uid for planned in packing.claims for uid in planned.pods}
-    came = [_came_at(demand) for demand in demands if demand.pod.uid in needing]
-    if not came:
-        return None
-    # By the batch's last pod, which may have come at the end of the second that it names.
-    quiet_at = later(max(came), CUT_OFF + settings.batch_idle)
-    return min(quiet_at, later(min(came), settings.batch_max))
-
-
-def _came_at(demand: Demand) -> datetime:
-    """By its own word, unless a watch told us later: pods that we see together share nodes, too."""
-    seen_at = demand.seen_at
-    return demand.since if seen_at is None else max(demand.since, earlier(seen_at, CUT_OFF))

@@ -100,7 +100,12 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
             **claim.labels,
             names.REGISTERED: "true",
         },
-        "annotations": dict(claim.annotations),
+        "annotations": {
+            # Which pods it was created for is long, and over once it has its Node.
+            key: value
+            for key, value in claim.annotations.items()
+            if key != names.NOMINATED_PODS
+        },
         "ownerReferences": [*map(msgspec.to_builtins, others), owner],
         "finalizers": hold(node),
     }

@@ -26,6 +26,7 @@ import msgspec
 from tenure.core.demand import is_reschedulable, pods_to_place
 from tenure.core.domains import Look
 from tenure.core.exchange import exchanges_under_way, initialized_until
+from tenure.core.nominations import room_of
 from tenure.core.places import NewClaim, Places, places_in
 from tenure.core.pools import capacity_of
 from tenure.core.rooms import Rooms
@@ -92,15 +93,15 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         if unknown := self.places.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
         seating = seating or Seating()
-        table, left = seating.without(self, mover, zones, now)
-        before = self._seated(table, left, mover, zones, now)
+        table, left = seating.without(self, mover, zones, settings, now)
+        before = self._seated(table, left, mover, zones, settings, now)
         if before.claims:
             why = "pods that wait get their nodes first"
             return Plan(why=why, passing=True, changes_at=changes_at)
         templates: Sequence[PoolTemplate] = self.places.templates
         if credit and not _waits_for_room(before, mover.claim.pool_name):
             templates = _credited(templates, mover)
-        problem = self.places.problem(mover.pods, zones, now)
+        problem = self.places.problem(mover.pods, zones, settings, now)
         found = pack(
             msgspec.structs.replace(problem, nodes=table.nodes(), templates=tuple(templates))
         )
@@ -120,9 +121,11 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
             return Plan(why=why, passing=True)
         return Plan()
 
-    def seat_own(self, table: _Table, other: Mover, zones: Look, now: datetime) -> list[Pod]:
+    def seat_own(
+        self, table: _Table, other: Mover, zones: Look, settings: Settings, now: datetime
+    ) -> list[Pod]:
         """Its pods take the places that were launched for them; those for whom there is none."""
-        problem = self.places.problem(other.pods, zones, now)
+        problem = self.places.problem(other.pods, zones, settings, now)
         own = msgspec.structs.replace(problem, nodes=table.nodes(other.own), templates=())
         seated = pack(own).placed if other.own else {}
         table.seat(seated, other.pods)
@@ -134,20 +137,26 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         return table
 
     def _seated(
-        self, table: _Table, left: Iterable[Pod], mover: Mover, zones: Look, now: datetime
+        self,
+        table: _Table,
+        left: Iterable[Pod],
+        mover: Mover,
+        zones: Look,
+        settings: Settings,
+        now: datetime,
     ) -> Packing:
         """Everybody else has his place; what is still missing is in the answer."""
         others = (one for one in self.movers if one.claim.uid != mover.claim.uid)
         known = {pod.uid for one in (*others, mover) for pod in one.pods}
         demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
-        problem = self.places.problem(first, zones, now)
+        problem = self.places.problem(first, zones, settings, now)
         packing = pack(msgspec.structs.replace(problem, nodes=table.nodes()))
         table.seat(packing.placed, first)
         # Those that stay for now come later, and count where there is room for them.
         second = [demand.pod for demand in demands if not demand.needs_place(now)]
         if second:
-            problem = self.places.problem(second, zones, now)
+            problem = self.places.problem(second, zones, settings, now)
             stay = msgspec.structs.replace(problem, nodes=table.nodes(), templates=())
             table.seat(pack(stay).placed, second)
         return packing
@@ -168,19 +177,21 @@ class Seating:
         self._concerned: Counter[str] = Counter()
 
     def without(
-        self, exchanges: Exchanges, mover: Mover, zones: Look, now: datetime
+        self, exchanges: Exchanges, mover: Mover, zones: Look, settings: Settings, now: datetime
     ) -> tuple[_Table, list[Pod]]:
         """The table at which all others sit, and their pods that do not; its node takes nobody."""
         if self._full is None or self._empty is None:
             self._empty, self._full = exchanges.empty_table(now), exchanges.empty_table(now)
             for one in exchanges.movers:
-                self._left[one.claim.uid] = exchanges.seat_own(self._full, one, zones, now)
+                self._left[one.claim.uid] = exchanges.seat_own(
+                    self._full, one, zones, settings, now
+                )
                 self._concerned.update(_concerned(one))
         own = next((one for one in exchanges.movers if one.claim.uid == mover.claim.uid), None)
         names_of_own = _concerned(own) if own is not None else set()
         others = Counter(names_of_own)
         if any(self._concerned[name] > others[name] for name in {mover.node.name, *names_of_own}):
-            return self._slowly(exchanges, mover, zones, now)
+            return self._slowly(exchanges, mover, zones, settings, now)
         table = self._full.copy()
         table.restore(names_of_own, self._empty)
         table.close(mover.node.name)
@@ -188,14 +199,14 @@ class Seating:
         return table, [pod for pods in left for pod in pods]
 
     def _slowly(
-        self, exchanges: Exchanges, mover: Mover, zones: Look, now: datetime
+        self, exchanges: Exchanges, mover: Mover, zones: Look, settings: Settings, now: datetime
     ) -> tuple[_Table, list[Pod]]:
         table = exchanges.empty_table(now)
         table.close(mover.node.name)
         left: list[Pod] = []
         for other in exchanges.movers:
             if other.claim.uid != mover.claim.uid:
-                left += exchanges.seat_own(table, other, zones, now)
+                left += exchanges.seat_own(table, other, zones, settings, now)
         return table, left
 
 
@@ -267,12 +278,6 @@ def _movers(snapshot: Snapshot) -> Iterable[Mover]:
 def mover_of(claim: NodeClaim, node: Node, pods: Iterable[Pod], own: Iterable[str] = ()) -> Mover:
     moving = sorted(filter(is_reschedulable, pods), key=lambda pod: pod.uid)
     return Mover(claim, node, tuple(moving), tuple(own))
-
-
-def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
-    """The name by which the room of a claim is known: its Node's, or its own."""
-    nodes = snapshot.nodes_with_provider(claim.provider_id)
-    return next(iter(nodes)) if len(nodes) == 1 else claim.name
 
 
 def _waits_for_room(packing: Packing, pool: str) -> bool:

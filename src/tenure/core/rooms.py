@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.offering import InstanceType
 from tenure.model.pod import Pod
 from tenure.packing.problem import ExistingNode
 
 WorkOut = Callable[[Node, NodeClaim | None, Iterable[Pod]], ExistingNode]
+WorkOutComing = Callable[[NodeClaim, Iterable[InstanceType]], ExistingNode]
 
 
 class _Known(NamedTuple):
@@ -27,9 +29,18 @@ class _Known(NamedTuple):
     room: ExistingNode
 
 
+class _Coming(NamedTuple):
+    """The room of a claim whose Node is still to come."""
+
+    claim: NodeClaim
+    types: tuple[InstanceType, ...]
+    room: ExistingNode
+
+
 class Rooms:
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
+        self._coming: dict[str, _Coming] = {}
 
     def on(
         self, node: Node, claim: NodeClaim | None, pods: Iterable[Pod], work_out: WorkOut
@@ -48,10 +59,22 @@ class Rooms:
         self._known[node.name] = _Known(node, claim, there, room)
         return room
 
-    def keep(self, nodes: Mapping[str, Node]) -> None:
-        """Forget the nodes that are gone."""
+    def coming(
+        self, claim: NodeClaim, types: tuple[InstanceType, ...], work_out: WorkOutComing
+    ) -> ExistingNode:
+        known = self._coming.get(claim.name)
+        if known is not None and known.claim is claim and known.types is types:
+            return known.room
+        room = work_out(claim, types)
+        self._coming[claim.name] = _Coming(claim, types, room)
+        return room
+
+    def keep(self, nodes: Mapping[str, Node], claims: Mapping[str, NodeClaim]) -> None:
+        """Forget what is gone."""
         if len(self._known) > len(nodes):
             self._known = {name: known for name, known in self._known.items() if name in nodes}
+        if len(self._coming) > len(claims):
+            self._coming = {name: one for name, one in self._coming.items() if name in claims}
 
     def __len__(self) -> int:
         return len(self._known)

@@ -33,8 +33,9 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.observations import Observations
+from tenure.model.offering import InstanceType
 from tenure.model.pod import Pod
-from tenure.model.quantity import maximum, parse_resources, readable_amounts, subtract
+from tenure.model.quantity import fits, maximum, parse_resources, readable_amounts, subtract
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
 from tenure.model.unreadable import Unreadable, why_unreadable
@@ -54,9 +55,13 @@ def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[Exis
         claim = snapshot.claim_of(node)
         if not _is_closed(node, claim):
             found.append(rooms.on(node, claim, snapshot.pods_on(name).values(), _existing))
-    rooms.keep(snapshot.nodes)
+    rooms.keep(snapshot.nodes, snapshot.claims)
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
-    return found + [_in_flight(claim) for claim in coming if _is_in_flight(claim, snapshot)]
+    return found + [
+        rooms.coming(claim, types_of(claim, snapshot), in_flight)
+        for claim in coming
+        if _is_in_flight(claim, snapshot)
+    ]
 
 
 def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
@@ -77,17 +82,23 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
 
 def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
     """Nodes that the scheduler can use now: from when on, as far as Node and claim tell."""
-    since: dict[str, datetime] = {}
-    for name, node in sorted(snapshot.nodes.items()):
-        claim = snapshot.claim_of(node)
-        if not node.ready or _is_closed(node, claim) or (claim is not None and claim.rebooting):
-            continue
-        if claim is None or claim.initialized:
-            told = [find_condition(node.status.conditions, "Ready")]
-            told += [find_condition(claim.status.conditions, "Initialized")] if claim else []
-            instants = [c.last_transition_time for c in told if c and c.last_transition_time]
-            since[name] = max([node.created_at, *instants])
-    return since
+    since = {
+        name: in_service_at(node, snapshot.claim_of(node))
+        for name, node in sorted(snapshot.nodes.items())
+    }
+    return {name: at for name, at in since.items() if at is not None}
+
+
+def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
+    """Since when the scheduler can use the node; None where it cannot now."""
+    if not node.ready or _is_closed(node, claim):
+        return None
+    if claim is not None and (claim.rebooting or not claim.initialized):
+        return None
+    told = [find_condition(node.status.conditions, "Ready")]
+    told += [find_condition(claim.status.conditions, "Initialized")] if claim else []
+    instants = [c.last_transition_time for c in told if c and c.last_transition_time]
+    return max([node.created_at, *instants])
 
 
 def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
@@ -128,27 +139,56 @@ def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
     return not snapshot.nodes_with_provider(claim.provider_id)
 
 
-def _in_flight(claim: NodeClaim) -> ExistingNode:
-    """Before the launch is answered we count on no more than the claim asks for."""
-    allocatable = claim.status.allocatable if claim.launched else claim.spec.resources.requests
+def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
+    """Before the launch is answered: what every instance has that may come of it."""
+    wanted = _requirements_of(claim)
+    listed = {key: one.listed for key, one in wanted.items() if one.operator == "In"}
+    decided = {key: next(iter(values)) for key, values in listed.items() if len(values) == 1}
+    labels = {**decided, **claim.labels}
     return ExistingNode(
         name=claim.name,
-        labels=_labels_to_come(claim),
+        labels=labels,
         taints=claim.spec.taints,
-        available=readable_amounts(allocatable),
+        available=(
+            readable_amounts(claim.status.allocatable)
+            if claim.launched
+            else _least_of(claim, wanted, types)
+        ),
         initialized=False,
+        undecided={key: values for key, values in listed.items() if key not in labels},
     )
 
 
-def _labels_to_come(claim: NodeClaim) -> dict[str, str]:
-    """Any value its requirements allow suits every pod it was made for."""
-    requirements = _requirements_of(claim)
-    chosen = {
-        key: value
-        for key, requirement in requirements.items()
-        if requirement.operator == "In" and (value := requirement.any()) is not None
-    }
-    return {**chosen, **claim.labels}
+def _least_of(
+    claim: NodeClaim, wanted: Requirements, types: Iterable[InstanceType]
+) -> dict[str, int]:
+    """By resource, the least that an instance type has which satisfies and holds the claim."""
+    requests = readable_amounts(claim.spec.resources.requests)
+    least: dict[str, int] | None = None
+    for kind in types:
+        if could_hold(kind, wanted, requests):
+            there = kind.allocatable
+            if least is None:
+                least = dict(there)
+            else:
+                least = {name: min(nano, there.get(name, 0)) for name, nano in least.items()}
+    # Without a type nothing will come of it; its own verdict says why.
+    return requests if least is None else least
+
+
+def could_hold(kind: InstanceType, wanted: Requirements, requests: Mapping[str, int]) -> bool:
+    """Whether a claim that asks for this may get an instance of that type."""
+    return (
+        wanted.allowed(names.INSTANCE_TYPE).has(kind.name)
+        and fits(requests, kind.allocatable)
+        and kind.requirements.is_compatible(wanted, allow_undefined=wanted)
+    )
+
+
+def types_of(claim: NodeClaim, snapshot: Snapshot) -> tuple[InstanceType, ...]:
+    """What the cloud offers for the claim's node class, as far as that is known."""
+    known = snapshot.observations.instance_types
+    return known.get(node_class_key(claim.spec.node_class_ref), ())
 
 
 def _requirements_of(claim: NodeClaim) -> Requirements:
@@ -253,7 +293,7 @@ def _remaining(pool: NodePool, snapshot: Snapshot) -> dict[str, int] | None:
 
 def _largest(claim: NodeClaim, snapshot: Snapshot) -> dict[str, int]:
     """The most that an unanswered launch may turn out to be."""
-    types = snapshot.observations.instance_types.get(node_class_key(claim.spec.node_class_ref), ())
+    types = types_of(claim, snapshot)
     wanted = _requirements_of(claim)
     largest = readable_amounts(claim.spec.resources.requests)
     for kind in types:

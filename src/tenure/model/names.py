@@ -52,6 +52,8 @@ NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+#: On a claim: the UIDs of the pods that it was created for.
+NOMINATED_PODS: Final = "karpenter.sh/nominated-pods"
 #: On a replacement: the UIDs of the claims it stands in for.
 REPLACES: Final = "karpenter.sh/replaces"
 #: On a claim that is being replaced: the names of its replacements, all of which exist.

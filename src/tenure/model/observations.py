@@ -105,6 +105,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     evictions: Mapping[str, EvictionAnswer] = {}
     #: By pod UID: when we first saw that the scheduler has no node for it. Watches may be late.
     waiting_seen: Mapping[str, datetime] = {}
+    #: When claims were last created for pods: the next batch of pods begins after that.
+    pods_decided_at: datetime | None = None
     #: Until when an offering counts as sold out.
     dry_offerings: Mapping[OfferingKey, datetime] = {}
     #: By provider id.

@@ -14,6 +14,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     batch_idle: timedelta = timedelta(seconds=1)
     #: … and at the latest this long after its first pod (the peer's 10s).
     batch_max: timedelta = timedelta(seconds=10)
+    #: A node costs as much as so many cpus beyond its price: larger plans fewer, larger nodes.
+    node_fee_cpus: int = 3
     #: Between tainting a node and ending its instance, so that everybody has seen the taint.
     drain_min: timedelta = timedelta(seconds=5)
     #: How often the cloud is asked whether a terminating instance is gone.

@@ -167,6 +167,15 @@ class Catalogue:
             front = self._fronts[places, types] = tuple(best)
         return front
 
+    def cpu_price(self) -> int:
+        """The lowest price of a cpu, in micro-dollars per hour; 0 where nothing is for sale."""
+        prices = (
+            offer.price * UNIT // cpus
+            for offer in self.ranking(self.whole.places)
+            if (cpus := self.types[offer.type].capacity.get("cpu", 0)) > 0
+        )
+        return min(prices, default=0)
+
     def _beaten(self, offer: Offer, cheaper: list[Offer]) -> bool:
         room = self.room[offer.type]
         # The largest of the cheaper ones come last and are the likeliest to be as large.

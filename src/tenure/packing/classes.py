@@ -49,6 +49,8 @@ class PodClass(msgspec.Struct, frozen=True):
     rules: Rules
     wants: Wants
     pods: tuple[Pod, ...]
+    #: A node was launched for them already: they find room on nodes, or wait.
+    claimed: bool = False
 
 
 class Sorted(msgspec.Struct, frozen=True):

@@ -16,30 +16,29 @@ import msgspec
 
 from tenure.packing.claims import Draft, holds, listing_of
 from tenure.packing.limits import Budget
-from tenure.packing.opening import NODE_FEE
 
 #: How many neighbours a claim is tried with.
 NEIGHBOURS: Final = 8
 
 
-def merged(drafts: Iterable[Draft], budgets: Mapping[str, Budget]) -> list[Draft]:
+def merged(drafts: Iterable[Draft], budgets: Mapping[str, Budget], fee: int) -> list[Draft]:
     """The drafts, fewer of them where that costs no more."""
     result: list[Draft] = []
     by_pool: dict[str, list[Draft]] = {}
     for draft in drafts:
         by_pool.setdefault(draft.catalogue.template.pool, []).append(draft)
     for pool, theirs in by_pool.items():
-        result += _merged(theirs, budgets[pool])
+        result += _merged(theirs, budgets[pool], fee)
     return result
 
 
-def _merged(drafts: list[Draft], budget: Budget) -> list[Draft]:
+def _merged(drafts: list[Draft], budget: Budget, fee: int) -> list[Draft]:
     # A stable sort: at one price, in the order in which they were opened.
     waiting = sorted(drafts, key=lambda draft: draft.price)
     done: list[Draft] = []
     while waiting:
         draft = waiting.pop(0)
-        together = _best_partner(draft, waiting[:NEIGHBOURS], budget)
+        together = _best_partner(draft, waiting[:NEIGHBOURS], budget, fee)
         if together is None:
             done.append(draft)
             continue
@@ -50,11 +49,13 @@ def _merged(drafts: list[Draft], budget: Budget) -> list[Draft]:
     return done
 
 
-def _best_partner(draft: Draft, others: list[Draft], budget: Budget) -> tuple[int, Draft] | None:
+def _best_partner(
+    draft: Draft, others: list[Draft], budget: Budget, fee: int
+) -> tuple[int, Draft] | None:
     """The position of the partner to merge with, and the two together."""
     found: list[tuple[int, int, Draft]] = []
     for position, other in enumerate(others):
-        saved = draft.price + other.price + NODE_FEE
+        saved = draft.price + other.price + fee
         both = _together(draft, other, saved)
         if both is not None:
             found.append((both.price - saved, position, both))

@@ -1,6 +1,7 @@
 """Pods onto the nodes there are: the first that takes them, in a fixed order.
 
-Initialized nodes come first, then the others, each by name. A node takes as many pods of a
+Pods that are nominated to a node stay with it for as long as it takes them. For the others,
+initialized nodes come first, then the rest, each by name. A node takes as many pods of a
 class as all of these allow, asked in this order: what is free once room is kept for daemons
 that have not come yet; taints; labels; host ports; topology. A closed node takes none, but
 the pods that run on it count in its zone.
@@ -8,14 +9,15 @@ the pods that run on it count in its zone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from tenure.model.names import ZONE
 from tenure.model.node import Taint
-from tenure.model.requirements import NODE_NAME, Requirements
+from tenure.model.pod import Pod
+from tenure.model.requirements import NODE_NAME, Requirement, Requirements
 from tenure.model.taints import untolerated
 from tenure.packing.classes import Demand, PodClass, Sorted, how_many, least_wanted
 from tenure.packing.daemons import DaemonPod, load_on_node
@@ -24,8 +26,18 @@ from tenure.packing.queue import Waiting
 from tenure.packing.requests import HostPort, Resources, ports_conflict
 from tenure.packing.topology import Tally, Topology
 
-#: Nodes of one shape accept the same pods: taints, and the values of all labels that count.
-Shape = tuple[tuple[Taint, ...], Requirements]
+#: (zone, index of the shape).
+ZoneShape = tuple[str, int]
+
+
+class Shape(NamedTuple):
+    """Nodes of one shape accept the same pods."""
+
+    taints: tuple[Taint, ...]
+    #: The values of all labels that count.
+    labels: Requirements
+    #: Which of these labels may still get one of several values.
+    undecided: tuple[str, ...] = ()
 
 
 class ZonePart(msgspec.Struct, frozen=True):
@@ -42,11 +54,12 @@ class ZonePart(msgspec.Struct, frozen=True):
 class Room:
     """What is left of one node."""
 
-    __slots__ = ("free", "name", "ports", "shape", "tally")
+    __slots__ = ("free", "name", "ports", "shape", "tally", "zone")
 
     def __init__(self, node: ExistingNode, shape: int, free: list[int], tally: Tally) -> None:
         self.name = node.name
         self.shape = shape
+        self.zone = node.labels.get(ZONE)
         self.free = free
         self.ports: tuple[HostPort, ...] = node.host_ports
         self.tally = tally
@@ -80,9 +93,10 @@ class Nodes:
         self._least = least_wanted(pods.classes)
         shapes = _Shapes(pods, daemons)
         rooms: list[Room] = []
-        zones: dict[tuple[str, int], Tally] = {}
+        zones: dict[ZoneShape, Tally] = {}
         moving = _moving(pods)
-        homes: dict[tuple[str, int], list[str]] = {}
+        #: By the UID of a pod that is to move: where it counts until then.
+        homes: dict[str, ZoneShape] = {}
         if not any(one.rules.zones for one in pods.classes):
             # Pods on nodes that take nobody count in their zone, and nobody asks for that.
             nodes = (node for node in nodes if self._may_take(node, pods.resources))
@@ -93,22 +107,63 @@ class Nodes:
             if (zone := node.labels.get(ZONE)) is not None:
                 zones.setdefault((zone, shape), Tally()).merge(tally)
                 if moving:
-                    here = [pod.uid for pod in node.pods if pod.active and pod.uid in moving]
-                    homes.setdefault((zone, shape), []).extend(here)
+                    here = (pod.uid for pod in node.pods if pod.active and pod.uid in moving)
+                    homes |= dict.fromkeys(here, (zone, shape))
             if not node.closed and self._any_room(free):
                 rooms.append(Room(node, shape, free, tally))
         self._rooms = rooms
         self._shapes = shapes.all
-        self.zones: Final = [
+        self._tallies = zones
+        self._homes = homes
+
+    def zones(self) -> list[ZonePart]:
+        """What runs where now, with those that stay with their node."""
+        moving: dict[ZoneShape, list[str]] = {}
+        for uid, home in self._homes.items():
+            moving.setdefault(home, []).append(uid)
+        return [
             ZonePart(
-                zone=zone,
-                labels=self._shapes[shape][1],
+                zone=here[0],
+                labels=self._shapes[here[1]].labels,
                 tally=tally,
-                taints=self._shapes[shape][0],
-                moving=tuple(homes.get((zone, shape), ())),
+                taints=self._shapes[here[1]].taints,
+                moving=tuple(moving.get(here, ())),
             )
-            for (zone, shape), tally in zones.items()
+            for here, tally in self._tallies.items()
         ]
+
+    def keep(self, classes: Iterable[PodClass], nominated: Mapping[str, str]) -> dict[str, str]:
+        """Put pods onto the nodes that were launched for them; by UID, the node's name.
+
+        One that does not fit there any more is left out: the scheduler gave its room to others.
+        """
+        if not nominated:
+            return {}
+        rooms = {room.name: room for room in self._rooms}
+        kept: dict[str, str] = {}
+        for one in classes:
+            by_node: dict[str, list[Pod]] = {}
+            for pod in one.pods:
+                if (name := nominated.get(pod.uid, "")) in rooms:
+                    by_node.setdefault(name, []).append(pod)
+            for name, pods in by_node.items():
+                kept |= dict.fromkeys(self._keep(one, pods, rooms[name]), name)
+        return kept
+
+    def _keep(self, one: PodClass, pods: Sequence[Pod], room: Room) -> list[str]:
+        if not _accepts(self._shapes[room.shape], one.demand):
+            return []
+        count = room.how_many(one, how_many(room.free, one.wants, len(pods)))
+        if not count:
+            return []
+        room.take(one, count)
+        stay = [pod.uid for pod in pods[:count]]
+        if room.zone is not None:
+            self._tallies[room.zone, room.shape].add(one.rules, count)
+        for uid in stay:
+            if (home := self._homes.pop(uid, None)) is not None:
+                self._tallies[home].add(one.rules, -1)
+        return stay
 
     def place(self, waiting: Waiting) -> dict[str, str]:
         """Put as many pods of the class onto nodes as will go; by UID, the node's name."""
@@ -146,9 +201,18 @@ def _moving(pods: Sorted) -> frozenset[str]:
 
 
 def _accepts(shape: Shape, demand: Demand) -> bool:
-    taints, labels = shape
-    return untolerated(taints, demand.tolerations) is None and any(
-        labels.is_compatible(wanted) for wanted in demand.alternatives
+    return untolerated(shape.taints, demand.tolerations) is None and any(
+        shape.labels.is_compatible(wanted) and _whichever(shape, wanted)
+        for wanted in demand.alternatives
+    )
+
+
+def _whichever(shape: Shape, wanted: Requirements) -> bool:
+    """Whether it suits with each value that an undecided label may get."""
+    return all(
+        wanted.allowed(key).has(value)
+        for key in shape.undecided
+        for value in shape.labels[key].listed
     )
 
 
@@ -164,22 +228,27 @@ class _Shapes:
         self._by_name = NODE_NAME in keys
         self._keys = sorted(keys - {NODE_NAME})
         self._daemons = daemons
-        self._known: dict[tuple[tuple[Taint, ...], str, tuple[str | None, ...]], int] = {}
+        self._known: dict[object, int] = {}
         self.all: list[Shape] = []
         self._loads: list[Resources] = []
 
     def of(self, node: ExistingNode) -> int:
         """The index of the node's shape."""
         name = node.name if self._by_name else ""
-        seen = node.taints, name, tuple(map(node.labels.get, self._keys))
+        open_ = node.undecided
+        undecided = tuple((key, open_[key]) for key in self._keys if key in open_) if open_ else ()
+        seen = node.taints, name, tuple(map(node.labels.get, self._keys)), undecided
         shape = self._known.get(seen)
         if shape is None:
             shape = self._known[seen] = len(self.all)
             visible = {key: node.labels[key] for key in self._keys if key in node.labels}
             if self._by_name:
                 visible[NODE_NAME] = node.name
-            self.all.append((node.taints, Requirements.from_labels(visible)))
-            self._loads.append(load_on_node(self._daemons, *self.all[shape]).requests)
+            labels = Requirements.from_labels(visible).add(
+                *(Requirement.of(key, "In", sorted(values)) for key, values in undecided)
+            )
+            self.all.append(Shape(node.taints, labels, tuple(key for key, _ in undecided)))
+            self._loads.append(load_on_node(self._daemons, node.taints, labels).requests)
         return shape
 
     def daemon_requests(self, shape: int) -> Resources:

@@ -29,17 +29,20 @@ does. In the end, small claims are put together where one machine serves both fo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
 
 from tenure.model.names import ZONE
+from tenure.model.quantity import UNIT
 from tenure.model.requirements import Requirement, Requirements
 from tenure.model.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.claims import Draft, listing_of, offers_holding
 from tenure.packing.classes import PodClass, how_many, least_wanted
 from tenure.packing.limits import Budget
+from tenure.packing.problem import NODE_FEE_CPUS
 from tenure.packing.queue import Waiting
 from tenure.packing.topology import Tally
 
@@ -48,10 +51,6 @@ SHORT_LIST: Final = 8
 #: Worth is counted in thousandths of a micro-dollar, so that cheap pods do not round to nothing.
 _FINE: Final = 1000
 _NO_END: Final = 1 << 40
-#: Micro-dollars per hour that a node costs beyond its price: its share of the control plane,
-#: addresses, image pulls, the trouble of draining it one day. Without it the cheapest plan is
-#: a crowd of tiny machines; this much halves their number for about 3 % of the price.
-NODE_FEE: Final = 20_000
 
 
 class Filling(msgspec.Struct):
@@ -71,8 +70,11 @@ class Shop:
         catalogues: Sequence[Catalogue],
         queue: Sequence[Waiting],
         avoid: Collection[str] = (),
+        *,
+        fee_cpus: int = NODE_FEE_CPUS,
     ) -> None:
         """``avoid``: zones that get a claim only where nothing else serves."""
+        self._fee_cpus = fee_cpus
         self._catalogues = catalogues
         self._queue = queue
         self._elsewhere = Requirement.of(ZONE, "NotIn", sorted(avoid)) if avoid else None
@@ -107,7 +109,8 @@ class Shop:
         if narrowing is None:
             return False
         types = narrowing.types & catalogue.clear_of(lead.one.demand.ports) & budget.affordable()
-        offers = short_list(catalogue, lead, catalogue.front(narrowing.places, types))
+        fee = self.fee
+        offers = short_list(catalogue, lead, catalogue.front(narrowing.places, types), fee)
         others = [waiting for waiting in self._queue if waiting.left and waiting is not lead]
         nothing = [0] * len(catalogue.resources)
         fillings = [
@@ -116,7 +119,7 @@ class Shop:
         ]
         # The leanest filling comes last: where minValues ask for variety, the smallest
         # request leaves the most.
-        for filling in [*best_first(fillings), *_leanest(fillings, lead)]:
+        for filling in [*best_first(fillings, fee), *_leanest(fillings, lead)]:
             if self._commit(catalogue, budget, filling):
                 return True
         return False
@@ -184,6 +187,27 @@ class Shop:
         if cost is None:
             cost = self._unit_costs[id(one)] = max(1, self._best_unit_cost(one))
         return cost
+
+    @cached_property
+    def fee(self) -> int:
+        """What one node more costs beyond its price, in micro-dollars per hour.
+
+        So many cpus at the price that these pods pay for one, what else they ask for included:
+        the median over the cpus that are asked for, so that a few pods with a GPU or with much
+        memory do not make it a price that no other pod pays. The same plan comes out in every
+        currency, on spot and on demand.
+        """
+        prices = sorted(
+            (self._unit_cost(one) * UNIT // cpus // _FINE, cpus * len(one.pods))
+            for one in (waiting.one for waiting in self._queue)
+            if (cpus := one.demand.resources.get("cpu", 0)) > 0
+        )
+        half = sum(cpus for _, cpus in prices) / 2
+        for price, cpus in prices:
+            half -= cpus
+            if half <= 0:
+                return self._fee_cpus * price
+        return self._fee_cpus * min((c.cpu_price() for c in self._catalogues), default=0)
 
     def _best_unit_cost(self, one: PodClass) -> int:
         for wanted in one.demand.alternatives:
@@ -258,27 +282,30 @@ def entrance(catalogue: Catalogue, one: PodClass, wanted: Requirements) -> Narro
     return catalogue.narrow(catalogue.whole, wanted)
 
 
-def short_list(catalogue: Catalogue, lead: Waiting, offers: Iterable[Offer]) -> list[Offer]:
+def short_list(
+    catalogue: Catalogue, lead: Waiting, offers: Iterable[Offer], fee: int
+) -> list[Offer]:
     """The offers worth filling on paper: cheapest per pod, with and without an end of pods."""
     endless, ending = [], []
     alone = Tally().room(lead.one.rules, 1 if lead.one.demand.ports else _NO_END)
     for offer in offers:
         count = how_many(catalogue.room[offer.type], lead.one.wants, _NO_END)
         if count:
-            endless.append((offer.price * _FINE // count, offer))
-            ending.append((offer.price * _FINE // min(count, lead.left, alone), offer))
+            price = (offer.price + fee) * _FINE
+            endless.append((price // count, offer))
+            ending.append((price // min(count, lead.left, alone), offer))
     kept = {offer for costs in (endless, ending) for _, offer in sorted(costs)[:SHORT_LIST]}
     return sorted(kept)
 
 
-def best_first(fillings: Iterable[Filling]) -> list[Filling]:
+def best_first(fillings: Iterable[Filling], fee: int) -> list[Filling]:
     """By price per worth; at a draw the one that holds more, then the order of offers."""
-    return sorted(fillings, key=_price_per_worth)
 
+    def price_per_worth(filling: Filling) -> tuple[int, int, Offer]:
+        price = filling.offer.price + fee
+        return price * _FINE * _FINE // filling.worth, -filling.worth, filling.offer
 
-def _price_per_worth(filling: Filling) -> tuple[int, int, Offer]:
-    price = filling.offer.price + NODE_FEE
-    return price * _FINE * _FINE // filling.worth, -filling.worth, filling.offer
+    return sorted(fillings, key=price_per_worth)
 
 
 def _leanest(fillings: Sequence[Filling], lead: Waiting) -> list[Filling]:

@@ -4,7 +4,8 @@
 
 1. pods are grouped into classes of equals (``classes``); a class with a constraint that is
    not modelled yet stays out (``topology``), one that is spread over zones is split (``zones``);
-2. every class, the largest first, is put onto existing nodes: the first that takes it, those
+2. a pod that is nominated to a node stays there for as long as it fits, and gets no claim
+   while that node is still to come; every other class, the largest first, is put onto existing nodes: the first that takes it, those
    that are initialized before the others, then by name (``nodes``);
 3. for what is left, claims are planned in the pools by weight: the cheapest machines for
    what they hold (``opening``);
@@ -17,7 +18,7 @@ chooses among the types of a claim; this module only promises that each of them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Final
 
@@ -76,20 +77,38 @@ class _Packer(msgspec.Struct, frozen=True):
             self.problem.nodes, pods=self.pods, daemons=self.daemons, topology=self.topology
         )
         modelled = [one for one in self.pods.classes if not one.rules.not_modelled]
+        placed = nodes.keep(modelled, self.problem.nominated)
+        if self.problem.nominated:
+            modelled = _without(modelled, placed, self._awaiting())
         avoid = self.problem.avoid
         dealt = deal(
-            modelled, nodes=nodes.zones, catalogues=self.catalogues, caps=caps, avoid=avoid
+            modelled, nodes=nodes.zones(), catalogues=self.catalogues, caps=caps, avoid=avoid
         )
-        placed: dict[str, str] = {}
         for waiting in dealt.queue:
             placed |= nodes.place(waiting)
-        shop = Shop(self.catalogues, dealt.queue, avoid)
-        drafts = _fill_shop(shop, dealt.queue)
-        unplaced = self._unplaced(dealt, shop)
-        claims = finished(drafts)
-        return Packing(placed=placed, claims=claims, unplaced=unplaced), dealt.came_short()
+        unclaimed = [waiting for waiting in dealt.queue if not waiting.one.claimed]
+        shop = Shop(self.catalogues, unclaimed, avoid, fee_cpus=self.problem.node_fee_cpus)
+        drafts = _fill_shop(shop, unclaimed)
+        packing = Packing(
+            placed=placed,
+            claims=finished(drafts),
+            unplaced=self._unplaced(dealt, unclaimed, shop),
+            displaced=self._displaced(dealt),
+        )
+        return packing, dealt.came_short()
 
-    def _unplaced(self, dealt: Dealt, shop: Shop) -> dict[str, Unplaced]:
+    def _awaiting(self) -> frozenset[str]:
+        """Pods whose own node is still to come: what else comes may have room for them."""
+        coming = {node.name for node in self.problem.nodes if not node.initialized}
+        nominated = self.problem.nominated.items()
+        return frozenset(uid for uid, name in nominated if name in coming)
+
+    def _displaced(self, dealt: Dealt) -> dict[str, str]:
+        left = [uid for waiting in dealt.queue if waiting.one.claimed for uid in waiting.rest()]
+        left += [pod.uid for rest in dealt.left_over if rest.one.claimed for pod in rest.pods]
+        return {uid: self.problem.nominated[uid] for uid in left}
+
+    def _unplaced(self, dealt: Dealt, queue: Iterable[Waiting], shop: Shop) -> dict[str, Unplaced]:
         unplaced = {
             uid: Unplaced(why=Why.UNREADABLE, message=error)
             for uid, error in self.pods.unreadable.items()
@@ -99,11 +118,11 @@ class _Packer(msgspec.Struct, frozen=True):
                 unplaced |= dict.fromkeys((pod.uid for pod in one.pods), _not_modelled(one))
         pools = [(c, shop.budgets[c.template.pool]) for c in self.catalogues]
         node_count = sum(not node.closed for node in self.problem.nodes)
-        for waiting in dealt.queue:
+        for waiting in queue:
             if waiting.left:
                 why = explain(waiting.one, pools, node_count=node_count)
                 unplaced |= dict.fromkeys(waiting.rest(), why)
-        for rest in dealt.left_over:
+        for rest in (rest for rest in dealt.left_over if not rest.one.claimed):
             why = explain(rest.one, pools, node_count=node_count)
             if why.why is Why.TOPOLOGY_UNSATISFIABLE:
                 why = _no_zone(rest)
@@ -118,10 +137,27 @@ def _fill_shop(shop: Shop, queue: Sequence[Waiting]) -> list[Draft]:
     while left != (left := sum(waiting.left for waiting in queue)):
         for waiting in queue:
             shop.serve(waiting)
-        shop.drafts[:] = merged(shop.drafts, shop.budgets)
+        shop.drafts[:] = merged(shop.drafts, shop.budgets, shop.fee)
         if not limited:
             break
     return shop.drafts
+
+
+def _without(
+    classes: Iterable[PodClass], placed: Container[str], awaiting: Container[str]
+) -> list[PodClass]:
+    """The classes without the pods that stay with their node, in the same order.
+
+    Those whose node is still to come and has no room for them are a class of their own.
+    """
+    split: list[PodClass] = []
+    for one in classes:
+        left = [pod for pod in one.pods if pod.uid not in placed]
+        for claimed in (True, False):
+            pods = tuple(pod for pod in left if (pod.uid in awaiting) is claimed)
+            if pods:
+                split.append(msgspec.structs.replace(one, pods=pods, claimed=claimed))
+    return split
 
 
 def _not_modelled(one: PodClass) -> Unplaced:

@@ -21,6 +21,10 @@ from tenure.packing.requests import HostPort, Resources, host_ports, pod_request
 #: The pseudo-resource by which a pool's limits bound its number of nodes.
 NODES: Final = "nodes"
 
+#: What a node costs beyond its price, in cpus at the price that the pods pay for one: its share of the control plane, addresses, image pulls, DaemonSets, the trouble of draining
+#: it one day. Without it the cheapest plan is a crowd of tiny nodes.
+NODE_FEE_CPUS: Final = 3
+
 
 class PoolTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A pool as a source of new nodes."""
@@ -63,6 +67,8 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Pod, ...] = ()
     #: Takes no pods: cordoned, or leaving.
     closed: bool = False
+    #: Labels that it will have, of an instance that is not launched yet: one of these values each.
+    undecided: Mapping[str, frozenset[str]] = {}
 
     @classmethod
     def holding(
@@ -119,3 +125,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     dry: frozenset[OfferingKey] = frozenset()
     #: Zones that get new nodes only for pods that nothing else can take.
     avoid: frozenset[str] = frozenset()
+    #: By pod UID, the node that was launched for it: it stays there for as long as it fits.
+    nominated: Mapping[str, str] = {}
+    #: A node costs as much as so many cpus beyond its price (``Shop.fee``).
+    node_fee_cpus: int = NODE_FEE_CPUS

@@ -69,13 +69,15 @@ class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer. Every pod of the problem is in exactly one of the three."""
+    """The answer. Every pod of the problem is in exactly one of the four."""
 
     #: Pod UID to node name.
     placed: Mapping[str, str]
     claims: tuple[PlannedClaim, ...]
     #: By pod UID.
     unplaced: Mapping[str, Unplaced]
+    #: By pod UID, the node that was launched for it and has no room for it any more.
+    displaced: Mapping[str, str] = {}
 
     @property
     def price(self) -> int:

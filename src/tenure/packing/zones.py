@@ -70,7 +70,11 @@ class Dealt(msgspec.Struct, frozen=True):
 
     def came_short(self) -> dict[Part, int]:
         """What to cap at how many pods, now that packing has been tried."""
-        short = {part for i, part in self.parts.items() if self.queue[i].left}
+        short = {
+            part
+            for i, part in self.parts.items()
+            if self.queue[i].left and not self.queue[i].one.claimed
+        }
         served: dict[Part, int] = {}
         for position, part in self.parts.items():
             waiting = self.queue[position]

@@ -88,6 +88,8 @@ class Executor:
         # What is being created, and what has been created meanwhile.
         self._creating: set[str] = set()
         self._created: set[str] = set()
+        # What is to be created as soon as fewer actions are under way.
+        self._postponed: set[str] = set()
         # Deletions that were accepted and that the watch has not shown yet, with their instant.
         self._awaited: dict[str, float] = {}
 
@@ -102,8 +104,12 @@ class Executor:
         target = target_of(action)
         if target in self._created:
             return None  # Whoever asked for it has not looked again yet.
-        if target in self._in_flight or len(self._in_flight) >= self._settings.actions_max:
+        if target in self._in_flight:
             return None  # Its end wakes the loop.
+        if len(self._in_flight) >= self._settings.actions_max:
+            if isinstance(action, Create):
+                self._postponed.add(target)
+            return None  # So does the end of any of them.
         now = self._clock.monotonic()
         waits_until = self._back_off.wait_until(target, now, _attempt(action))
         if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
@@ -116,8 +122,12 @@ class Executor:
 
     @property
     def creates(self) -> bool:
-        """Whether something is being created that nobody can see yet."""
-        return bool(self._creating)
+        """Whether something is being created, or about to be, that nobody can see yet."""
+        return bool(self._creating or self._postponed)
+
+    def begin(self) -> None:
+        """Everything that is to be done is submitted once more."""
+        self._postponed.clear()
 
     async def close(self) -> None:
         """Cancel what is under way and wait for it."""

@@ -14,6 +14,7 @@ import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
+from tenure.core.places import BATCH
 from tenure.core.registrations import REMEMBERED, generations_of
 from tenure.model.instance import Instance
 from tenure.model.nodepool import NodePool
@@ -65,6 +66,7 @@ class Knowledge:
         self.reboots: dict[str, RebootAnswer] = {}
         self.evictions: dict[str, EvictionAnswer] = {}
         self.waiting_seen: dict[str, datetime] = {}
+        self.pods_decided_at: datetime | None = None
         self.dry_offerings: dict[OfferingKey, datetime] = {}
         self.orphans: dict[str, OrphanSighting] = {}
         self.vanished: dict[str, datetime] = {}
@@ -85,6 +87,7 @@ class Knowledge:
             reboots=self.reboots,
             evictions=self.evictions,
             waiting_seen=self.waiting_seen,
+            pods_decided_at=self.pods_decided_at,
             dry_offerings=self.dry_offerings,
             orphans=self.orphans,
             vanished=self.vanished,
@@ -98,6 +101,7 @@ class Knowledge:
         for known in (
             self.launch_failures,
             self.terminations,
+            self.inspections,
             self.reboots,
             self.evictions,
             self.waiting_seen,
@@ -106,6 +110,8 @@ class Knowledge:
             self.vanished,
         ):
             _move(known, step)
+        if self.pods_decided_at is not None:
+            self.pods_decided_at += step
         for key, unusable in self._unusable.items():
             refusal = _moved(unusable.refusal, step)
             self._unusable[key] = msgspec.structs.replace(unusable, refusal=refusal)
@@ -162,6 +168,11 @@ class Knowledge:
         for change in changes:
             if isinstance(change.new, Pod) and change.new.unschedulable:
                 self.waiting_seen.setdefault(change.new.uid, now)
+
+    def pods_decided(self, now: datetime) -> None:
+        """Claims are being created for the pods of a batch: it is closed."""
+        self.pods_decided_at = now
+        self._note(BATCH)
 
     def misconfigured(self, node_class: str, generation: int, now: datetime, message: str) -> None:
         """The cloud cannot use the class as it is: without its types nothing is planned on it."""

@@ -17,6 +17,7 @@ from typing import Final
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
 from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
+from tenure.core.provision import decides_on_pods
 from tenure.errors import TenureError
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
@@ -212,6 +213,8 @@ class Controller:
                 self.events.ended(verdict)
             for verdict in changed:
                 self._record(now, verdict)
+            if any(map(decides_on_pods, changed)):
+                self.knowledge.pods_decided(now)
             if not self.judge.unfinished:
                 break
             slice_.end()
@@ -243,6 +246,7 @@ class Controller:
         """Start what is to be done; when to try again what has to wait."""
         # Creations that ended between two slices are in the cache, but were not judged yet.
         settled = left_out if not self.executor.creates else ()
+        self.executor.begin()
         waits = [
             self.executor.submit(verdict)
             for verdict in self.judge.actionable()

@@ -12,6 +12,7 @@ from datetime import timedelta
 import msgspec
 
 from tenure.model.market import Market
+from tenure.model.offering import InstanceType
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet import Kubelets, KubeletTimings
 from tenure.sim.actors.meddlers import Meddlers
@@ -33,6 +34,8 @@ class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
     #: ``common``, ``all``, or names of instance types.
     catalogue: str | Sequence[str] = "common"
     zones: Sequence[str] = DEFAULT_ZONES
+    #: Instance types of one's own, instead of the catalogue.
+    types: Sequence[InstanceType] = ()
     cloud: CloudTimings = CloudTimings()
     kubelet: KubeletTimings = KubeletTimings()
     #: How long the pods of some apps take for what they do; the first that covers a pod counts.
@@ -51,7 +54,7 @@ class Infrastructure:
         options: InfrastructureOptions | None = None,
     ) -> None:
         options = options or InfrastructureOptions()
-        types = instance_types(
+        types = options.types or instance_types(
             select(options.catalogue), seed=environment.seed, zones=options.zones
         )
         self.faults = FaultSwitch(options.faults)

@@ -51,6 +51,8 @@ class WorldOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     settings: Settings = Settings()
     infrastructure: InfrastructureOptions = InfrastructureOptions()
+    #: How fast ReplicaSets create pods; None: all at once.
+    pods_per_second: float | None = None
     #: Pace against real time; None runs flat out.
     speed: float | None = None
 
@@ -69,7 +71,9 @@ class World:
         self.cloud = self.infrastructure.cloud
         self.kubelets = self.infrastructure.kubelets
         self.scheduler = Scheduler(env, self.store)
-        self.replica_sets = ReplicaSets(env, self.store)
+        self.replica_sets = ReplicaSets(
+            env, self.store, pods_per_second=self.options.pods_per_second
+        )
         self.deployments = Deployments(env, self.store, self.replica_sets.pods)
         self.daemon_sets = DaemonSets(env, self.store)
         self.stateful_sets = StatefulSets(env, self.store)

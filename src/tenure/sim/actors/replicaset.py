@@ -5,6 +5,9 @@ are too many, the ones to go are chosen in Kubernetes' order: not bound yet, pen
 ready, lower deletion cost, sharing a node with more of their kind, ready for a shorter time,
 younger; the name breaks what ties remain.
 
+Where a rate is given, pods are created no faster than that over all ReplicaSets, as
+kube-controller-manager does (20 per second unless it is told otherwise), each set in its turn.
+
 A pod that the API server refuses is tried again, later and later; meanwhile the condition
 ``ReplicaFailure`` says why. Pods without an owner are not adopted.
 """
@@ -32,8 +35,12 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 class ReplicaSets:
-    def __init__(self, env: Environment, store: Store) -> None:
+    def __init__(
+        self, env: Environment, store: Store, *, pods_per_second: float | None = None
+    ) -> None:
         self._env = env
+        self._interval = timedelta(seconds=1 / pods_per_second) if pods_per_second else None
+        self._next_at = env.now()
         self._store = store
         self._queue = WorkQueue(env, self._look)
         self.pods = OwnedPods(store, REPLICA_SETS.kind)
@@ -50,13 +57,28 @@ class ReplicaSets:
             return
         group = self.pods.of(replica_set["metadata"]["uid"])
         surplus = group.active - replica_set["spec"]["replicas"]
-        for _ in range(-surplus):
+        for created in range(-surplus):
+            if not self._may_create():
+                # Whoever got one is behind the others.
+                again = self._next_at + created * timedelta.resolution
+                self._queue.add_at(queue_key(replica_set), again)
+                break
             self._create_pod(replica_set, group)
         if surplus > 0:
             for pod in leaving_first(group.active_pods())[:surplus]:
                 self._store.delete(PODS, namespace, pod["metadata"]["name"])
         if not surplus:  # Otherwise when the pods made or deleted here have been seen.
             self._write_status(replica_set, group)
+
+    def _may_create(self) -> bool:
+        if self._interval is None:
+            return True
+        now = self._env.now()
+        if self._next_at > now:
+            return False
+        # What a late look missed is made up for, but no more than a second of it.
+        self._next_at = max(self._next_at, now - timedelta(seconds=1)) + self._interval
+        return True
 
     def _create_pod(self, replica_set: Obj, group: Group) -> None:
         """Make one pod; a refusal is written down where people look, then tried again later."""
