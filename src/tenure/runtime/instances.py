@@ -15,6 +15,7 @@ from typing import Final
 from tenure.core.decision import Inspect, Launch, Reboot, Subject, Terminate
 from tenure.core.garbage import INSTANCE
 from tenure.core.pools import node_class_key
+from tenure.core.supply import could_hold
 from tenure.errors import (
     InstanceGone,
     Misconfigured,
@@ -25,7 +26,7 @@ from tenure.errors import (
 )
 from tenure.kube.cache import Cache
 from tenure.model.instance import InstanceState, LaunchRequest
-from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.model.names import CAPACITY_TYPE, ZONE
 from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.observations import (
     InspectionAnswer,
@@ -35,6 +36,7 @@ from tenure.model.observations import (
     TerminationAnswer,
 )
 from tenure.model.offering import InstanceType, OfferingKey
+from tenure.model.quantity import format_resources
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
@@ -79,9 +81,11 @@ class Instances:
             instance = await self._cloud.launch(request)
         except OutOfCapacity as error:
             until = self._clock.now() + self._settings.offering_dry
-            dry = error.offerings or asked_for(request, self._types_of(request))
+            types = self._types_of(request)
+            dry = error.offerings or asked_for(request, types)
             self._knowledge.sold_out(dry, until)
-            return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error)
+            why = "" if dry else too_much(request, types)
+            return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error, why)
         except Misconfigured as error:
             now, generation = self._clock.now(), self._generation_of(request.node_class)
             key = node_class_key(request.node_class)
@@ -96,16 +100,17 @@ class Instances:
         return OK
 
     def _not_launched(
-        self, claim: Subject, problem: LaunchProblem, error: ProviderError
+        self, claim: Subject, problem: LaunchProblem, error: ProviderError, why: str = ""
     ) -> Outcome:
         now = self._clock.now()
+        message = f"{error}; {why}" if why else str(error)
         retry_at = None
         if problem is LaunchProblem.FAILED:
             retry_at = now + self._launches.failed(claim.uid, self._clock.monotonic())
         if self._is_known(claim):
-            failure = LaunchFailure(problem=problem, message=str(error), at=now, retry_at=retry_at)
+            failure = LaunchFailure(problem=problem, message=message, at=now, retry_at=retry_at)
             self._knowledge.launch_failed(claim, failure)
-        return Outcome("refused", str(error))
+        return Outcome("refused", message)
 
     def _types_of(self, request: LaunchRequest) -> Sequence[InstanceType]:
         return self._knowledge.instance_types.get(node_class_key(request.node_class), ())
@@ -180,13 +185,35 @@ class Instances:
 
 
 def asked_for(request: LaunchRequest, types: Iterable[InstanceType]) -> list[OfferingKey]:
-    """Every offering that would have done: what a cloud means that has nothing and names none."""
+    """Every offering that would have done: what a cloud means that has nothing and names none.
+
+    One that could not have held the claim was not tried, and says nothing about the offering.
+    """
     wanted = request.requirements
     return [
         (kind.name, offering.zone, offering.capacity_type)
         for kind in types
-        if wanted.allowed(INSTANCE_TYPE).has(kind.name)
+        if could_hold(kind, wanted, request.requests)
         for offering in kind.offerings
         if wanted.allowed(ZONE).has(offering.zone)
         and wanted.allowed(CAPACITY_TYPE).has(offering.capacity_type)
     ]
+
+
+def too_much(request: LaunchRequest, types: Sequence[InstanceType]) -> str:
+    """Why no offering would have done, with the numbers; empty where nothing is known."""
+    if not types:
+        return ""
+    matching = [kind for kind in types if could_hold(kind, request.requirements, {})]
+    key = node_class_key(request.node_class)
+    if not matching:
+        return f"none of the {len(types)} instance types of {key} satisfies its requirements"
+    asked = format_resources(request.requests)
+    for name, amount in sorted(request.requests.items()):
+        largest = max(kind.allocatable.get(name, 0) for kind in matching)
+        if amount > largest:
+            there = format_resources({name: largest})[name]
+            return (
+                f"it requests {asked[name]} {name}, the largest instance type of {key} has {there}"
+            )
+    return f"no instance type of {key} has all that it requests, or none is sold where it asks"
