@@ -6,7 +6,7 @@ have to come to the same nodes at the same price, so both ask here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -124,9 +124,9 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def new_claims(
-        self, needed: Sequence[PlannedClaim], marks: Mapping[str, str] | None = None
+        self, needed: Sequence[PlannedClaim], marks: Callable[[PlannedClaim], Mapping[str, str]]
     ) -> list[NewClaim]:
-        """``marks``: annotations that each of them gets."""
+        """``marks``: annotations that one of them gets."""
         taken, found = set(self.claim_names), []
         for planned in needed:
             name = claim_name(planned, taken)
@@ -134,7 +134,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             (template,) = (t for t in self.templates if t.pool == planned.pool)
             pool = self.pools[planned.pool]
             body: dict[str, Any] = claim_manifest(planned, pool, name, template.instance_types)
-            body["metadata"]["annotations"] |= marks or {}
+            body["metadata"]["annotations"] |= marks(planned)
             create = Create(resource=NODE_CLAIMS, name=name, body=body)
             found.append(NewClaim(planned=planned, template=template, create=create))
         return found

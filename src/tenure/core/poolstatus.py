@@ -18,6 +18,8 @@ from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.hash import HASH_VERSION, template_hash
 from tenure.core.health import unusable
+from tenure.core.launchbreaker import open_owners, owner_held
+from tenure.core.launchledger import ledger_of
 from tenure.core.pools import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.reasons import Reason
 from tenure.core.registrations import (
@@ -44,6 +46,9 @@ from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of
 
 #: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
 _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
+
+#: Whether launches for some owner back off; not part of Ready, for the others are served.
+LAUNCHES_HELD: Final = "LaunchesHeld"
 
 #: The pool's Ready is True when both of these are.
 DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
@@ -194,9 +199,22 @@ def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
         if problem
         else Wanted("NodeClassReady", "True", "NodeClassReady"),
         *((health,) if health is not None else ()),
+        *_launches_held(pool),
         _judged("DisruptionValid", "DisruptionInvalid", found.disruption),
         _judged("RepairValid", "RepairInvalid", found.repair),
     )
+
+
+def _launches_held(pool: NodePool) -> tuple[Wanted, ...]:
+    """By what the pool remembers; a pool for which nothing was ever held says nothing of it."""
+    ledger = ledger_of(pool)
+    held = open_owners(ledger)
+    if held:
+        said = "; ".join(owner_held(owner, ledger[owner]) for owner in held)
+        return (Wanted(LAUNCHES_HELD, "True", "PodsPendingAgain", said),)
+    if pool.condition(LAUNCHES_HELD) is None:
+        return ()
+    return (Wanted(LAUNCHES_HELD, "False", "NothingHeld", "launches are held for no owner"),)
 
 
 def _judged(type_: str, reason: str, problems: Problems) -> Wanted:

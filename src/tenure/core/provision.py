@@ -9,9 +9,10 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
    nominated there;
 4. what the cloud offers for a pool is not known yet, right after a start: a moment;
 5. nothing can take it: why not, pool by pool;
-6. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
+6. it needs a new node, but launches for its owner are held (``launchbreaker``);
+7. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
    pods that come together share nodes;
-7. it needs a new node: the claim is created, the pod nominated to it.
+8. it needs a new node: the claim is created, the pod nominated to it.
 
 New claims keep out of a zone that is held because most of its nodes are sick (``domains``), unless
 only that zone can take their pods.
@@ -32,6 +33,9 @@ from tenure.core.batching import Batch
 from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.domains import Look
+from tenure.core.launchbreaker import Held, hold_launches
+from tenure.core.launchhistory import History, launch_history
+from tenure.core.launchledger import launched_for
 from tenure.core.nominations import SCHEDULER_TAKES
 from tenure.core.places import (
     CLUSTER,
@@ -46,12 +50,12 @@ from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
 from tenure.core.supply import in_service_since
 from tenure.model.meta import format_time, later
-from tenure.model.names import ZONE
+from tenure.model.names import LAUNCHED_FOR, ZONE
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
-from tenure.packing.result import Packing
+from tenure.packing.result import PlannedClaim
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
@@ -60,6 +64,8 @@ class ProvisionView(msgspec.Struct, frozen=True):
     in_service: Mapping[str, datetime]
     #: When claims were last created for pods, if we know.
     decided_at: datetime | None = None
+    #: What earlier launches for the same owners came to.
+    history: History = History()
 
 
 class ProvisionDecider:
@@ -80,19 +86,26 @@ class ProvisionDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
         demands = pods_to_place(snapshot, self._protection_clock)
-        if not demands:
+        history = launch_history(snapshot, demands)
+        if not demands and not history:
             return None  # The usual case, and it must stay cheap.
         return ProvisionView(
             places_in(snapshot, demands, self._rooms),
             in_service_since(snapshot),
             snapshot.observations.pods_decided_at,
+            history,
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         places = view.places
         zones = places.zones.at(settings, now)
-        packing = pack(places.problem(places.waiting(now), zones, settings, now))
-        return _Answer(view, packing, zones, settings, now).verdicts()
+        held = hold_launches(
+            view.history,
+            places.waiting(now),
+            lambda pods: pack(places.problem(pods, zones, settings, now)),
+            now,
+        )
+        return [*_Answer(view, held, zones, settings, now).verdicts(), *held.verdicts]
 
 
 def decides_on_pods(verdict: Verdict) -> bool:
@@ -111,20 +124,23 @@ class _Answer:
     """One packing, told."""
 
     def __init__(
-        self, view: ProvisionView, packing: Packing, zones: Look, settings: Settings, now: datetime
+        self, view: ProvisionView, held: Held, zones: Look, settings: Settings, now: datetime
     ) -> None:
+        packing = held.packing
         self._places, self._in_service = view.places, view.in_service
-        self._packing, self._now = packing, now
+        self._packing, self._now, self._held = packing, now, held.pods
         self._held_zones = zones.held_zones()
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still being gathered is acted upon.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
+        self._pods = {demand.pod.uid: demand.pod for demand in view.places.demands}
         #: By pod UID: the new claim, for a sentence.
         self._target: dict[str, str] = {}
         instants = [
             *view.places.instants(zones),
             *((closes_at,) if closes_at is not None else ()),
             *filter(None, map(self._patience_ends, view.places.demands)),
+            *held.instants,
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
 
@@ -147,10 +163,14 @@ class _Answer:
         )
 
     def _claims(self) -> list[Verdict]:
-        found = self._places.new_claims(self._packing.claims)
+        found = self._places.new_claims(self._packing.claims, self._marks)
         for new in found:
             self._target |= dict.fromkeys(new.planned.pods, f"{new.name} ({new.described})")
         return list(map(self._needed, found))
+
+    def _marks(self, planned: PlannedClaim) -> dict[str, str]:
+        """For whose pods it is: what the launch breaker counts by."""
+        return {LAUNCHED_FOR: launched_for(self._pods[uid] for uid in planned.pods)}
 
     def _needed(self, new: NewClaim) -> Verdict:
         pods = len(new.planned.pods)
@@ -202,6 +222,8 @@ class _Answer:
             return Reason.NOMINATED, f"fits {packing.placed[uid]}"
         if uid in packing.displaced:
             return Reason.BATCHING, self._displaced(demand)
+        if (state := self._held.get(uid)) is not None:
+            return Reason.LAUNCHES_HELD, state.message
         if unknown := self._places.unknown:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:

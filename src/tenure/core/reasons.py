@@ -127,6 +127,9 @@ class Reason(StrEnum):
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
     STAYS_FOR_NOW = "StaysForNow"
+    LAUNCHES_HELD = "LaunchesHeld"
+    PODS_PENDING_AGAIN = "PodsPendingAgain"
+    LAUNCHES_RESUMED = "LaunchesResumed"
 
     # Pools and windows.
     POOL_CURRENT = "PoolCurrent"
@@ -525,6 +528,20 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.STAYS_FOR_NOW: ReasonInfo(
         "The pod's node is leaving, but the pod is protected; a place is looked for when that ends."
     ),
+    Reason.LAUNCHES_HELD: ReasonInfo(
+        "Three times within 10m nodes were launched for pods of one owner, and its pods were "
+        "pending again each time. Launches for that owner back off from 1m to 30m.",
+        "Find out from the events of the owner's pods what takes them away (preemption, a taint, a "
+        "controller) and stop that; a pod that runs for 10m ends the back-off. See "
+        "launch-breaker.md.",
+        _WARNING,
+    ),
+    Reason.PODS_PENDING_AGAIN: ReasonInfo(
+        "Pods of one owner are pending again although a node was launched for them. The third time "
+        "within 10m holds further launches for that owner.",
+        event=_NORMAL,
+    ),
+    Reason.LAUNCHES_RESUMED: ReasonInfo("Launches are held for no owner any more.", event=_NORMAL),
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
     Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),
     Reason.POOL_NOT_READY: ReasonInfo(

@@ -101,10 +101,10 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
             names.REGISTERED: "true",
         },
         "annotations": {
-            # Which pods it was created for is long, and over once it has its Node.
+            # For whom it was created is long, and over once it has its Node.
             key: value
             for key, value in claim.annotations.items()
-            if key != names.NOMINATED_PODS
+            if key not in (names.NOMINATED_PODS, names.LAUNCHED_FOR)
         },
         "ownerReferences": [*map(msgspec.to_builtins, others), owner],
         "finalizers": hold(node),

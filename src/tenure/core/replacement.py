@@ -114,7 +114,7 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
                 return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
         if found.claims:
             marks = {names.REPLACES: mover.claim.uid}
-            return Plan(claims=tuple(self.places.new_claims(found.claims, marks)))
+            return Plan(claims=tuple(self.places.new_claims(found.claims, lambda _: marks)))
         awaited = sorted((set(found.placed.values()) & self.coming) - set(mover.own))
         if awaited:
             why = f"its pods fit {', '.join(awaited)}, which is not initialized yet"

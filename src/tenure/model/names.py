@@ -71,6 +71,10 @@ REBOOT_HISTORY: Final = "karpenter.sh/reboot-history"
 #: Who is repaired to see whether a failure domain is well again: on his pool, and for people to
 #: see on his claim.
 REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
+#: On a claim: for whose pods it was created.
+LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
+#: On a pool: launches of the last hours after which the same owner's pods were pending again.
+LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
 # Ours alone, so not under Karpenter's name: on the Lease, who of us held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"
 #: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.

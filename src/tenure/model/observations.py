@@ -8,7 +8,7 @@ restart learns it again from the cluster and the cloud.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -91,6 +91,15 @@ class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
     last_at: datetime
 
 
+class DepartedClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that is gone: for whose pods it had been created."""
+
+    name: str
+    pool: str
+    created_at: datetime
+    launched_for: str
+
+
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """Keyed by claim UID unless a comment says otherwise."""
 
@@ -117,5 +126,9 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     instance_types: Mapping[str, tuple[InstanceType, ...]] = {}
     #: By pool UID: its last few, the newest at the end.
     arrivals: Mapping[str, tuple[Arrival, ...]] = {}
+    #: By claim UID, for as long as a launch counts.
+    departed_claims: Mapping[str, DepartedClaim] = {}
+    #: Claims on whose Nodes a pod has come to a good end.
+    served_claims: Collection[str] = frozenset()
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}

@@ -14,13 +14,17 @@ import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
+from tenure.core.launchhistory import REMEMBERED as LAUNCHES_REMEMBERED
 from tenure.core.places import BATCH
 from tenure.core.registrations import REMEMBERED, generations_of
 from tenure.model.instance import Instance
+from tenure.model.names import LAUNCHED_FOR
+from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.observations import (
     Arrival,
     ClassRefusal,
+    DepartedClaim,
     EvictionAnswer,
     InspectionAnswer,
     LaunchFailure,
@@ -38,6 +42,10 @@ from tenure.model.snapshot import Change
 #: How long a node class that the cloud cannot use is left alone if it does not change.
 UNUSABLE_MIN: Final = timedelta(minutes=1)
 UNUSABLE_MAX: Final = timedelta(minutes=30)
+
+
+def _is_old(claim: DepartedClaim, now: datetime) -> bool:
+    return claim.created_at + LAUNCHES_REMEMBERED <= now
 
 
 class _Unusable(msgspec.Struct, frozen=True):
@@ -72,6 +80,8 @@ class Knowledge:
         self.vanished: dict[str, datetime] = {}
         self.instance_types: dict[str, tuple[InstanceType, ...]] = {}
         self.arrivals: dict[str, tuple[Arrival, ...]] = {}
+        self.departed_claims: dict[str, DepartedClaim] = {}
+        self.served_claims: set[str] = set()
         self._observed: dict[Subject, None] = {}
         self._vanished_claims: dict[str, Subject] = {}
         self._unusable: dict[str, _Unusable] = {}
@@ -93,6 +103,8 @@ class Knowledge:
             vanished=self.vanished,
             instance_types=self.instance_types,
             arrivals=self.arrivals,
+            departed_claims=self.departed_claims,
+            served_claims=self.served_claims,
             refused_classes={key: known.refusal for key, known in self._unusable.items()},
         )
 
@@ -173,6 +185,24 @@ class Knowledge:
         """Claims are being created for the pods of a batch: it is closed."""
         self.pods_decided_at = now
         self._note(BATCH)
+
+    def departed(self, claim: NodeClaim, now: datetime) -> None:
+        """A claim that was created for pods is gone; its launch still counts for a while."""
+        for uid in [uid for uid, one in self.departed_claims.items() if _is_old(one, now)]:
+            del self.departed_claims[uid]
+        self.served_claims.discard(claim.uid)
+        if said := claim.annotations.get(LAUNCHED_FOR):
+            self.departed_claims[claim.uid] = DepartedClaim(
+                name=claim.name,
+                pool=claim.pool_name,
+                created_at=claim.created_at,
+                launched_for=said,
+            )
+
+    def served(self, claim: NodeClaim) -> None:
+        """A pod has come to a good end on the claim's Node."""
+        if LAUNCHED_FOR in claim.annotations:
+            self.served_claims.add(claim.uid)
 
     def misconfigured(self, node_class: str, generation: int, now: datetime, message: str) -> None:
         """The cloud cannot use the class as it is: without its types nothing is planned on it."""

@@ -28,6 +28,7 @@ from tenure.model.duration import Duration
 from tenure.model.meta import ApiObject
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.nodepool import NodePool
+from tenure.model.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.model.text import shown
@@ -286,8 +287,17 @@ class Controller:
             self._arrived(registered)
         if _concerns_types(change, self._ours):
             self.census.node_classes_changed()
+        if isinstance(change.old, NodeClaim) and change.new is None:
+            self.knowledge.departed(change.old, now)
+        if isinstance(change.new, Pod) and change.new.status.phase == "Succeeded":
+            self._served(change.new)
         if change.new is None and change.old is not None:
             self.events.forget(Subject.of(change.resource.kind, change.old))
+
+    def _served(self, pod: Pod) -> None:
+        node = self.cache.tables.table(r.NODES).get(pod.spec.node_name)
+        if node is not None and (claim := self.snapshot().claim_of(node)) is not None:
+            self.knowledge.served(claim)
 
     def _record(self, now: datetime, verdict: Verdict) -> None:
         self._journal.judged(now, verdict)

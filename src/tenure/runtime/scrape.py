@@ -22,6 +22,8 @@ from tenure.core.budgets import consuming, fleet_of, limit
 from tenure.core.decision import Concern
 from tenure.core.demand import is_provisionable
 from tenure.core.health import limit_of
+from tenure.core.launchbreaker import open_owners
+from tenure.core.launchledger import ledger_of
 from tenure.core.obstacles import Disruption
 from tenure.core.outbreaks import domains_in, patients_in
 from tenure.core.pools import is_ours, usage_of
@@ -240,6 +242,8 @@ def _breakers(
             breaker = Breaker(sick[name], len(snapshot.nodes_of_pool(name)), limit_of(pool))
             tripped.append(((name,), float(breaker.tripped)))
     yield names.BREAKER_TRIPPED, tripped
+    held_for = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
+    yield names.LAUNCHES_HELD, [((n,), float(len(who))) for n, who in sorted(held_for.items())]
     held = domains_in(snapshot).at(settings, now).holds
     yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
 

@@ -1,0 +1,201 @@
+"""The launches that were made for an owner's pods, and what became of them.
+
+Read from living claims, from the pools' ledgers, and from what this process saw of claims that are
+gone. A launch has *failed its owner* when its Node is in service, none of the owner's pods is
+there, and those it was made for run nowhere else either. Whatever Tenure itself, the cloud or an
+interruption does to a claim takes the launch out of this: a claim that is leaving, being replaced
+or rebooted, or whose instance or Node is lost, says nothing about its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.claims import is_replaced
+from tenure.core.demand import Demand
+from tenure.core.health import LOST
+from tenure.core.launchledger import Entry, For, Kept, ledger_of, read_launched_for
+from tenure.core.owners import family_of, namespace_of, owner_of
+from tenure.model import names
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
+from tenure.model.snapshot import Snapshot
+
+#: Launches are remembered for this long: enough to know the longest back-off by their number.
+REMEMBERED: Final = timedelta(hours=3)
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim, as seen by one owner that it was created for."""
+
+    claim: str
+    pool: str
+    at: datetime
+    #: When its Node came, where it is known that the owner's pods were pending again afterwards.
+    returned: datetime | None = None
+    #: When its Node came, where none of the owner's pods is there now.
+    deserted: datetime | None = None
+    #: Names under which packing places pods there.
+    places: frozenset[str] = frozenset()
+    #: UIDs of the pods that it was created for and that still wait.
+    waiting: tuple[str, ...] = ()
+
+    @property
+    def gone(self) -> bool:
+        """The claim is."""
+        return not self.places
+
+
+class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """By claim name; oldest first."""
+
+    launches: tuple[Launch, ...] = ()
+    opened: datetime | None = None
+    closed: datetime | None = None
+    #: Of an open breaker: since when a pod of the owner runs that started after it opened.
+    running_since: datetime | None = None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    owners: Mapping[str, OwnerHistory] = {}
+    #: By pod UID, of the pods that need a place.
+    owner_of: Mapping[str, str] = {}
+    #: Pools with something to remember, or about whose launches something may be said.
+    pools: Mapping[str, NodePool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.owners)
+
+
+def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
+    """Of the owners whose pods need a place, and of those that a pool remembers."""
+    whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
+    ledgers = {name: ledger_of(pool) for name, pool in sorted(snapshot.pools.items())}
+    remembered = {owner for ledger in ledgers.values() for owner in ledger}
+    if not whose and not remembered:
+        return History()
+    wanted = {*whose.values(), *remembered}
+    families = {family_of(owner) for owner in whose.values()}
+    found: dict[str, dict[str, Launch]] = {owner: {} for owner in wanted}
+    for pool, ledger in ledgers.items():
+        for owner, entry in ledger.items():
+            found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
+    for owner, launch in [*_gone(snapshot, wanted, families), *_living(snapshot, wanted, families)]:
+        known = found.setdefault(owner, {})
+        if (kept := known.get(launch.claim)) is not None and kept.returned is not None:
+            launch = msgspec.structs.replace(launch, returned=kept.returned)  # noqa: PLW2901
+        known[launch.claim] = launch
+    entries = {owner: [one[owner] for one in ledgers.values() if owner in one] for owner in found}
+    owners = {
+        owner: _merged(owner, launches, entries[owner], snapshot)
+        for owner, launches in sorted(found.items())
+        if launches or entries[owner]
+    }
+    return History(owners=owners, owner_of=whose, pools=dict(sorted(snapshot.pools.items())))
+
+
+def _remembered(kept: Kept, pool: str) -> Launch:
+    return Launch(claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned)
+
+
+def _merged(
+    owner: str, launches: Mapping[str, Launch], entries: Iterable[Entry], snapshot: Snapshot
+) -> OwnerHistory:
+    entries = list(entries)
+    closed = max((entry.closed for entry in entries if entry.closed), default=None)
+    opened = max((entry.opened for entry in entries if entry.opened), default=None)
+    if opened is not None and closed is not None and opened <= closed:
+        opened = None
+    return OwnerHistory(
+        launches=tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim))),
+        opened=opened,
+        closed=closed,
+        running_since=_running_since(owner, opened, snapshot) if opened is not None else None,
+    )
+
+
+def _gone(
+    snapshot: Snapshot, owners: Collection[str], families: Collection[str]
+) -> Iterator[tuple[str, Launch]]:
+    for claim in snapshot.observations.departed_claims.values():
+        for one in read_launched_for(claim.launched_for):
+            if one.owner in owners or family_of(one.owner) in families:
+                yield one.owner, Launch(claim=claim.name, pool=claim.pool, at=claim.created_at)
+
+
+def _living(
+    snapshot: Snapshot, owners: Collection[str], families: Collection[str]
+) -> Iterator[tuple[str, Launch]]:
+    marked = [
+        claim for claim in snapshot.claims.values() if names.LAUNCHED_FOR in claim.annotations
+    ]
+    # Without a clock: what is so much older than the newest is at least that old.
+    newest = max((claim.created_at for claim in marked), default=None)
+    for claim in marked:
+        if newest is None or newest - claim.created_at > REMEMBERED:
+            continue
+        for one in read_launched_for(claim.annotations[names.LAUNCHED_FOR]):
+            if one.owner in owners or family_of(one.owner) in families:
+                yield one.owner, _of_claim(claim, one, snapshot)
+
+
+def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> Launch:
+    node = _node_in_service(claim, snapshot)
+    deserted: datetime | None = None
+    waiting: tuple[str, ...] = ()
+    if node is not None:
+        there = [pod for pod in snapshot.pods_on(node.name).values() if owner_of(pod) == one.owner]
+        served = claim.uid in snapshot.observations.served_claims
+        mates = [snapshot.pods.get(f"{namespace_of(one.owner)}/{name}") for name in one.names]
+        settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
+        if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
+            deserted = node.created_at
+            waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
+    return Launch(
+        claim=claim.name,
+        pool=claim.pool_name,
+        at=claim.created_at,
+        deserted=deserted,
+        places=frozenset({claim.name, node.name}) if node is not None else frozenset({claim.name}),
+        waiting=waiting,
+    )
+
+
+def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """The claim's Node, unless we or the cloud are to blame for what happens there."""
+    ours = (
+        claim.deleting
+        or claim.rebooting
+        or is_replaced(claim)
+        or names.REBOOT_HISTORY in claim.annotations
+    )
+    lost = claim.is_true(LOST) or claim.uid in snapshot.observations.vanished
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    if ours or lost or len(nodes) != 1:
+        return None
+    (node,) = nodes.values()
+    return None if node.deleting else node
+
+
+def _running_since(owner: str, opened: datetime, snapshot: Snapshot) -> datetime | None:
+    """Since when a pod of the owner runs that started after ``opened``.
+
+    All pods are looked through: this is asked only while a breaker is open.
+    """
+    prefix = f"{namespace_of(owner)}/"
+    started = [
+        pod.status.start_time
+        for key, pod in snapshot.pods.items()
+        if key.startswith(prefix)
+        and pod.active
+        and pod.status.phase == "Running"
+        and pod.status.start_time is not None
+        and pod.status.start_time >= opened
+        and owner_of(pod) == owner
+    ]
+    return min(started, default=None)

@@ -1,0 +1,137 @@
+"""What is remembered of launches, and where: on claims as long as they live, then on their pool.
+
+A claim says by an annotation for whose pods it was created (``launched-for``). That, its creation
+and its Node are all that the launch breaker needs, as long as the claim is there. Of owners whose
+pods were pending again, the pool's annotation ``launch-breaker`` keeps the launches of the last
+hours as well, so that neither a restart nor the end of a claim makes Tenure forget. Both are short
+on purpose: some pods of each owner, some owners of each claim, some launches of each pool.
+
+What cannot be read counts as not there: it is written anew from what the claims say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from tenure.core.owners import owner_of
+from tenure.model.names import LAUNCH_BREAKER
+from tenure.model.nodepool import NodePool
+from tenure.model.pod import Pod
+
+#: On a claim: so many owners, and of each so many pods by name.
+OWNERS_MAX: Final = 50
+PODS_MAX: Final = 3
+#: On a pool: so many launches, the newest.
+LAUNCHES_MAX: Final = 300
+#: What is longer was not written by us, and is not read.
+LENGTH_MAX: Final = 64 * 1024
+#: Nothing was launched in this year or later.
+_YEARS: Final = 9000
+
+
+class For(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """That a claim was created for pods of this owner."""
+
+    owner: str
+    #: How many.
+    pods: int = 1
+    #: Some of them, by name.
+    names: tuple[str, ...] = ()
+
+
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A launch for one owner, as its pool remembers it."""
+
+    claim: str
+    at: datetime
+    #: When its Node came; only where the owner's pods were pending again afterwards.
+    returned: datetime | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a pool remembers of one owner."""
+
+    launches: tuple[Kept, ...] = ()
+    #: When the launch was made that opened the breaker; None while it is closed.
+    opened: datetime | None = None
+    #: Launches before this count no more: a pod of the owner had run for long enough.
+    closed: datetime | None = None
+
+
+Ledger = Mapping[str, Entry]
+
+_FOR: Final = msgspec.json.Decoder(tuple[For, ...])
+_LEDGER: Final = msgspec.json.Decoder(dict[str, Entry])
+_ENCODER: Final = msgspec.json.Encoder()
+_EMPTY: Final[Ledger] = {}
+
+
+def launched_for(pods: Iterable[Pod]) -> str:
+    """What a new claim says of the pods that it is created for."""
+    of: dict[str, list[Pod]] = {}
+    for pod in pods:
+        of.setdefault(owner_of(pod), []).append(pod)
+    largest = sorted(of.items(), key=lambda item: (-len(item[1]), item[0]))[:OWNERS_MAX]
+    said = [
+        For(owner, len(pods), tuple(sorted(pod.name for pod in pods)[:PODS_MAX]))
+        for owner, pods in sorted(largest)
+    ]
+    return _ENCODER.encode(said).decode()
+
+
+@lru_cache(4096)
+def read_launched_for(text: str) -> tuple[For, ...]:
+    if not text or len(text) > LENGTH_MAX:
+        return ()
+    try:
+        return _FOR.decode(text)
+    except msgspec.DecodeError:
+        return ()
+
+
+def ledger_of(pool: NodePool) -> Ledger:
+    text = pool.annotations.get(LAUNCH_BREAKER, "")
+    return _read_ledger(text) if text else _EMPTY
+
+
+@lru_cache(256)
+def _read_ledger(text: str) -> Ledger:
+    if len(text) > LENGTH_MAX:
+        return _EMPTY
+    try:
+        found = _LEDGER.decode(text)
+    except msgspec.DecodeError:
+        return _EMPTY
+    return found if all(map(_can_be_counted_with, found.values())) else _EMPTY
+
+
+def _can_be_counted_with(entry: Entry) -> bool:
+    """An instant without a zone, or at the end of the calendar, was not written by us."""
+    instants = [entry.opened, entry.closed]
+    for kept in entry.launches:
+        instants += (kept.at, kept.returned)
+    return all(at is None or (at.tzinfo is not None and at.year < _YEARS) for at in instants)
+
+
+def written(ledger: Ledger) -> str | None:
+    """As the pool's annotation has it; None when there is nothing to remember."""
+    if not ledger:
+        return None
+    newest = sorted(
+        ((kept.at, owner, kept) for owner, entry in ledger.items() for kept in entry.launches),
+        key=lambda item: (item[0], item[1], item[2].claim),
+    )[-LAUNCHES_MAX:]
+    of: dict[str, list[Kept]] = {}
+    for _, owner, kept in newest:
+        of.setdefault(owner, []).append(kept)
+    short = {
+        owner: msgspec.structs.replace(ledger[owner], launches=tuple(of.get(owner, ())))
+        for owner in sorted(ledger)
+        if owner in of or ledger[owner].closed is not None
+    }
+    return _ENCODER.encode(short).decode() if short else None

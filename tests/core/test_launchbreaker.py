@@ -1,0 +1,305 @@
+"""How often nodes may be launched for an owner whose pods do not stay on them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decider import decide_all
+from tenure.core.decision import Create, Patch, Verdict
+from tenure.core.launchledger import launched_for, ledger_of, read_launched_for
+from tenure.core.provision import ProvisionDecider
+from tenure.core.reasons import Reason
+from tenure.model import names
+from tenure.model.meta import ApiObject, OwnerReference
+from tenure.model.node import Taint
+from tenure.model.nodepool import NodePool
+from tenure.model.observations import DepartedClaim, Observations
+from tenure.model.pod import Pod
+from tenure.model.snapshot import Snapshot
+from tests.core.build import (
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_class,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    ago,
+    ahead,
+    condition,
+    types,
+)
+
+MINUTE = timedelta(minutes=1)
+WEB = "StatefulSet/default/web"
+#: The owner's pods cannot stay on a node that has it.
+AGENT = Taint(key="example.com/agent", effect="NoExecute")
+
+
+def of(pod: Pod, owner: str = "web") -> Pod:
+    owners = (OwnerReference(kind="StatefulSet", name=owner, uid=owner, controller=True),)
+    return msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=owners)
+    )
+
+
+def waiting(name: str = "web-0", owner: str = "web", **fields: Any) -> Pod:
+    return of(a_pending_pod(name, **fields), owner)
+
+
+def a_launch(name: str, at: datetime, *, owner: str = "web", **fields: Any) -> list[ApiObject]:
+    """A claim that was created for the owner then, and its Node, half a minute later."""
+    said = launched_for([of(a_pod(f"{owner}-0"), owner)])
+    annotations = {names.LAUNCHED_FOR: said, **fields.pop("annotations", {})}
+    claim = a_claim(name, creation_timestamp=at, annotations=annotations, **fields)
+    came = at + timedelta(seconds=30)
+    return [claim, a_node(f"node-{name}", claim=name, taints=(AGENT,), creation_timestamp=came)]
+
+
+def launches(*minutes_ago: float, **fields: Any) -> list[ApiObject]:
+    found: list[ApiObject] = []
+    for number, minutes in enumerate(minutes_ago):
+        found += a_launch(f"n{number}", NOW - minutes * MINUTE, **fields)
+    return found
+
+
+def decided(*objects: ApiObject, now: datetime = NOW, **known: Any) -> list[Verdict]:
+    if not any(isinstance(one, NodePool) for one in objects):
+        objects = (a_pool(), *objects)
+    known = {"instance_types": types(), **known}
+    snapshot = Snapshot.of(a_class(), *objects, observations=Observations(**known))
+    return decide_all(ProvisionDecider(), snapshot, SETTINGS, now)
+
+
+def on(verdicts: list[Verdict], kind: str, name: str = "") -> Verdict:
+    (found,) = (v for v in verdicts if v.subject.kind == kind and name in v.subject.name)
+    return found
+
+
+def created(verdicts: list[Verdict]) -> list[Create]:
+    return [v.action for v in verdicts if isinstance(v.action, Create)]
+
+
+def remembered(verdicts: list[Verdict]) -> Any:
+    action = on(verdicts, "NodePool").action
+    assert isinstance(action, Patch)
+    return action.body["metadata"]["annotations"][names.LAUNCH_BREAKER]
+
+
+def a_pool_that_remembers(text: str) -> NodePool:
+    return a_pool(annotations={names.LAUNCH_BREAKER: text})
+
+
+def test_a_new_claim_says_for_whose_pods_it_is() -> None:
+    (create,) = created(decided(waiting(), waiting("cache-0", "cache")))
+    said = read_launched_for(create.body["metadata"]["annotations"][names.LAUNCHED_FOR])
+    assert [(one.owner, one.pods, one.names) for one in said] == [
+        ("StatefulSet/default/cache", 1, ("cache-0",)),
+        (WEB, 1, ("web-0",)),
+    ]
+
+
+def test_two_launches_in_vain_hold_nothing_but_are_remembered() -> None:
+    verdicts = decided(*launches(5, 2), waiting())
+    assert len(created(verdicts)) == 1
+    assert on(verdicts, "NodePool").reason is Reason.PODS_PENDING_AGAIN
+    assert set(json.loads(remembered(verdicts))) == {WEB}
+
+
+def test_the_third_within_ten_minutes_opens_the_breaker() -> None:
+    verdicts = decided(*launches(5, 3, 0.6), waiting())
+    assert created(verdicts) == []
+    told = on(verdicts, "Pod")
+    assert (told.reason, told.recheck_at) == (Reason.LAUNCHES_HELD, ago(36) + MINUTE)
+    assert "StatefulSet default/web" in told.message
+    assert "3 of 3 launches" in told.message
+    assert on(verdicts, "NodePool").reason is Reason.LAUNCHES_HELD
+
+
+def test_three_within_more_than_ten_minutes_do_not() -> None:
+    assert len(created(decided(*launches(11, 5, 0.6), waiting()))) == 1
+
+
+def test_nodes_that_were_launched_together_count_once() -> None:
+    assert len(created(decided(*launches(2, 2, 2, 1.9), waiting()))) == 1
+
+
+BACK_OFF = [
+    pytest.param((3, 2, 1.1), True, id="1m"),
+    pytest.param((4, 3, 2, 0.9), False, id="then 2m"),
+    pytest.param((6, 5, 4, 2.1), True, id="over"),
+    pytest.param((10, 9, 8, 7, 3.9), False, id="then 4m"),
+    pytest.param((150, 149, 148, 147, 145, 141, 133, 117, 87, 57, 29), False, id="at most 30m"),
+    pytest.param((151, 150, 149, 148, 146, 142, 134, 118, 88, 58, 31), True, id="and no more"),
+]
+
+
+@pytest.mark.parametrize(("minutes_ago", "launches_again"), BACK_OFF)
+def test_while_it_is_open_launches_back_off(minutes_ago: Any, launches_again: bool) -> None:
+    assert bool(created(decided(*launches(*minutes_ago), waiting()))) is launches_again
+
+
+def test_no_more_than_twelve_nodes_an_hour_while_it_is_open() -> None:
+    """The breaker opened long ago; then twelve nodes were launched together."""
+    many = launches(55, 54, 53, *[40] * 12)
+    verdicts = decided(*many, waiting())
+    told = on(verdicts, "Pod")
+    assert (told.reason, told.recheck_at) == (Reason.LAUNCHES_HELD, ahead(5 * 60))
+    assert f"from {NOW + 20 * MINUTE:%Y-%m-%dT%H:%M:%SZ} on" in told.message
+
+
+def test_a_launch_while_it_is_open_has_no_more_nodes_than_are_left() -> None:
+    pods = [waiting(f"web-{n}", requests={"cpu": "3"}) for n in range(6)]
+    verdicts = decided(*launches(55, 54, 53, *[40] * 8), *pods)
+    assert len(created(verdicts)) == 4
+    held = [v for v in verdicts if v.reason is Reason.LAUNCHES_HELD and v.subject.kind == "Pod"]
+    assert len(held) == 2
+
+
+def test_one_owners_breaker_never_holds_anothers_pods() -> None:
+    verdicts = decided(*launches(5, 3, 0.6), waiting(), waiting("cache-0", "cache"))
+    (create,) = created(verdicts)
+    said = read_launched_for(create.body["metadata"]["annotations"][names.LAUNCHED_FOR])
+    assert [one.owner for one in said] == ["StatefulSet/default/cache"]
+    assert on(verdicts, "Pod", "cache").reason is Reason.NOMINATED
+    assert on(verdicts, "Pod", "web").reason is Reason.LAUNCHES_HELD
+
+
+def test_a_held_pod_may_go_to_a_node_that_exists() -> None:
+    free = [a_claim("free"), a_node("node-free", claim="free")]
+    verdicts = decided(*launches(5, 3, 0.6), *free, waiting(since=ago(5)))
+    assert (on(verdicts, "Pod").reason, created(verdicts)) == (Reason.NOMINATED, [])
+
+
+NOT_COUNTED: list[Any] = [
+    pytest.param({"deletion_timestamp": ago(5)}, id="we take the node away"),
+    pytest.param({"annotations": {names.REPLACED_BY: "other"}}, id="it is being replaced"),
+    pytest.param({"annotations": {names.REBOOT_HISTORY: "then"}}, id="it was rebooted"),
+    pytest.param({"conditions": (condition("Rebooting"),)}, id="it is being rebooted"),
+    pytest.param({"conditions": (condition("NodeLost"),)}, id="its Node was lost"),
+]
+
+
+@pytest.mark.parametrize("fields", NOT_COUNTED)
+def test_what_we_or_the_cloud_took_away_does_not_count(fields: Any) -> None:
+    assert len(created(decided(*launches(5, 3, 0.6, **fields), waiting()))) == 1
+
+
+def test_a_lost_instance_does_not_count() -> None:
+    vanished = {f"uid-n{number}": NOW for number in range(3)}
+    assert len(created(decided(*launches(5, 3, 0.6), waiting(), vanished=vanished))) == 1
+
+
+def test_a_node_on_which_a_pod_of_the_owner_runs_or_has_finished_does_not_count() -> None:
+    there = [
+        of(a_pod("web-7", node="node-n0")),
+        of(a_pod("web-8", node="node-n1", phase="Succeeded")),
+    ]
+    assert len(created(decided(*launches(5, 3, 0.6), *there, waiting()))) == 1
+
+
+def test_a_node_whose_pods_run_elsewhere_does_not_count() -> None:
+    """The scheduler may put them where it likes."""
+    elsewhere = [
+        a_claim("free"),
+        a_node("node-free", claim="free"),
+        of(a_pod("web-0", node="node-free")),
+    ]
+    large = waiting("web-1", requests={"cpu": "3800m"})
+    assert len(created(decided(*launches(5, 3, 0.6), *elsewhere, large))) == 1
+
+
+def test_a_node_that_has_served_a_pod_that_is_gone_does_not_count() -> None:
+    served = frozenset({"uid-n1"})
+    assert len(created(decided(*launches(5, 3, 0.6), waiting(), served_claims=served))) == 1
+
+
+def test_what_was_remembered_survives_the_claims() -> None:
+    text = remembered(decided(*launches(5, 3, 0.6), waiting()))
+    verdicts = decided(a_pool_that_remembers(text), waiting())
+    assert (on(verdicts, "Pod").reason, created(verdicts)) == (Reason.LAUNCHES_HELD, [])
+    assert on(verdicts, "NodePool").action is None, "it is written already"
+
+
+def test_a_pod_that_has_run_for_ten_minutes_closes_it() -> None:
+    text = remembered(decided(*launches(5, 3, 0.6), waiting()))
+    pool, opened = a_pool_that_remembers(text), ago(36)
+    free = [a_claim("free"), a_node("node-free", claim="free")]
+    running = of(a_pod("web-5", node="node-free"))
+    started = opened + MINUTE
+
+    def pod_since(at: datetime) -> Pod:
+        status = msgspec.structs.replace(running.status, start_time=at)
+        return msgspec.structs.replace(running, status=status)
+
+    closes_at = started + 10 * MINUTE
+    before = decided(pool, *free, pod_since(started), now=closes_at - MINUTE)
+    assert on(before, "NodePool").reason is Reason.LAUNCHES_HELD
+    assert on(before, "NodePool").recheck_at == closes_at
+    after = decided(pool, *free, pod_since(started), now=closes_at)
+    assert on(after, "NodePool").reason is Reason.LAUNCHES_RESUMED
+    closed = a_pool_that_remembers(remembered(after))
+    again = decided(closed, *launches(5, 3, 0.6), waiting(), now=closes_at)
+    assert len(created(again)) == 1, "what was before counts no more"
+    long_running = decided(pool, *free, pod_since(opened - MINUTE), now=closes_at)
+    assert on(long_running, "NodePool").reason is Reason.LAUNCHES_HELD, "it ran all the time"
+
+
+def test_it_closes_when_nothing_was_launched_for_an_hour() -> None:
+    text = remembered(decided(*launches(5, 3, 0.6), waiting()))
+    later = ago(36) + timedelta(hours=1)
+    verdicts = decided(a_pool_that_remembers(text), now=later)
+    assert on(verdicts, "NodePool").reason is Reason.LAUNCHES_RESUMED
+
+
+def gone(count: int, owner: str) -> dict[str, DepartedClaim]:
+    return {
+        f"uid-{number}": DepartedClaim(
+            name=f"n{number}",
+            pool="general",
+            created_at=ago(60 * 50 - number),
+            launched_for=json.dumps([{"owner": owner.replace("*", f"{'bcdfg'[number % 5] * 5}")}]),
+        )
+        for number in range(count)
+    }
+
+
+@pytest.mark.parametrize("owner", [WEB, "StatefulSet/default/web-*"])
+def test_whatever_the_cause_a_family_has_a_bound(owner: str) -> None:
+    """Claims that come and go for owners of one family: nobody's pods were seen pending again."""
+    name = "web-bbbbb" if "*" in owner else "web"
+    few = decided(waiting(owner=name), departed_claims=gone(63, owner))
+    assert len(created(few)) == 1
+    many = decided(waiting(owner=name), departed_claims=gone(64, owner))
+    told = on(many, "Pod")
+    assert (told.reason, created(many)) == (Reason.LAUNCHES_HELD, [])
+    assert "64 nodes were launched" in told.message
+
+
+NONSENSE = [
+    "",
+    "{",
+    "[]",
+    '{"a": 1}',
+    '{"a": {"opened": "2026-01-01T00:00:00"}}',
+    "x" * 100_000,
+    '{"a": {"closed": "9999-12-31T23:59:59Z"}}',
+]
+
+
+@pytest.mark.parametrize("text", NONSENSE)
+def test_an_annotation_that_cannot_be_read_counts_as_nothing(text: str) -> None:
+    assert ledger_of(a_pool_that_remembers(text)) == {}
+    assert read_launched_for(text) == ()
+    assert len(created(decided(a_pool_that_remembers(text), waiting()))) == 1
+
+
+def test_what_is_remembered_stays_short() -> None:
+    owners = [of(a_pod(f"pod-{n}"), f"owner-{n}") for n in range(200)]
+    assert len(read_launched_for(launched_for(owners))) == 50

@@ -1,0 +1,53 @@
+"""Whose pod it is, by what the pod says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.owners import family_of, in_words, owner_of
+from tenure.model.meta import OwnerReference
+from tests.core.build import a_pod
+
+
+def owned(kind: str = "", name: str = "", **metadata: Any) -> str:
+    pod = a_pod("web-x", owner="", **metadata)
+    if kind:
+        owners = (OwnerReference(kind=kind, name=name, uid="1", controller=True),)
+        meta = msgspec.structs.replace(pod.metadata, owner_references=owners)
+        pod = msgspec.structs.replace(pod, metadata=meta)
+    return owner_of(pod)
+
+
+HASH = {"pod-template-hash": "5d8f"}
+OWNERS = [
+    (owned("ReplicaSet", "web-5d8f", labels=HASH), "Deployment/default/web"),
+    (
+        owned("ReplicaSet", "web-5d8f", labels={"rollouts-pod-template-hash": "5d8f"}),
+        "Rollout/default/web",
+    ),
+    (owned("ReplicaSet", "by-hand", labels=HASH), "ReplicaSet/default/by-hand"),
+    (owned("Job", "report-28930121"), "CronJob/default/report"),
+    (owned("Job", "report"), "Job/default/report"),
+    (owned("StatefulSet", "db"), "StatefulSet/default/db"),
+    (owned("Workflow", "etl-x2x4z"), "Workflow/default/etl-x2x4z"),
+    (owned(), "Pod/default/web-x"),
+    (owned(generate_name="web-"), "Pod/default/web-*"),
+]
+
+
+@pytest.mark.parametrize(("found", "expected"), OWNERS)
+def test_the_owner_is_the_top_controller_as_far_as_names_tell(found: str, expected: str) -> None:
+    assert found == expected
+
+
+def test_owners_that_differ_by_a_generated_end_are_a_family() -> None:
+    assert family_of("Workflow/default/etl-x2x4z") == family_of("Workflow/default/etl-bbbbb")
+    assert family_of("Workflow/default/etl-x2x4z") != family_of("Workflow/other/etl-x2x4z")
+    assert family_of("Deployment/default/web") == "Deployment/default/web"
+
+
+def test_an_owner_in_words() -> None:
+    assert in_words("Deployment/default/web") == "Deployment default/web"

@@ -1,0 +1,166 @@
+"""A node that is no use to the pods it was launched for: how many are launched all the same.
+
+Each story is a cluster in which something takes pods off their nodes again and again. Without the
+launch breaker each of them costs a node every few seconds. Counted are the NodeClaims that were
+created within the hour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenure.model.resource import EVENTS, NODE_POOLS, NODES
+from tenure.sim.actors.kubelet import KubeletTimings
+from tenure.sim.cloud import CloudTimings
+from tenure.sim.dsl import Story
+from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.world import WorldOptions
+from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_cluster, a_deployment, pod_spec
+
+#: Three before the breaker opens, then after 1m, 2m, 4m, 8m, 16m: the next is after the hour.
+WHEN_OPEN = 8
+
+#: Nodes that are there in no time: what goes wrong does so as fast as it can.
+QUICK = WorldOptions(
+    infrastructure=InfrastructureOptions(
+        cloud=CloudTimings(boot_for=SECOND, boot_spread=0 * SECOND),
+        kubelet=KubeletTimings(ready_for=SECOND),
+    )
+)
+AGENT = "example.com/agent=on:NoExecute"
+
+
+def launched(story: Story) -> int:
+    """How many NodeClaims were ever created."""
+    return len({e.subject for e in story.history.entries if e.reason == "NeededForPods"})
+
+
+def conditions(story: Story) -> dict[str, str]:
+    pool = story.the(NODE_POOLS)
+    return {c["type"]: c["status"] for c in pool["status"]["conditions"]}
+
+
+def warned(story: Story, kind: str) -> list[str]:
+    return [
+        event["message"]
+        for event in story.store.list(EVENTS)
+        if (event["reason"], event["type"]) == ("LaunchesHeld", "Warning")
+        and event["involvedObject"]["kind"] == kind
+    ]
+
+
+def test_an_agent_that_taints_every_node_costs_eight_nodes_an_hour() -> None:
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.run(HOUR)
+        assert 3 < launched(story) <= WHEN_OPEN
+        assert "LaunchesHeld" in story.reasons("Pod/default/web-*")
+        assert "LaunchesHeld" in story.reasons("NodePool/general")
+        assert conditions(story)["LaunchesHeld"] == "True"
+        assert conditions(story)["Ready"] == "True"
+        assert (
+            "launches for Deployment default/web are held, the next may be made from"
+            in warned(story, "Pod")[0]
+        )
+        assert warned(story, "NodePool")
+
+
+def test_a_controller_that_deletes_pods_and_taints_their_nodes() -> None:
+    """As a descheduler does that cordons what it has emptied: the room it frees is of no use."""
+    with Story(*a_cluster(a_deployment(cpu="1")), options=QUICK) as story:
+        story.infrastructure.faults.set(pod_deleter_app="web", pod_deleter_after=5 * SECOND)
+        story.store.subscribe(NODES, cordon_when_used(story), replay=True)
+        story.run(HOUR)
+        assert 3 < launched(story) <= WHEN_OPEN
+        assert "LaunchesHeld" in story.reasons("Pod/default/web-*")
+
+
+def cordon_when_used(story: Story) -> Any:
+    def cordon(name: str) -> None:
+        node = story.store.find(NODES, "", name)
+        if node is not None and not node["spec"].get("unschedulable"):
+            story.store.patch(NODES, "", name, {"spec": {"unschedulable": True}})
+
+    def told(type_: str, node: Manifest, _old: Manifest | None) -> None:
+        if type_ == "ADDED":
+            story.environment.after(MINUTE, cordon, node["metadata"]["name"])
+
+    return told
+
+
+def test_a_controller_that_only_deletes_pods_costs_one_node() -> None:
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+        story.infrastructure.faults.set(pod_deleter_app="web", pod_deleter_after=5 * SECOND)
+        story.run(HOUR)
+        assert launched(story) == 1, "the next pod goes where the last one was"
+        assert "LaunchesHeld" not in story.reasons("*")
+
+
+DAEMONS_FIRST = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "daemons-first"},
+    "value": 1_000_000,
+}
+LIMITS = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "limits"},
+    "spec": {"limits": [{"type": "Container", "default": {"cpu": "2", "memory": "1Gi"}}]},
+}
+
+
+def without_requests(daemon_set: Manifest) -> Manifest:
+    (container,) = daemon_set["spec"]["template"]["spec"]["containers"]
+    del container["resources"]
+    return daemon_set
+
+
+def test_a_daemon_that_gets_its_requests_from_a_limit_range_costs_one_node() -> None:
+    agent = without_requests(a_daemon_set(priorityClassName="daemons-first"))
+    with Story(*a_cluster(DAEMONS_FIRST, LIMITS, agent, a_deployment()), options=QUICK) as story:
+        story.run(HOUR)
+        assert launched(story) == 1
+        assert story.running("web") == story.running("agent") == 1
+        assert "PodsPendingAgain" not in story.reasons("*")
+
+
+def test_a_daemon_that_preempts_without_a_word_costs_one_node_more() -> None:
+    """A webhook has let it grow: the first pod of it tells what the next node has to hold."""
+    agent = a_daemon_set(cpu="100m", memory="64Mi", priorityClassName="daemons-first")
+    manifests = a_cluster(DAEMONS_FIRST, agent, a_deployment())
+    with Story(*manifests, options=QUICK) as story:
+        story.infrastructure.faults.set(daemon_growth_share=0.5)
+        story.run(HOUR)
+        assert launched(story) <= 3
+        assert story.running("web") == 1
+
+
+def a_daemon_set(name: str = "agent", **spec: Any) -> Manifest:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod_spec(**spec)},
+        },
+    }
+
+
+def test_a_webhook_that_lets_daemons_take_the_whole_node() -> None:
+    agent = a_daemon_set(cpu="100m", memory="64Mi", priorityClassName="daemons-first")
+    with Story(*a_cluster(DAEMONS_FIRST, agent, a_deployment()), options=QUICK) as story:
+        story.infrastructure.faults.set(daemon_growth_share=1.0)
+        story.run(HOUR)
+        assert 3 <= launched(story) <= WHEN_OPEN
+        assert "LaunchesHeld" in story.reasons("Pod/default/web-*")
+
+
+def test_nodes_that_turn_not_ready_after_a_minute() -> None:
+    """Their pods are evicted after five: too seldom for the breaker, and bounded by that."""
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+        story.infrastructure.faults.set(kubelet_dies_after=MINUTE)
+        story.run(HOUR)
+        assert launched(story) <= 12
