@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.model.resource import EVENTS, NODE_POOLS, NODES
+from tenure.model.resource import DEPLOYMENTS, EVENTS, JOBS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.sim.actors.kubelet import KubeletTimings
 from tenure.sim.cloud import CloudTimings
 from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.world import WorldOptions
-from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_cluster, a_deployment, pod_spec
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_cluster,
+    a_deployment,
+    a_job,
+    pod_spec,
+)
 
 #: Three before the breaker opens, then after 1m, 2m, 4m, 8m, 16m: the next is after the hour.
 WHEN_OPEN = 8
@@ -96,13 +105,13 @@ def test_a_controller_that_only_deletes_pods_costs_one_node() -> None:
         assert "LaunchesHeld" not in story.reasons("*")
 
 
-DAEMONS_FIRST = {
+DAEMONS_FIRST: Manifest = {
     "apiVersion": "scheduling.k8s.io/v1",
     "kind": "PriorityClass",
     "metadata": {"name": "daemons-first"},
     "value": 1_000_000,
 }
-LIMITS = {
+LIMITS: Manifest = {
     "apiVersion": "v1",
     "kind": "LimitRange",
     "metadata": {"name": "limits"},
@@ -164,3 +173,76 @@ def test_nodes_that_turn_not_ready_after_a_minute() -> None:
         story.infrastructure.faults.set(kubelet_dies_after=MINUTE)
         story.run(HOUR)
         assert launched(story) <= 12
+
+
+# -- what survives, and what must not be held ------------------------------------------
+
+
+def test_a_restart_forgets_nothing() -> None:
+    """Every two minutes, and once after all claims of before are gone."""
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        for _ in range(10):
+            story.run(2 * MINUTE)
+            story.crash()
+        for claim in story.all(NODE_CLAIMS):
+            story.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+        story.run(2 * MINUTE)
+        story.crash()
+        story.run(38 * MINUTE)
+        assert launched(story) <= WHEN_OPEN
+
+
+def test_fifty_pods_that_no_node_helps_cost_three_times_their_nodes_and_twelve() -> None:
+    with Story(*a_cluster(a_deployment(replicas=50)), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.run(10 * SECOND)
+        at_once = launched(story)
+        story.run(HOUR)
+        assert launched(story) <= 3 * at_once + 12
+
+
+def test_one_owners_trouble_is_not_anothers() -> None:
+    tolerant = a_deployment("tolerant", replicas=5, tolerations=[{"operator": "Exists"}])
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.run(5 * MINUTE)
+        story.apply(tolerant)
+        story.run(MINUTE)
+        assert story.running("tolerant") == 5
+        assert "LaunchesHeld" not in story.reasons("Pod/default/tolerant-*")
+
+
+def test_a_workload_that_grows_all_the_time_is_never_held() -> None:
+    with Story(*a_cluster(a_deployment(replicas=1), a_deployment("other"))) as story:
+        for number in range(1, 31):
+            story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 3 * number}})
+            story.store.patch(DEPLOYMENTS, "default", "other", {"spec": {"replicas": 2 * number}})
+            story.run(20 * SECOND)
+        story.run(3 * MINUTE)
+        assert (story.running("web"), story.running("other")) == (90, 60)
+        assert not {"LaunchesHeld", "PodsPendingAgain"} & set(story.reasons("*"))
+
+
+def test_a_rollout_that_needs_larger_nodes_is_never_held() -> None:
+    with Story(*a_cluster(a_deployment(replicas=8)), options=QUICK) as story:
+        story.run(MINUTE)
+        for cpu in ("1200m", "2300m", "4500m"):
+            story.apply(a_deployment(replicas=8, cpu=cpu))
+            story.run(2 * MINUTE)
+        assert story.running("web") == 8
+        assert "LaunchesHeld" not in story.reasons("*")
+
+
+def test_jobs_that_finish_are_never_held() -> None:
+    with Story(*a_cluster(), options=QUICK) as story:
+        story.pace("", run_takes=5 * SECOND)
+        for number in range(10):
+            cpu = f"{1 + number}"
+            story.apply(a_job(f"sum-{28930000 + number}", cpu=cpu))
+            story.run(40 * SECOND)
+            for job in story.all(JOBS):
+                story.store.delete(
+                    JOBS, "default", job["metadata"]["name"], propagation_policy="Background"
+                )
+        assert "LaunchesHeld" not in story.reasons("*")

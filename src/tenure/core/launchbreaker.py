@@ -112,7 +112,7 @@ def hold_launches(
     if not history:
         return Held(packing=packing)
     states = {
-        owner: _state(owner, known, packing, history.owner_of, now)
+        owner: _state(owner, known, packing, history, now)
         for owner, known in history.owners.items()
     }
     bounds = _families(history, states, packing, now)
@@ -140,7 +140,7 @@ def _state(
     owner: str,
     known: OwnerHistory,
     packing: Packing,
-    owner_of: Mapping[str, str],
+    history: History,
     now: datetime,
 ) -> State:
     closed, opened = known.closed, known.opened
@@ -149,7 +149,7 @@ def _state(
         if runs_until <= now:
             closed, opened = runs_until, None
     launches = _counted(known.launches, closed, now)
-    returned = _returned(owner, launches, packing, owner_of)
+    returned = _returned(owner, launches, packing, history)
     opened = opened or _opens(launches, returned)
     if opened is not None and (not launches or launches[-1].at + HOUR <= now):
         closed, opened = launches[-1].at + HOUR if launches else closed, None
@@ -169,20 +169,26 @@ def _counted(
 
 
 def _returned(
-    owner: str,
-    launches: Iterable[Launch],
-    packing: Packing,
-    owner_of: Mapping[str, str],
+    owner: str, launches: Iterable[Launch], packing: Packing, history: History
 ) -> dict[str, datetime]:
-    """By claim: when the Node came that the owner's pods did not stay on."""
-    needs_node = any(owner_of.get(uid) == owner for one in packing.claims for uid in one.pods)
-    placed = {name for uid, name in packing.placed.items() if owner_of.get(uid) == owner}
+    """By claim: when the Node came that the owner's pods did not stay on.
+
+    Only pods of the same template say so: what a rollout replaces has not come to nothing.
+    """
+    whose = history.owner_of
+    needs_node = {
+        history.revision_of[uid]
+        for one in packing.claims
+        for uid in one.pods
+        if whose.get(uid) == owner
+    }
+    placed = {name for uid, name in packing.placed.items() if whose.get(uid) == owner}
     found: dict[str, datetime] = {}
     for one in launches:
         if one.returned is not None:
             found[one.claim] = one.returned
         elif (
-            needs_node
+            one.revision in needs_node
             and one.deserted is not None
             and not one.places & placed
             and not any(uid in packing.placed for uid in one.waiting)

@@ -19,7 +19,7 @@ from tenure.core.claims import is_replaced
 from tenure.core.demand import Demand
 from tenure.core.health import LOST
 from tenure.core.launchledger import Entry, For, Kept, ledger_of, read_launched_for
-from tenure.core.owners import family_of, namespace_of, owner_of
+from tenure.core.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -44,6 +44,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     places: frozenset[str] = frozenset()
     #: UIDs of the pods that it was created for and that still wait.
     waiting: tuple[str, ...] = ()
+    #: Of the owner's template: after a rollout others than those it was made for need nodes.
+    revision: str = ""
 
     @property
     def gone(self) -> bool:
@@ -65,6 +67,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     owners: Mapping[str, OwnerHistory] = {}
     #: By pod UID, of the pods that need a place.
     owner_of: Mapping[str, str] = {}
+    #: By pod UID, too: of its owner's template.
+    revision_of: Mapping[str, str] = {}
     #: Pools with something to remember, or about whose launches something may be said.
     pools: Mapping[str, NodePool] = {}
 
@@ -74,7 +78,9 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
     """Of the owners whose pods need a place, and of those that a pool remembers."""
+    demands = list(demands)
     whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
+    revisions = {demand.pod.uid: revision_of(demand.pod) for demand in demands}
     ledgers = {name: ledger_of(pool) for name, pool in sorted(snapshot.pools.items())}
     remembered = {owner for ledger in ledgers.values() for owner in ledger}
     if not whose and not remembered:
@@ -96,7 +102,8 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
         for owner, launches in sorted(found.items())
         if launches or entries[owner]
     }
-    return History(owners=owners, owner_of=whose, pools=dict(sorted(snapshot.pools.items())))
+    pools = dict(sorted(snapshot.pools.items()))
+    return History(owners=owners, owner_of=whose, revision_of=revisions, pools=pools)
 
 
 def _remembered(kept: Kept, pool: str) -> Launch:
@@ -163,6 +170,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> Launch:
         deserted=deserted,
         places=frozenset({claim.name, node.name}) if node is not None else frozenset({claim.name}),
         waiting=waiting,
+        revision=one.revision,
     )
 
 

@@ -11,6 +11,7 @@ What cannot be read counts as not there: it is written anew from what the claims
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -18,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.owners import owner_of
+from tenure.core.owners import owner_of, revision_of
 from tenure.model.names import LAUNCH_BREAKER
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
@@ -42,6 +43,8 @@ class For(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     pods: int = 1
     #: Some of them, by name.
     names: tuple[str, ...] = ()
+    #: Of the owner's template; where there are several, of most of the pods.
+    revision: str = ""
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -78,13 +81,18 @@ def launched_for(pods: Iterable[Pod]) -> str:
         of.setdefault(owner_of(pod), []).append(pod)
     largest = sorted(of.items(), key=lambda item: (-len(item[1]), item[0]))[:OWNERS_MAX]
     said = [
-        For(owner, len(pods), tuple(sorted(pod.name for pod in pods)[:PODS_MAX]))
+        For(owner, len(pods), tuple(sorted(pod.name for pod in pods)[:PODS_MAX]), _revision(pods))
         for owner, pods in sorted(largest)
     ]
     return _ENCODER.encode(said).decode()
 
 
-@lru_cache(4096)
+def _revision(pods: Iterable[Pod]) -> str:
+    counts = Counter(map(revision_of, pods))
+    return max(counts, key=lambda revision: (counts[revision], revision))
+
+
+@lru_cache(16384)  # One for each claim of a large cluster: they are read at every placement.
 def read_launched_for(text: str) -> tuple[For, ...]:
     if not text or len(text) > LENGTH_MAX:
         return ()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from tenure.model.meta import controller_of
@@ -24,6 +25,7 @@ from tenure.model.pod import Pod
 
 #: Label with a hash → what the ReplicaSet that is named after it belongs to.
 _HASHES: Final = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
+_REVISIONS: Final = (*_HASHES, "controller-revision-hash")
 _OF_CRON_JOB: Final = re.compile(r"(?P<name>.+)-\d{8}")
 #: As Kubernetes draws the end of a generated name.
 _GENERATED: Final = re.compile(r"(?P<stem>.+-)[bcdfghjklmnpqrstvwxz2456789]{5}")
@@ -43,6 +45,12 @@ def owner_of(pod: Pod) -> str:
     return f"{kind}/{meta.namespace}/{name}"
 
 
+def revision_of(pod: Pod) -> str:
+    """Which version of the owner's template made it; empty where the pod does not say."""
+    return next((pod.labels[label] for label in _REVISIONS if label in pod.labels), "")
+
+
+@lru_cache(4096)
 def family_of(owner: str) -> str:
     """The owner without the end of a generated name: what made it makes others like it."""
     found = _GENERATED.fullmatch(owner)
