@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_leaving_pages import blocks
-from tests.test_repair_recipes import DOCS, run
+from tenure.cli.main import run
+from tests.test_leaving_pages import DOCS, blocks
 
 PAGE = "launch-breaker.md"
 

@@ -194,6 +194,8 @@ def test_what_we_or_the_cloud_took_away_does_not_count(fields: Any) -> None:
 def test_a_lost_instance_does_not_count() -> None:
     vanished = {f"uid-n{number}": NOW for number in range(3)}
     assert len(created(decided(*launches(5, 3, 0.6), waiting(), vanished=vanished))) == 1
+    too_early = dict.fromkeys(vanished, ago(590))
+    assert created(decided(*launches(5, 3, 0.6), waiting(), vanished=too_early)) == []
 
 
 def test_a_node_on_which_a_pod_of_the_owner_runs_or_has_finished_does_not_count() -> None:

@@ -78,7 +78,8 @@ async def _tainting_agent(cluster: ControlPlane) -> None:
     async with tenure_at_work(cluster, "tainting", settings=SETTINGS) as story, agent(story):
         await story.apply(*a_cluster(a_deployment()))
         await _held(story)
-        assert len(await story.claims()) == 3
+        (pool,) = await story.all(NODE_POOLS)
+        assert len(await story.claims()) == 3, pool["metadata"]["annotations"]
         await asyncio.sleep(QUIET)
         assert len(await story.claims()) <= 4, "one more after a minute"
         tolerant = a_deployment("tolerant", tolerations=[{"operator": "Exists"}])

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claims import is_replaced
+from tenure.core.claims import is_missing, is_replaced
 from tenure.core.demand import Demand
 from tenure.core.health import LOST
 from tenure.core.launchledger import Entry, For, Kept, ledger_of, read_launched_for
@@ -24,10 +24,14 @@ from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 
 #: Launches are remembered for this long: enough to know the longest back-off by their number.
 REMEMBERED: Final = timedelta(hours=3)
+
+#: Only for how far a list of instances lags behind.
+_USUAL: Final = Settings()
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +186,8 @@ def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
         or is_replaced(claim)
         or names.REBOOT_HISTORY in claim.annotations
     )
-    lost = claim.is_true(LOST) or claim.uid in snapshot.observations.vanished
+    listed_at = snapshot.observations.vanished.get(claim.uid)
+    lost = claim.is_true(LOST) or is_missing(claim, listed_at, _USUAL)
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     if ours or lost or len(nodes) != 1:
         return None
