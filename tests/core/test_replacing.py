@@ -108,6 +108,14 @@ def test_a_stamp_is_taken_off_while_its_replacement_comes_up(stamp: str) -> None
     assert (there.reason, there.action) == (Reason.REPLACING, None), "it may go with that one"
 
 
+def test_of_two_claims_with_one_node_neither_is_replaced() -> None:
+    """Whose the Node is cannot be told, and it is spoken of by nobody twice."""
+    twin = a_claim("c", annotations=going().annotations, status={"provider_id": "cloud://a"})
+    found = verdicts(going(), twin, sick(), coming(stage=REGISTERED))
+    assert {str(verdict.subject) for verdict in found} == {"NodeClaim/a", "NodeClaim/c"}
+    assert {verdict.reason for verdict in found} == {Reason.DISRUPTION_CANCELLED}
+
+
 def test_once_all_of_them_are_there_it_only_waits_to_be_let_go() -> None:
     told = on_claim(going(), sick(), coming())
     assert (told.reason, told.action) == (Reason.REPLACING, None)

@@ -367,6 +367,24 @@ def test_a_deletion_ends_the_reboot_at_every_step(step: str, what: Resource) -> 
         story.checkers.assert_kept()
 
 
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("where", [NODES, NODE_CLAIMS], ids=["Node", "claim"])
+def test_a_veto_calls_a_reboot_off_until_the_cloud_is_asked(step: str, where: Resource) -> None:
+    with Rebooted() as story:
+        story.settle()
+        story.commit()
+        STEPS[step](story)
+        early = story.says("Rebooting")[0] == "True" and story.says("RebootIssued")[0] == ""
+        veto(story, where)
+        story.cloud_tap.spoil = lambda *_: None
+        story.until("Rebooting", "False")
+        story.run(3 * MINUTE)
+        if early:
+            called_off(story)
+        else:
+            ends_well(story)
+
+
 @pytest.mark.parametrize("fatal", range(1, 15))
 def test_a_crash_after_any_call_of_a_reboot_whose_claim_is_deleted_heals(fatal: int) -> None:
     with closing(Crashing(fatal, dies=True)) as story:

@@ -26,9 +26,15 @@ def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def claims_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
-    """The claims that a change of a claim, or of a Node, is about; none for any other."""
+    """The claims that a change of a claim, or of a Node, is about; none for any other.
+
+    Also those with the same provider id, where there are several: whose the Node is then changes.
+    """
     if change.resource == NODE_CLAIMS:
         yield change.key
+        for claim in change.versions():
+            assert isinstance(claim, NodeClaim)
+            yield from snapshot.claims_with_provider(claim.provider_id)
     elif change.resource == NODES:
         for node in change.versions():
             assert isinstance(node, Node)

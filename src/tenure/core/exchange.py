@@ -125,6 +125,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 def exchange_of(claim: NodeClaim, snapshot: Snapshot) -> Exchange:
     nodes = snapshot.nodes_with_provider(claim.provider_id)
+    if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
+        nodes = {}  # Whose they are cannot be told.
     named = listed(claim.annotations.get(names.REPLACED_BY, ""))
     return Exchange(
         claim=claim,
