@@ -55,11 +55,11 @@ def test_the_api_would_agree(objects: tuple[Any, ...]) -> None:
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "a spent budget": (
         (a_web_pod(), SPENT),
-        "PDB default/web allows 0 more disruptions, and pods before this one need them",
+        "PDB default/web allows 0 more disruptions, for pods that are evicted first",
     ),
     "an unready pod, where too few are healthy": (
         (a_web_pod(ready="False"), SHORT),
-        "PDB default/web allows 0 more disruptions, and pods before this one need them",
+        "PDB default/web allows 0 more disruptions, for pods that are evicted first",
     ),
     "two budgets, however generous": (
         (

@@ -95,6 +95,8 @@ def test_what_is_to_be_done_is_told_by_its_action(
             break
     actions = [verdict["action"] for verdict in to_do if verdict["reason"] == "Launching"]
     assert actions[0].startswith("Launch an instance for general-")
+    assert run(["plan", "--in", str(path), "--at", f"{tenth / 10}s"]) == 0
+    assert f"    {actions[0]}: " in capsys.readouterr().out
 
 
 def test_the_page_on_plans_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,8 @@ def _refusal(pod: Pod, snapshot: Snapshot, spent: Counter[str]) -> str:
     if spent[budget.key] <= budget.status.disruptions_allowed:
         return ""
     allowed = budget.status.disruptions_allowed
-    return f"PDB {budget.key} allows {allowed} more disruptions, and pods before this one need them"
+    disruptions = "disruption" if allowed == 1 else "disruptions"
+    return f"PDB {budget.key} allows {allowed} more {disruptions}, for pods that are evicted first"
 
 
 def _budgets(pod: Pod, snapshot: Snapshot) -> Iterator[PodDisruptionBudget]:

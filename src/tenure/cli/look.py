@@ -195,10 +195,8 @@ def _clock_of(own: Clock, server: datetime | None) -> tuple[Clock, str]:
     by = server - own.now() if server is not None else timedelta()
     if abs(by) <= _SAME_CLOCK:
         return own, ""
-    way = "ahead of" if by > timedelta() else "behind"
-    return _Ahead(
-        own, by
-    ), f"the cluster's, which tenure up runs {span(abs(by))} {way} this machine's"
+    away = f"{span(abs(by))} {'ahead of' if by > timedelta() else 'behind'} this machine's"
+    return _Ahead(own, by), f"the cluster's, which tenure up runs {away}"
 
 
 async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.scene import Scene
-from tenure.core.decision import Concern, Verdict
+from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.resource import NODE_CLAIMS, NODES
 
@@ -63,8 +63,15 @@ def plan_of(scene: Scene) -> Plan:
     )
 
 
-def twins_of(plan: Plan) -> dict[Verdict, Verdict]:
-    """Verdicts on claims that are said of their Nodes word for word: one thing, told once."""
+Key = tuple[Concern, Subject]
+
+
+def key_of(verdict: Verdict) -> Key:
+    return verdict.concern, verdict.subject
+
+
+def twins_of(plan: Plan) -> dict[Key, Verdict]:
+    """Verdicts on Nodes that are said of their claims word for word, by the claims' keys."""
     on_claims = {
         (v.subject.name, v.concern, v.reason, v.message): v
         for v in plan.not_now
@@ -77,7 +84,7 @@ def twins_of(plan: Plan) -> dict[Verdict, Verdict]:
         claim = plan.claims.get(verdict.subject.name, "")
         same = on_claims.get((claim, verdict.concern, verdict.reason, verdict.message))
         if same is not None:
-            found[same] = verdict
+            found[key_of(same)] = verdict
     return found
 
 

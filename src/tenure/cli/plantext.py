@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.cli.explanationtext import action_words, verdict_json
 from tenure.cli.instants import dated, with_relative
-from tenure.cli.planning import Plan, twins_of
+from tenure.cli.planning import Key, Plan, key_of, twins_of
 from tenure.core.decision import Verdict
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.meta import format_time
@@ -47,7 +47,8 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     yield from _heap(plan.to_do, {})
     yield ""
     twins = twins_of(plan)
-    not_now = [verdict for verdict in plan.not_now if verdict not in twins.values()]
+    told = {key_of(twin) for twin in twins.values()}
+    not_now = [verdict for verdict in plan.not_now if key_of(verdict) not in told]
     yield f"Not now: {len(not_now) or 'nothing'}"
     yield from _heap(not_now, twins)
     yield ""
@@ -61,14 +62,14 @@ def _settled(plan: Plan) -> Iterator[str]:
         yield f"{count} {kind}{'' if count == 1 else 's'} {reason}"
 
 
-def _heap(verdicts: Iterable[Verdict], twins: Mapping[Verdict, Verdict]) -> Iterator[str]:
+def _heap(verdicts: Iterable[Verdict], twins: Mapping[Key, Verdict]) -> Iterator[str]:
     groups: dict[Reason, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.reason, []).append(verdict)
     for reason, members in groups.items():
         yield f"  {reason}: {REASONS[reason].meaning}"
         for verdict in members[:SHOWN]:
-            yield from _verdict(verdict, twins.get(verdict))
+            yield from _verdict(verdict, twins.get(key_of(verdict)))
         if len(members) > SHOWN:
             yield f"    … and {len(members) - SHOWN} more; --json has all of them"
 

@@ -203,8 +203,7 @@ class _Judge:
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
         """Asking again is no other verdict: the last answer stands until there is a new one."""
-        why = f"the last eviction was refused: {answer.message.rstrip('.')}"
-        return self._asked_again(item, why, answer.retry_at)
+        return self._asked_again(item, answer.message.rstrip("."), answer.retry_at)
 
     def _hopeless(self, item: PodView) -> Verdict:
         """The budget says what the answer would be. It may be wrong: for one pod that is tried."""

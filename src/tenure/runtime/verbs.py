@@ -179,10 +179,11 @@ class Verbs:
         now = self._clock.now()
         # The cause has the numbers; the message is the same for every budget.
         causes = [one.message for one in error.causes if one.reason == _BUDGET_CAUSE]
+        why = "; ".join(filter(None, causes)) or error.message
         answer = EvictionAnswer(
             at=now,
             retry_at=now + self._eviction_pause(pod, error),
-            message="; ".join(filter(None, causes)) or error.message,
+            message=f"the last eviction was refused: {why}",
         )
         self._knowledge.eviction_refused(pod, answer)
 
