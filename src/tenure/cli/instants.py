@@ -14,7 +14,8 @@ from typing import Final
 
 from tenure.model.meta import format_time
 
-_INSTANT: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+#: With whether the sentence goes on.
+_INSTANT: Final = re.compile(r"\b(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)(?=( \w)?)")
 _SECOND: Final = timedelta(seconds=1)
 #: Nobody counts the days until the year 9999.
 _FAR: Final = timedelta(days=3650)
@@ -29,7 +30,7 @@ def with_relative(lines: Iterable[str], now: datetime) -> Iterator[str]:
         except ValueError:
             return found[0]  # Looks like an instant, and is none: 2026-13-01.
         away = relative(instant, now)
-        return f"{found[0]}, {away}" if away else found[0]
+        return f"{found[1]}, {away}{',' if found[2] else ''}" if away else found[0]
 
     return (_INSTANT.sub(shown, line) for line in lines)
 
