@@ -6,7 +6,6 @@ need those of NodeOverlay and CapacityBuffer, because their clean-up lists them.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import yaml
 
+from tenure.cli.settingstable import TABLE
 from testbed.binaries import found
 from testbed.conformance.suites import Suites
 from testbed.controlplane import ControlPlane, NotReady, control_plane
@@ -48,7 +48,7 @@ LOOK_EVERY: Final = 0.2
 ACTS: Final = {TENURE: "leading: the Lease", KARPENTER: "Starting workers"}
 
 
-class Ended(Exception):
+class Ended(NotReady):
     """The controller has ended by itself; the sentence ends with what it said last."""
 
 
@@ -130,21 +130,23 @@ def _tenure(plane: ControlPlane) -> list[str]:
         "/usr/bin/env", *shipped_settings(MANIFEST.read_text()),
         str(Path(sys.executable).with_name("tenure")), "run",
         f"--kubeconfig={plane.kubeconfig_for(user, *groups)}", f"--feature-gates={GATES}",
-        "--metrics-port=0", "--health-probe-port=0", "--log-format=json",
+        *(f"--{port}=0" for port in ports()), "--log-format=json",
     ]  # fmt: skip
 
 
-def shipped_settings(manifest: str) -> list[str]:
-    """The environment of the shipped Deployment, but for ports, which have to be free here.
+def ports() -> list[str]:
+    """The settings that name a port. Zero is any free one, and for the webhook none: nobody asks it."""
+    return [setting.flag for setting in TABLE if setting.flag.endswith("-port")]
 
-    Without the webhook: the API server could not reach it, and asks it nothing.
-    """
+
+def shipped_settings(manifest: str) -> list[str]:
+    """The environment of the shipped Deployment, as far as it is written there."""
     (deployment,) = (o for o in _documents(manifest) if o["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return [
         f"{variable['name']}={variable['value']}"
         for variable in container["env"]
-        if "value" in variable and not re.search("_PORT$|WEBHOOK", variable["name"])
+        if "value" in variable
     ]
 
 

@@ -16,7 +16,7 @@ import yaml
 from docs.conformance_page import conformance_page
 from testbed.conformance import expectations, report, results, source, trial
 from testbed.conformance.__main__ import chosen
-from testbed.conformance.cluster import merged_stages, scheduler_config, shipped_settings
+from testbed.conformance.cluster import merged_stages, ports, scheduler_config, shipped_settings
 from testbed.conformance.expectations import Expected, Rule, Unknown, surprise
 from testbed.conformance.report import Outcome, Spec, State
 from testbed.conformance.results import EMPTY, Result, Results
@@ -268,7 +268,7 @@ def test_the_scheduler_gets_this_cluster_and_keeps_its_profiles() -> None:
 def test_tenure_runs_with_the_settings_that_are_shipped() -> None:
     settings = shipped_settings(MANIFEST.read_text())
     assert {"LEADER_ELECTION_NAMESPACE=tenure", "TENURE_PROVIDER=kwok"} <= set(settings)
-    assert not [setting for setting in settings if "PORT" in setting or "WEBHOOK" in setting]
+    assert {"metrics-port", "health-probe-port", "webhook-port"} <= set(ports())
 
 
 # -- one spec as a process ---------------------------------------------------------------
