@@ -15,8 +15,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -37,6 +37,8 @@ from testbed.controlplane import ControlPlane, NotReady
 
 ROOT: Final = Path(__file__).parents[2]
 LOGS: Final = ROOT / ".tenure" / "conformance"
+#: What its specs are written for.
+KARPENTER_LIMIT: Final = timedelta(minutes=20)
 SIGN: Final = {
     State.PASSED: "passed", State.FAILED: "FAILED", State.TIMED_OUT: "TIMED OUT",
     State.SKIPPED: "skipped",
@@ -115,6 +117,11 @@ def chosen(
             yield spec, rule
 
 
+def theirs(rule: Rule) -> Rule:
+    """The same for Karpenter, which has everything built and ought to pass, in its own time."""
+    return replace(rule, expected=Expected.PASSES, why="", limit=max(rule.limit, KARPENTER_LIMIT))
+
+
 def _slug(spec: Spec) -> str:
     """A folder's name, readable and unique."""
     words = re.sub(r"[^a-z0-9]+", "-", f"{spec.suite} {spec.name}".lower())
@@ -144,15 +151,17 @@ def conform(wanted: argparse.Namespace) -> int:
     suites = built(controller=wanted.controller != TENURE)
     listed = catalogue(suites)
     rules = expectations.load()
-    picked = list(chosen(listed.specs, rules, wanted.focus, everything=wanted.all))
+    ours = wanted.controller == TENURE
+    picked = list(chosen(listed.specs, rules, wanted.focus, everything=wanted.all or not ours))
     if wanted.list or not picked:
         return _list(listed, rules, picked)
-    ours = wanted.controller == TENURE
+    if not ours:
+        picked = [(spec, theirs(rule)) for spec, rule in picked]
     run = Run(suites, listed, wanted.controller, kept=ours)
     began = time.monotonic()
     run.all(picked)
     _summarise(run, time.monotonic() - began)
-    return 1 if run.surprises and ours else 0
+    return 1 if run.surprises else 0
 
 
 def _list(listed: Catalogue, rules: Rules, picked: list[tuple[Spec, Rule]]) -> int:

@@ -15,7 +15,7 @@ import yaml
 
 from docs.conformance_page import conformance_page
 from testbed.conformance import expectations, report, results, source, trial
-from testbed.conformance.__main__ import chosen
+from testbed.conformance.__main__ import chosen, theirs
 from testbed.conformance.cluster import merged_stages, ports, scheduler_config, shipped_settings
 from testbed.conformance.expectations import Expected, Rule, Unknown, surprise
 from testbed.conformance.report import Outcome, Spec, State
@@ -179,6 +179,11 @@ def test_what_is_run() -> None:
     assert names("", everything=False) == ["Reboot once", "Reboot twice"]
     assert names("", everything=True) == ["Drift", "Reboot once", "Reboot twice"]
     assert names("disruption .*once$", everything=True) == ["Reboot once"]
+
+
+def test_karpenter_itself_ought_to_pass_in_its_own_time() -> None:
+    rule = theirs(RULES.of(spec("Drift")))
+    assert (rule.expected, rule.limit) == (Expected.PASSES, timedelta(minutes=20))
 
 
 def test_a_focus_fits_one_spec_alone() -> None:
