@@ -34,6 +34,7 @@ EXPIRY_MARGIN: Final = timedelta(seconds=30)
 EXEC_TIMEOUT: Final = timedelta(seconds=60)
 #: Bytes that are read from a program at once.
 _PIECE: Final = 2**13
+_SECONDS_TO_LEAVE: Final = 1.0
 _MAY_BE_SECRET: Final = re.compile(r"(?=[\w+/=.~-]*[0-9])(?=[\w+/=.~-]*[A-Za-z])[\w+/=.~-]{20,}")
 
 
@@ -151,9 +152,7 @@ class ExecCredentials:
         process = await self._started()
         try:
             async with asyncio.timeout(self._patience.total_seconds()):
-                assert process.stdout is not None, "a pipe was asked for"
-                assert process.stderr is not None, "a pipe was asked for"
-                out, err = await asyncio.gather(_first(process.stdout), _last(process.stderr))
+                out, err = await _heard(process)
                 await process.wait()
         except TimeoutError:
             raise self._failure("did not answer") from None
@@ -164,6 +163,10 @@ class ExecCredentials:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
+                # What is left in its pipes is read, so that they are closed.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_SECONDS_TO_LEAVE):
+                        await process.communicate()
                 await process.wait()
         if process.returncode:
             said = err.decode(errors="replace").strip().splitlines() or ["no message"]
@@ -216,6 +219,22 @@ class ExecCredentials:
 
 class _TooMuchError(Exception):
     """A credential plugin prints without end."""
+
+
+async def _heard(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+    """What it prints and what it complains of. Raises ``_TooMuchError``."""
+    assert process.stdout is not None, "a pipe was asked for"
+    assert process.stderr is not None, "a pipe was asked for"
+    reading = [
+        asyncio.create_task(each) for each in (_first(process.stdout), _last(process.stderr))
+    ]
+    try:
+        out, err = await asyncio.gather(*reading)
+    finally:
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+    return out, err
 
 
 async def _first(stream: asyncio.StreamReader) -> bytes:
