@@ -14,7 +14,7 @@ UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 
 TEST_WORKERS ?= --numprocesses auto --maxprocesses 8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real bed soak conformance check bench fuzz scenarios generate crds picture clean \
+.PHONY: help setup demo test test-real bed soak conformance check bench fuzz fuzz-objects scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -103,6 +103,9 @@ ifndef SEED
 	@echo "· random days in the embedded cluster"
 endif
 	@$(BIN)/python -m tests.fuzz.run $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+fuzz-objects: $(READY) ## Odd objects that a real API server accepts; COUNT=20000, SEED=7 repeats one run
+	@$(BIN)/python -m tests.fuzz.objects $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 scenarios: $(READY) ## Simulate every shipped scenario and hold it to its expectations
 	@failed=""; \

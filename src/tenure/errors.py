@@ -2,6 +2,7 @@
 
 TenureError
 ├── SpecError             a person wrote something we cannot act on; retrying is useless
+├── EvaluationError       a decider failed on an object, by a fault of ours; others go on
 ├── NotLeader             nothing was sent: the lease is not ours; wait until it is
 ├── ApiError              the API server said no; the subclass says what to do next
 │   ├── NotFound          the object is gone: usually that is what we wanted
@@ -57,6 +58,10 @@ def _excerpt(got: object) -> str:
     if isinstance(got, str) and len(got) > EXCERPT:
         return f"{got[:EXCERPT]!r}… ({len(got)} characters)"
     return repr(got)
+
+
+class EvaluationError(TenureError):
+    """Evaluating an object failed, or telling of it: a fault of ours, said so that it is mended."""
 
 
 class NotLeader(TenureError):

@@ -16,7 +16,7 @@ This is asked of every decider from outside, so that no decider has to care for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Final, Generic, TypeGuard, TypeVar
@@ -95,7 +95,8 @@ def isolated(work: Callable[[], T], snapshot: Snapshot) -> Outcome[T]:
             return Outcome(None, tuple(changes), failure.error, unfinished=True)
         failures.append(failure)
         if not failure.suspects:
-            changes += _put_back(failures, changes, snapshot)
+            alike = [one for one in failures if one.line == failure.line and one.suspects]
+            changes += _put_back({one.suspects[0] for one in alike}, changes, snapshot)
             return Outcome(None, tuple(changes), failure.error)
         changes += _blame(failures, changes, snapshot)
 
@@ -106,24 +107,23 @@ def _blame(
     """Set the one aside that the newest failure is about, and put back who was blamed in vain."""
     newest = failures[-1]
     alike = [one for one in failures if one.line == newest.line]
-    common = set.intersection(*(set(one.suspects) for one in alike))
-    wider = next((one for one in newest.suspects[1:] if one in common), None)
-    if wider is None or len(alike) < COMMON_AFTER:
-        return [_set_aside(newest.suspects[0], newest.error, snapshot)]
-    back = _put_back(failures, changes, snapshot)
-    return [*back, _set_aside(wider, newest.error, snapshot)]
+    blamed = newest.suspects[0]
+    if len(alike) >= COMMON_AFTER:
+        common = set.intersection(*(set(one.suspects) for one in alike))
+        blamed = next((one for one in newest.suspects if one in common), blamed)
+    in_vain = {one.suspects[0] for one in alike if blamed in one.suspects} - {blamed}
+    back = _put_back(in_vain, changes, snapshot)
+    return [*back, _set_aside(blamed, newest.error, snapshot)]
 
 
 def _put_back(
-    failures: Sequence[Failure], changes: Sequence[Change], snapshot: Snapshot
+    places: Collection[Place], changes: Sequence[Change], snapshot: Snapshot
 ) -> list[Change]:
-    """Those that were blamed for what has failed at the same line without them."""
-    alike = (one for one in failures if one.line == failures[-1].line and one.suspects)
-    wrongly = {one.suspects[0] for one in alike}
+    """As they were before the first of these changes."""
     first: dict[Place, Change] = {}
     for change in changes:
         first.setdefault(Place(change.resource, change.key), change)
-    return [snapshot.put_back(change) for place, change in first.items() if place in wrongly]
+    return [snapshot.put_back(change) for place, change in first.items() if place in places]
 
 
 def _set_aside(blamed: Place, error: Exception, snapshot: Snapshot) -> Change:

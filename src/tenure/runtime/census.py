@@ -24,6 +24,7 @@ from tenure.model.nodeclaim import NodeClassRef
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
@@ -107,7 +108,7 @@ class Census:
         complete = True
         for key, ref in wanted.items():
             node_class = self._snapshot().node_class(ref.group, ref.kind, ref.name)
-            if node_class is None:
+            if node_class is None or is_unreadable(node_class):
                 continue
             until = self._knowledge.unusable_until(key, node_class.metadata.generation)
             if until is not None and self._clock.now() < until:

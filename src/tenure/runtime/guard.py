@@ -23,6 +23,7 @@ from tenure.core.decision import (
     Launch,
     Patch,
     Reboot,
+    Terminate,
 )
 from tenure.core.drain import protection_cap
 from tenure.core.protection import CREATION
@@ -31,10 +32,13 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import first_unreadable
 
 
 def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATION) -> str | None:
     """Why this must not be done; None when it may. ``clock``: what a protection counts from."""
+    if snapshot.unreadable() and (why := _unreadable(action, snapshot, now)):
+        return f"{why}, so nothing is taken away from it"
     match action:
         case Patch() | Delete():
             return _write(action, snapshot)
@@ -53,6 +57,31 @@ def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATIO
             return None  # A read.
     untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
     return untagged or safety.live_termination(_claim(action.claim_uid, snapshot))
+
+
+def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
+    """What the action is about and cannot be read; a deadline that is over holds all the same."""
+    match action:
+        case Patch() | Delete():
+            key = f"{action.namespace}/{action.name}" if action.namespace else action.name
+            return first_unreadable([snapshot.objects(action.resource).get(key)])
+        case Evict():
+            pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
+            node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+            claim = snapshot.claim_of(node) if node is not None else None
+            return first_unreadable([pod, node, claim])
+        case Terminate() | Reboot():
+            return _unreadable_instance(_claim(action.claim_uid, snapshot), snapshot, now)
+    return ""
+
+
+def _unreadable_instance(claim: NodeClaim | None, snapshot: Snapshot, now: datetime) -> str:
+    deadline = deadline_of(claim)
+    if claim is None or (deadline is not None and deadline.end <= now):
+        return ""
+    nodes = snapshot.nodes_with_provider(claim.provider_id).values()
+    pods = (pod for node in nodes for pod in snapshot.pods_on(node.name).values())
+    return first_unreadable([claim, *nodes, *pods])
 
 
 def _create(action: Create, snapshot: Snapshot) -> str | None:

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
-from tenure.errors import TenureError
+from tenure.errors import EvaluationError, TenureError
 from tenure.model.meta import format_time
 from tenure.ports.clock import Clock
 
@@ -177,7 +177,9 @@ class Complaints:
         unsaid = self._sparing.times_unsaid(sentence, kind)
         if unsaid is not None:
             fields = {"kind": kind, "advice": advice, "timesUnsaid": unsaid}
-            self._log.warning(sentence, **{name: value for name, value in fields.items() if value})
+            # A fault of ours is an error, whatever else goes on beside it.
+            say = self._log.error if isinstance(error, EvaluationError) else self._log.warning
+            say(sentence, **{name: value for name, value in fields.items() if value})
 
 
 def instant(at: datetime | None) -> str | None:

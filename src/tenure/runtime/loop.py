@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
+from tenure.core.isolation import described
 from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.core.provision import decides_on_pods
-from tenure.errors import TenureError
+from tenure.core.reasons import Reason
+from tenure.errors import EvaluationError, TenureError
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
 from tenure.kube.pace import Pace
@@ -98,6 +101,7 @@ class Controller:
             clock, server_time, skew_max, moved=self._moved, stepped=self._stepped
         )
         self._journal = journal
+        self._report = report
         self._waker = Waker(clock, settings.turn_gap)
         self.heartbeat = Heartbeat(clock, self._waker)
         self._tidy_at: float | None = None
@@ -203,7 +207,7 @@ class Controller:
         slice_ = Slice(self.metrics)
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
-            self._learn(change, now)
+            self._beside(partial(self._learn, change, now))
         self.knowledge.seen_waiting(changes, now)
         leave_out = AWAIT_CREATIONS if self.executor.creates else ()
         observed = self.knowledge.take_observed()
@@ -213,7 +217,7 @@ class Controller:
             for verdict in self.judge.take_ended():
                 self.events.ended(verdict)
             for verdict in changed:
-                self._record(now, verdict)
+                self._beside(partial(self._record, now, verdict))
             if any(map(decides_on_pods, changed)):
                 self.knowledge.pods_decided(now)
             if not self.judge.unfinished:
@@ -299,7 +303,16 @@ class Controller:
         if node is not None and (claim := self.snapshot().claim_of(node)) is not None:
             self.knowledge.served(claim)
 
+    def _beside(self, work: Callable[[], None]) -> None:
+        """What only tells of things, for one object: its failure stops neither the others nor us."""
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  # of whatever kind: it is a fault of ours
+            self._report(EvaluationError(described(error)))
+
     def _record(self, now: datetime, verdict: Verdict) -> None:
+        if verdict.reason in (Reason.JUDGEMENT_FAILED, Reason.EVALUATION_FAILED):
+            self._report(EvaluationError(verdict.message))
         self._journal.judged(now, verdict)
         self.metrics.judged(verdict)
         self.events.judged(verdict)

@@ -1,0 +1,164 @@
+"""What odd objects may do to a small cluster that they have nothing to do with: nothing.
+
+The cluster has a node in service, one that drains with a protected pod on it, one that is
+unhealthy, and a pod that waits for a node. Odd objects come and go beside it, and after each:
+
+1. no evaluation fails, neither of an object nor as a whole, and every object can be read;
+2. every verdict on the cluster's own objects is what it was before;
+3. now and then, what was judged step by step is what is judged from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.decider import decide_all
+from tenure.core.decision import Concern, Verdict
+from tenure.core.plan import UNMOVED, deciders
+from tenure.core.reasons import Reason
+from tenure.model import names
+from tenure.model.kinds import TYPES, decode
+from tenure.model.meta import ApiObject
+from tenure.model.observations import Observations
+from tenure.model.repairs import peers_statements
+from tenure.model.resource import Resource
+from tenure.model.settings import Settings
+from tenure.model.snapshot import Change, Snapshot, Tables
+from tenure.model.unreadable import why_unreadable
+from tenure.runtime.judge import Judge
+from tests.core.build import (
+    NOW,
+    a_claim,
+    a_class,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    condition,
+    types,
+)
+
+SETTINGS: Final = Settings()
+OBSERVATIONS: Final = Observations(
+    repair_statements=peers_statements(timedelta(minutes=10)), instance_types=types()
+)
+#: How far apart the turns are: retries and rechecks come about, too.
+STEP: Final = timedelta(milliseconds=50)
+#: After so many objects everything is judged from nothing and compared.
+IN_FULL_EVERY: Final = 200
+RESOURCE_OF: Final = {type_: resource for resource, type_ in TYPES.items()}
+
+
+def the_cluster() -> list[ApiObject]:
+    sick = condition("Ready", "False", "KubeletNotReady", at=NOW - timedelta(hours=1))
+    only_here = {"node_selector": {names.NODEPOOL: "general"}}
+    return [
+        a_class(),
+        a_pool(),
+        a_claim("a"),
+        a_node("node-a", claim="a"),
+        a_pod("web", node="node-a"),
+        a_leaving_claim("b"),
+        a_leaving_node("node-b", claim="b"),
+        a_pod("kept", node="node-b", protected="true"),
+        a_claim("c"),
+        a_node("node-c", claim="c", ready=False, status={"conditions": (sick,)}),
+        a_pending_pod("waiting", requests={"cpu": "3"}, spec=only_here),
+    ]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    what: str
+    about: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.what}"
+
+
+class Bystanders:
+    def __init__(self) -> None:
+        self._tables = Tables()
+        self._judge = Judge(deciders(SETTINGS), SETTINGS, unmoved=UNMOVED)
+        self._now: datetime = NOW
+        first = [self._tables.put(RESOURCE_OF[type(item)], item) for item in the_cluster()]
+        self._own = {f"{RESOURCE_OF[type(item)].kind}/{item.key}" for item in the_cluster()}
+        self._judge.turn(self._snapshot(), first, (), self._now)
+        self._usual = self._said()
+        assert not self._judge.failing()
+        assert {Reason.PROTECTED, Reason.IN_SERVICE} <= {said[0] for said in self._usual.values()}
+        self._seen = 0
+
+    def meet(self, resource: Resource, versions: Iterable[bytes]) -> list[Finding]:
+        """The object in each of these versions, and then without it."""
+        found: list[Finding] = []
+        item = None
+        for raw in versions:
+            item = decode(resource, raw)
+            found += self._turn([self._tables.put(resource, item)], f"{resource.kind} {item.key}")
+            if (why := self._tables.unreadable.get((resource, item.key))) is not None:
+                found.append(Finding(why_unreadable(why), f"{resource.kind} {item.key}"))
+        if item is not None:
+            gone = self._tables.remove(resource, item.key)
+            found += self._turn([gone], f"{resource.kind} {item.key}, gone")
+        return found
+
+    def stay(self, resource: Resource, raw: bytes) -> list[Finding]:
+        """The object stays beside those that come later."""
+        item = decode(resource, raw)
+        return self._turn(
+            [self._tables.put(resource, item)], f"{resource.kind} {item.key}, to stay"
+        )
+
+    def _turn(self, changes: list[Change], about: str) -> list[Finding]:
+        self._now += STEP
+        snapshot = self._snapshot()
+        self._judge.turn(snapshot, changes, (), self._now)
+        self._judge.take_ended()
+        found = [*self._failures(), *self._differences()]
+        self._seen += 1
+        if self._seen % IN_FULL_EVERY == 0:
+            found += self._in_full(snapshot)
+        return [Finding(what, about) for what in found]
+
+    def _failures(self) -> Iterator[str]:
+        yield from (verdict.message for verdict in self._judge.failing())
+        for verdict in self._judge.in_force():
+            if verdict.reason is Reason.EVALUATION_FAILED:
+                yield verdict.message
+
+    def _differences(self) -> Iterator[str]:
+        now = self._said()
+        for name in self._usual.keys() | now.keys():
+            if self._usual.get(name) != now.get(name):
+                yield f"{name} was {self._usual.get(name)}, and is {now.get(name)}"
+        self._usual = now
+
+    def _in_full(self, snapshot: Snapshot) -> Iterator[str]:
+        full = [v for d in deciders(SETTINGS) for v in decide_all(d, snapshot, SETTINGS, self._now)]
+        if _shown(full) != _shown(self._judge.in_force()):
+            missing = set(_shown(full)) ^ set(_shown(self._judge.in_force()))
+            yield f"judged step by step differs from judged in full: {sorted(missing)[:4]}"
+
+    def _said(self) -> dict[tuple[Concern, str], tuple[Reason, str]]:
+        """Of the cluster's own objects; how many pods share a new claim is no difference."""
+        return {
+            (v.concern, str(v.subject)): (v.reason, type(v.action).__name__)
+            for v in self._judge.in_force()
+            if str(v.subject) in self._own
+        }
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(self._tables, OBSERVATIONS, ours=Snapshot.of().ours)
+
+
+def _shown(verdicts: Iterable[Verdict]) -> list[str]:
+    return sorted(
+        f"{v.concern} {v.subject} {v.reason} {type(v.action).__name__} {v.message}"
+        for v in verdicts
+    )
