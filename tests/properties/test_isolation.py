@@ -84,11 +84,39 @@ def test_nothing_more_is_taken_away_because_an_object_cannot_be_read(
 ) -> None:
     bad = cluster.objects[which % len(cluster.objects)]
     others = [item for item in cluster.objects if item is not bad]
-    unread = stand_in(bad, "Expected `int`, got `str`", field="spec")
     before, without = taken(in_full(cluster.objects, cluster)), taken(in_full(others, cluster))
-    now = taken(in_full([*others, unread], cluster))
+    now = taken(in_full([*others, unread(bad)], cluster))
     ended = past_deadline(cluster)
     assert {name for name in now if name not in before | without and name[0] not in ended} == set()
+
+
+@THOROUGH
+@given(
+    before=clusters(), after=clusters(), masks=st.tuples(st.integers(0, 255), st.integers(0, 255))
+)
+def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
+    before: Cluster, after: Cluster, masks: tuple[int, int]
+) -> None:
+    tables, judge = Tables(), Judge(deciders(), SETTINGS, unmoved=UNMOVED)
+    snapshot = Snapshot(tables, before.observations, ours=Snapshot.of().ours)
+    for objects, mask in ((before.objects, masks[0]), (after.objects, masks[1])):
+        items = [unread(item) if mask >> n % 8 & 1 else item for n, item in enumerate(objects)]
+        kept = {(RESOURCE_OF[type_of(item)], item.key) for item in items}
+        changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in items]
+        changes += [
+            tables.remove(resource, key)
+            for resource in list(tables.objects)
+            for key in list(tables.table(resource))
+            if (resource, key) not in kept
+        ]
+        judge.turn(snapshot, changes, (), NOW)
+    full = [v for decider in deciders() for v in decide_all(decider, snapshot, SETTINGS, NOW)]
+    assert judge.failing() == []
+    assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+
+
+def unread(item: ApiObject) -> ApiObject:
+    return stand_in(item, "Expected `int`, got `str`", field="spec")
 
 
 #: What may be said of an object that no decider can look into.
