@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NewType
 
 import msgspec
 
@@ -23,6 +23,9 @@ from tenure.model.offering import OfferingKey
 ANY: Final = "*"
 
 _NONE: Final = timedelta(0)
+
+#: A span that may be negative.
+Offset = NewType("Offset", timedelta)
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +79,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     # The machine that Tenure runs on.
     #: How far its wall clock is ahead of the true time; behind it when negative.
-    clock_offset: timedelta = _NONE
+    clock_offset: Offset = Offset(_NONE)
 
     def __post_init__(self) -> None:
         for field in self.__struct_fields__:

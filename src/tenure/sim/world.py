@@ -122,7 +122,7 @@ class World:
             random=self.environment.random_for("tenure"),
             fence=self._fence,
             report=self.errors.append,
-            warn=lambda sentence: self.history.note("tenure", "Clock", "Warning", sentence),
+            warn=lambda sentence: self.history.note("host", "Clock", "Warning", sentence),
         )
 
     @property

@@ -14,7 +14,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.offering import OfferingKey
-from tenure.sim.faults import ANY
+from tenure.sim.faults import ANY, Offset
 from tenure.sim.scenario.fields import Reader, join
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -74,8 +74,16 @@ def _text_or_texts(reader: Reader, value: Any, at: str) -> str | tuple[str, ...]
     return _texts(reader, value, at) if isinstance(value, list) else reader.text(value, at)
 
 
+def _offset(reader: Reader, value: Any, at: str) -> timedelta:
+    """``1h``, or ``-1h``."""
+    if isinstance(value, str) and value.startswith("-"):
+        return -reader.span(value[1:], at)
+    return reader.span(value, at)
+
+
 _READERS: Final[dict[Any, Read]] = {
     timedelta: Reader.span,
+    Offset: _offset,
     int: Reader.whole,
     float: Reader.number,
     str: Reader.text,
