@@ -6,12 +6,14 @@ from itertools import count, pairwise
 
 import pytest
 
-from tenure.core.decision import Patch
+from tenure.core.decision import Patch, Terminate
 from tenure.errors import Unavailable
+from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.transport import Response
-from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
+from tenure.runtime.executor import depends_on_time
+from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
 from tests.runtime.stage import Bench, Tapped, acts, outcomes
 
 
@@ -181,6 +183,7 @@ def test_nothing_is_taken_away_while_a_watch_says_nothing() -> None:
         evictions = bench.pods_on("leaving", 1)
         bench.run(SECOND)
         bench.api_tap.lag[PODS] = None
+        bench.apply(a_pod("unheard-of"))
         bench.run(5 * MINUTE)
         bench.wish(*evictions)
         bench.run(MINUTE)
@@ -191,6 +194,19 @@ def test_nothing_is_taken_away_while_a_watch_says_nothing() -> None:
         bench.api_tap.lag.clear()
         bench.run(5 * MINUTE)
         assert len(bench.api_tap.of("EVICT")) == 1
+
+
+def test_a_quiet_watch_that_has_missed_nothing_holds_nothing_back() -> None:
+    with Bench() as bench:
+        bench.a_leaving_node()
+        evictions = bench.pods_on("leaving", 1)
+        bench.run(SECOND)
+        bench.api_tap.lag[PODS] = None
+        bench.run(20 * MINUTE)
+        bench.wish(*evictions)
+        bench.run(MINUTE)
+        assert len(bench.api_tap.of("EVICT")) == 1
+        assert bench.errors == []
 
 
 def test_a_thousand_evictions_keep_to_their_rate() -> None:
@@ -327,3 +343,19 @@ def test_claims_that_are_created_one_after_the_other_are_not_planned_twice() -> 
         assert len(story.api_tap.of("POST", "/nodeclaims")) == 6
         assert len(story.store.list(NODE_CLAIMS)) == 6
         assert [entry for entry in acts(story, action="Create") if entry.outcome != "ok"] == []
+
+
+def test_what_sets_a_deadline_depends_on_the_clock_as_what_takes_away_does() -> None:
+    def stamp(value: str | None) -> Patch:
+        annotations = {TERMINATION_TIMESTAMP: value}
+        return Patch(
+            resource=NODE_CLAIMS,
+            name="a",
+            uid="a",
+            resource_version="1",
+            body={"metadata": {"annotations": annotations}},
+        )
+
+    assert depends_on_time(stamp(""))
+    assert not depends_on_time(stamp(None)), "a stamp that is taken off takes nothing away"
+    assert depends_on_time(Terminate(provider_id="i-1", claim_uid="a"))

@@ -128,6 +128,10 @@ def test_it_is_overdue_from_when_the_turn_was_due_and_not_from_the_last_one() ->
         clock = VirtualClock(loop, datetime.fromisoformat("2026-01-05T08:00:00Z"))
         waker = Waker(clock, timedelta(0))
         heartbeat = Heartbeat(clock, waker)
+        waker.wake()
+        loop.advance(60)
+        assert heartbeat.overdue() == 0, "the first lists may take as long as they need"
+        heartbeat = Heartbeat(clock, waker := Waker(clock, timedelta(0)))
         heartbeat.rests(until=100.0)
         loop.advance(90)
         assert heartbeat.overdue() == 0

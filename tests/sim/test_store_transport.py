@@ -93,3 +93,15 @@ def test_a_reader_waits_for_the_next_line() -> None:
         assert [line async for line in stream] == []
 
     run_virtually(main())
+
+
+def test_every_answer_says_what_time_it_is_for_the_server() -> None:
+    async def main() -> None:
+        transport, _ = a_transport()
+        await asyncio.sleep(90.7)
+        nowhere = Request(method="GET", path="/nowhere")
+        for request in (LIST, nowhere):
+            headers = (await transport.request(request)).headers
+            assert headers["Date"] == "Fri, 02 May 2031 08:01:30 GMT"
+
+    run_virtually(main())

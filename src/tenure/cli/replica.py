@@ -285,8 +285,11 @@ class Replica:
     @property
     def role(self) -> str:
         if self._elector is not None:
-            return self._elector.state.sentence
-        return "leading: without a Lease" if self.leading else "starting"
+            role = self._elector.state.sentence
+        else:
+            role = "leading: without a Lease" if self.leading else "starting"
+        off = self._server_time.off(self._settings.clock_skew_max)
+        return f"{role}; nothing is taken away while {off}" if off else role
 
     @property
     def events_dropped(self) -> int:

@@ -21,6 +21,8 @@ class Heartbeat:
         self._clock = clock
         self._waker = waker
         self._beat_at = clock.monotonic()
+        #: Before the first turn the first lists are waited for, however long they take.
+        self._started = False
         self._works = False
         self._due_at: float | None = None
 
@@ -32,12 +34,12 @@ class Heartbeat:
     def rests(self, until: float | None) -> None:
         """A turn has ended; the next is due then, or when something happens."""
         self._beat_at = self._clock.monotonic()
-        self._works, self._due_at = False, until
+        self._started, self._works, self._due_at = True, False, until
 
     def overdue(self) -> float:
         """Seconds since there has been work and nothing of it was done."""
         due = [at for at in (self._due_at, self._waker.woken_at) if at is not None]
-        if not self._works and not due:
+        if not self._started or not (self._works or due):
             return 0.0
         since = self._beat_at if self._works else max(min(due), self._beat_at)
         return max(self._clock.monotonic() - since, 0.0)
