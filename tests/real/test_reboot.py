@@ -107,7 +107,7 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             )
             is_closed = has_taint(REBOOTING_TAINT)
             await chronicle.first(node, lambda it: not is_closed(it), "its taint", after=ended)
-            await leaving.event("FailedDraining", names([node])[0], "default/held")
+            await leaving.event("FailedDraining", names([node])[0], "/held-")
             assert leaving.audit.orders("held") == [], "nobody was asked to leave for it"
             assert len(boots_of(chronicle, node)) == 1
 
