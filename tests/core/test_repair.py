@@ -432,6 +432,12 @@ def test_a_leaving_claim_without_a_node_has_nobody_to_wait_for(stage: int) -> No
     assert verdicts(GRACEFUL, claim) == []
 
 
+def test_a_node_of_two_claims_is_not_spoken_of_twice() -> None:
+    twin = a_claim("b", status={"provider_id": "cloud://a"})
+    found = verdicts(GRACEFUL, a_claim(), twin, not_ready(creation_timestamp=ago(7200)))
+    assert {str(v.subject) for v in found} == {"NodeClaim/a", "NodeClaim/b"}
+
+
 # -- while a node boots ------------------------------------------------------------------
 
 

@@ -35,6 +35,8 @@ class Member(msgspec.Struct, frozen=True):
 
     claim: NodeClaim
     nodes: tuple[Node, ...] = ()
+    #: Another claim has the same provider id, so that whose Node it is cannot be told.
+    shared: bool = False
 
     @property
     def node(self) -> Node | None:

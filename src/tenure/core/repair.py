@@ -49,6 +49,7 @@ class RepairDecider:
             for claim in change.versions():
                 assert isinstance(claim, NodeClaim)
                 yield _key(claim)
+                yield from map(_key, snapshot.claims_with_provider(claim.provider_id).values())
         elif change.resource == NODES:
             for node in change.versions():
                 assert isinstance(node, Node)
@@ -157,7 +158,8 @@ def _is_well(member: Member, rules: Rules) -> bool:
 
 def _member(claim: NodeClaim, snapshot: Snapshot) -> Member:
     found = snapshot.nodes_with_provider(claim.provider_id)
-    return Member(claim, tuple(found[name] for name in sorted(found)))
+    shared = len(snapshot.claims_with_provider(claim.provider_id)) > 1
+    return Member(claim, tuple(found[name] for name in sorted(found)), shared)
 
 
 def _unreadable(

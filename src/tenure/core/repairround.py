@@ -144,8 +144,9 @@ class _Round:
         if verdict is None:
             return
         yield verdict
-        if member.node is not None and verdict.reason in _SAID_OF_NODES:
-            yield also_of(member.node, verdict)
+        node = member.node if not member.shared else None
+        if node is not None and verdict.reason in _SAID_OF_NODES:
+            yield also_of(node, verdict)
 
     def _lost(self, member: Member) -> Verdict | None:
         """The Node is gone, and its claim is not: noted on the claim, from where the TTL counts."""
