@@ -1,9 +1,9 @@
 """Decide what a pool should say about itself: counts, conditions, hash.
 
-One verdict per pool, with a warning where a block cannot be used. The hash annotations come first, because claims are stamped with
+One verdict per pool. The hash annotations come first, because claims are stamped with
 them; then the status, written only when it differs. ``Ready`` is the template's
 validity and the node class's readiness; a bad ``disruption`` or ``repair`` block is
-said in conditions of its own and does not stop provisioning.
+said in conditions of its own, and by a Warning event, and does not stop provisioning.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class ServedCluster:
         speed, report = self._loop.speed, self._report
         async with opened(api, clock, port=port, speed=speed, report=report) as access:
             store, settings = self.world.store, self.world.options.settings
-            elector = elector_of(store, clock, settings, speed=speed, report=report)
+            elector = elector_of(store, clock, settings, loop=self._loop, report=report)
             self.world.start_elected(elector)
             try:
                 yield access

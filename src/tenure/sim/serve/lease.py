@@ -16,6 +16,7 @@ from tenure.model.resource import LEASES
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
 from tenure.sim.api import Api
+from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.store import Store
 from tenure.sim.transport import InProcessTransport
 
@@ -38,7 +39,7 @@ def elector_of(
     clock: Clock,
     settings: Settings,
     *,
-    speed: float,
+    loop: PacedLoop,
     report: Callable[[str], object],
 ) -> Elector:
     """``report`` is told when the Lease is lost, and to whom."""
@@ -52,5 +53,7 @@ def elector_of(
         settings=settings,
         identity=f"{IDENTITY}{secrets.token_hex(4)}",
         warn=warn,
-        loop_speed=speed,
+        # Real seconds, but of a loop that is late none pass: it does not lose its Lease by that.
+        steady=lambda: loop.time() / loop.speed,
+        loop_speed=loop.speed,
     )
