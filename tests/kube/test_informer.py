@@ -299,6 +299,18 @@ def test_a_page_that_is_not_the_whole_list_proves_nothing_about_the_rest() -> No
     follow(door, tell)
 
 
+def test_an_object_that_cannot_be_read_is_compared_as_well() -> None:
+    bad = a_pool("bad", 6) | {"spec": {"weight": {"heavy": True}}}
+    door = Probed(a_list(bad), a_list(bad, version="9"), Lines(then="stays"))
+
+    async def tell(followed: Followed) -> None:
+        await followed.after(SILENCE + 1)
+        assert door.watched_from == ["5", "9"]
+        assert len(followed.reports) == 1, "of the object, when it was listed"
+
+    follow(door, tell)
+
+
 def test_what_was_written_by_us_since_is_not_taken_for_something_missed() -> None:
     page = a_list(a_pool("a", 3), version="9")
     door = Probed(a_list(a_pool("a", 3)), page, Lines(then="stays"))

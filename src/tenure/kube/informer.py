@@ -27,7 +27,7 @@ from tenure.errors import ApiError, Gone, NotFound, SpecError, TenureError, Unav
 from tenure.kube.cache import number_of
 from tenure.kube.client import Client, ListPage, Status, error_from_status
 from tenure.model.kinds import Unreadable, WatchEvent, decode_event, decode_list
-from tenure.model.meta import ApiObject
+from tenure.model.meta import ApiObject, ObjectMeta
 from tenure.model.resource import Resource
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
@@ -43,8 +43,8 @@ class Sink(Protocol):
     def versions(self, resource: Resource) -> Mapping[str, str]: ...
 
 
-class _OnlyMeta(ApiObject, frozen=True):
-    """As much of an object as can be read of any."""
+class _OnlyMeta(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
 
 
 _META = msgspec.json.Decoder(_OnlyMeta)
@@ -173,8 +173,7 @@ class Informer:
     def _missed(self, page: ListPage, *, whole: bool) -> str:
         """An object that differs from ours; empty when there is none on this page."""
         known = dict(self._sink.versions(self.resource))
-        for raw in page.items or ():
-            item = _META.decode(raw)
+        for item in decode_list(self.resource, page.items or ()):
             version = known.pop(item.key, None)
             if version is None or number_of(version) < number_of(item.metadata.resource_version):
                 return f"a change of {item.key}"
