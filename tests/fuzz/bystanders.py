@@ -70,6 +70,7 @@ def the_cluster() -> list[ApiObject]:
         a_claim("c"),
         a_node("node-c", claim="c", ready=False, status={"conditions": (sick,)}),
         a_pending_pod("waiting", requests={"cpu": "3"}, spec=only_here),
+        a_pending_pod("second", requests={"cpu": "3"}, spec=only_here),
     ]
 
 
@@ -135,7 +136,8 @@ class Bystanders:
     def _differences(self) -> Iterator[str]:
         now = self._said()
         for name in self._usual.keys() | now.keys():
-            if self._usual.get(name) != now.get(name):
+            before, after = self._usual.get(name), now.get(name)
+            if before != after and not (_placed(before) and _placed(after)):
                 yield f"{name} was {self._usual.get(name)}, and is {now.get(name)}"
         self._usual = now
 
@@ -155,6 +157,11 @@ class Bystanders:
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(self._tables, OBSERVATIONS, ours=Snapshot.of().ours)
+
+
+def _placed(said: tuple[Reason, str] | None) -> bool:
+    """Which node a pod gets depends on all nodes and daemons; that it gets one does not."""
+    return said is not None and said[0] in (Reason.NOMINATED, Reason.SCHEDULER_DISAGREES)
 
 
 def _shown(verdicts: Iterable[Verdict]) -> list[str]:

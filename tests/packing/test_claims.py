@@ -49,6 +49,12 @@ def test_the_request_holds_the_pods_and_the_daemons() -> None:
     assert claim.requests == parse_resources({"cpu": "3100m", "memory": "3Gi", "pods": 3})
 
 
+def test_a_daemon_that_fits_no_node_keeps_no_pod_off_all_of_them() -> None:
+    daemons = (a_daemon(cpu="100m"), a_daemon("huge", memory="1e200"))
+    huge = only(plan((a_pod(),), a_pool(), daemons=daemons))
+    assert huge == only(plan((a_pod(),), a_pool(), daemons=daemons[:1]))
+
+
 def test_only_daemons_of_every_listed_type_are_in_the_request() -> None:
     types = (a_type("amd"), a_type("arm", arch="arm64"))
     daemons = (a_daemon("any", "100m"), a_daemon("arm", "200m", nodeSelector={ARCH: "arm64"}))

@@ -6,14 +6,14 @@ of its requirement alternatives; its preferences do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.node import Taint
 from tenure.model.pod import Pod, Toleration
-from tenure.model.quantity import total
+from tenure.model.quantity import fits, total
 from tenure.model.requirements import Requirements, pod_alternatives
 from tenure.model.taints import untolerated
 from tenure.packing.problem import Daemon
@@ -60,6 +60,15 @@ def read_daemons(daemons: Iterable[Daemon]) -> tuple[DaemonPod, ...]:
         except SpecError:
             continue
     return tuple(found)
+
+
+def that_fit(pods: Iterable[DaemonPod], sizes: Sequence[Resources]) -> tuple[DaemonPod, ...]:
+    """Those that a node of one of these sizes can hold.
+
+    A pod that is larger than every node runs nowhere. To keep room for it would keep every other
+    pod off every node, which the scheduler does not do either.
+    """
+    return tuple(pod for pod in pods if any(fits(pod.requests, size) for size in sizes))
 
 
 def load_on_node(

@@ -24,15 +24,17 @@ from typing import Final
 
 import msgspec
 
+from tenure.model.quantity import add
 from tenure.packing.catalogue import Catalogue
 from tenure.packing.claims import Draft, finished
 from tenure.packing.classes import PodClass, Sorted, sort_pods
-from tenure.packing.daemons import DaemonPod, read_daemons
+from tenure.packing.daemons import DaemonPod, read_daemons, that_fit
 from tenure.packing.merging import merged
 from tenure.packing.nodes import Nodes
 from tenure.packing.opening import Shop
 from tenure.packing.problem import Problem
 from tenure.packing.queue import Waiting
+from tenure.packing.requests import Resources
 from tenure.packing.result import Packing, Unplaced, Why
 from tenure.packing.topology import Topology
 from tenure.packing.why import explain
@@ -47,7 +49,7 @@ def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
     topology = Topology(problem.pods, problem.nodes)
     pods = sort_pods(problem.pods, topology)
-    daemons = read_daemons(problem.daemons)
+    daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
     by_weight = sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
     catalogues = [
         Catalogue(t, daemons=daemons, resources=pods.resources, dry=problem.dry) for t in by_weight
@@ -60,6 +62,12 @@ def pack(problem: Problem) -> Packing:
             break
         caps |= {part: got if start <= _PATIENCE else got // 2 for part, got in short.items()}
     return packing
+
+
+def _sizes(problem: Problem) -> list[Resources]:
+    """What new nodes have for their pods; where none can be had, what is there."""
+    types = [one.allocatable for t in problem.templates for one in t.instance_types]
+    return types or [add(node.available, node.daemon_requests) for node in problem.nodes]
 
 
 class _Packer(msgspec.Struct, frozen=True):
