@@ -52,6 +52,8 @@ OBSERVATIONS: Final = Observations(
 STEP: Final = timedelta(milliseconds=50)
 #: After so many objects everything is judged from nothing and compared.
 IN_FULL_EVERY: Final = 200
+#: So many bytes of an object are shown in a finding.
+RAW_MAX: Final = 3000
 RESOURCE_OF: Final = {type_: resource for resource, type_ in TYPES.items()}
 
 
@@ -69,8 +71,8 @@ def the_cluster() -> list[ApiObject]:
         a_pod("kept", node="node-b", protected="true"),
         a_claim("c"),
         a_node("node-c", claim="c", ready=False, status={"conditions": (sick,)}),
-        a_pending_pod("waiting", requests={"cpu": "3"}, spec=only_here),
-        a_pending_pod("second", requests={"cpu": "3"}, spec=only_here),
+        a_pending_pod("waiting", requests={"cpu": "2"}, spec=only_here),
+        a_pending_pod("second", requests={"cpu": "2"}, spec=only_here),
     ]
 
 
@@ -101,7 +103,8 @@ class Bystanders:
         item = None
         for raw in versions:
             item = decode(resource, raw)
-            found += self._turn([self._tables.put(resource, item)], f"{resource.kind} {item.key}")
+            about = f"{resource.kind} {item.key} {raw[:RAW_MAX]!r}"
+            found += self._turn([self._tables.put(resource, item)], about)
             if (why := self._tables.unreadable.get((resource, item.key))) is not None:
                 found.append(Finding(why_unreadable(why), f"{resource.kind} {item.key}"))
         if item is not None:
