@@ -182,10 +182,9 @@ def _is_object(value: object) -> TypeGuard[ApiObject]:
 
 
 def _parts(value: object) -> Iterator[object]:
+    """Of a value that has one object of a kind, that object; which of many it is, nobody can tell."""
     if isinstance(value, msgspec.Struct) and not isinstance(value, ApiObject):
-        for name in value.__struct_fields__:
-            part = getattr(value, name)
-            yield from part if isinstance(part, tuple) else (part,)
+        yield from (getattr(value, name) for name in value.__struct_fields__)
 
 
 def _width(item: ApiObject) -> int:

@@ -1,0 +1,46 @@
+"""An evaluation that fails as a whole: what it decides stands still, and everybody hears of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core import provision
+from tenure.core.reasons import Reason
+from tenure.model.resource import EVENTS
+from tenure.runtime import metricsnames as names
+from tenure.runtime.serving import failing, not_alive
+from tenure.sim.dsl import Story
+from tests.builders import MINUTE, a_cluster, a_deployment
+from tests.runtime.test_scrape import Onlooker, scraped
+
+
+def fail(_: Any) -> Any:
+    raise ZeroDivisionError("of nobody's making")
+
+
+def test_an_evaluation_that_fails_as_a_whole_is_told_everywhere_and_heals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Story(*a_cluster(a_deployment())) as story, monkeypatch.context() as broken:
+        broken.setattr(provision, "pack", fail)
+        story.run(2 * MINUTE)
+        onlooker = Onlooker(story)
+        (line,) = failing(onlooker)
+        assert line.startswith("the evaluation of provisioning/cluster fails: ")
+        assert "ZeroDivisionError: of nobody's making (test_failing.py:" in line
+        assert list(not_alive(onlooker)) == [], "another process would fare no better"
+        gauges = {labels["concern"]: value for labels, value in scraped(story)[names.FAILING.name]}
+        assert (gauges["provisioning"], gauges["drain"]) == (1, 0)
+        told = {(e["involvedObject"]["kind"], e["type"]) for e in events(story)}
+        assert told == {("NodePool", "Warning")}
+        assert any("ZeroDivisionError" in str(error) for error in story.errors)
+        broken.undo()
+        story.run(5 * MINUTE)
+        assert story.running("web") == 1
+        assert list(failing(onlooker)) == []
+
+
+def events(story: Story) -> list[Any]:
+    return [e for e in story.all(EVENTS) if e["reason"] == Reason.JUDGEMENT_FAILED]
