@@ -54,6 +54,8 @@ STEP: Final = timedelta(milliseconds=50)
 IN_FULL_EVERY: Final = 200
 #: So many bytes of an object are shown in a finding.
 RAW_MAX: Final = 3000
+#: So many odd objects are there at once.
+STAYING_MAX: Final = 60
 RESOURCE_OF: Final = {type_: resource for resource, type_ in TYPES.items()}
 
 
@@ -96,6 +98,7 @@ class Bystanders:
         assert not self._judge.failing()
         assert {Reason.PROTECTED, Reason.IN_SERVICE} <= {said[0] for said in self._usual.values()}
         self._seen = 0
+        self._staying: list[tuple[Resource, str]] = []
 
     def meet(self, resource: Resource, versions: Iterable[bytes]) -> list[Finding]:
         """The object in each of these versions, and then without it."""
@@ -113,11 +116,13 @@ class Bystanders:
         return found
 
     def stay(self, resource: Resource, raw: bytes) -> list[Finding]:
-        """The object stays beside those that come later."""
+        """The object stays beside those that come later, until many others do."""
         item = decode(resource, raw)
-        return self._turn(
-            [self._tables.put(resource, item)], f"{resource.kind} {item.key}, to stay"
-        )
+        changes = [self._tables.put(resource, item)]
+        self._staying.append((resource, item.key))
+        if len(self._staying) > STAYING_MAX:
+            changes.append(self._tables.remove(*self._staying.pop(0)))
+        return self._turn(changes, f"{resource.kind} {item.key}, to stay")
 
     def _turn(self, changes: list[Change], about: str) -> list[Finding]:
         self._now += STEP

@@ -30,6 +30,8 @@ from tests.real.cluster import connected, install_crds
 
 #: So many objects are on their way at once.
 AT_ONCE: Final = 16
+#: After so many objects a line says how far it is.
+SAID_EVERY: Final = 2000
 #: So many findings are shown.
 SHOWN: Final = 20
 #: Of those that stay when they are deleted, every so many is: finalizers and graces hold them.
@@ -79,6 +81,11 @@ async def _handed(client: Client, odd: Odd, chance: float) -> Handed | None:
     return Handed(odd.resource, tuple(versions))
 
 
+def say(sentence: str) -> None:
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
+
+
 async def fuzzed(kubeconfig: Path, count: int, seed: int) -> tuple[list[Finding], Counter[str]]:
     """What was found in so many accepted objects, and how many of each kind there were."""
     # Each has its own chance: who stays changes nothing about who comes.
@@ -94,14 +101,11 @@ async def fuzzed(kubeconfig: Path, count: int, seed: int) -> tuple[list[Finding]
                 found += bystanders.stay(handed.resource, handed.versions[-1])
             else:
                 found += bystanders.meet(handed.resource, handed.versions)
+            if kinds.total() % SAID_EVERY == 0:
+                say(f"  {kinds.total()} accepted, {len(found)} findings")
             if kinds.total() >= count or len(found) >= SHOWN:
                 return found, kinds
     raise AssertionError("there is always another one")
-
-
-def say(sentence: str) -> None:
-    sys.stdout.write(f"{sentence}\n")
-    sys.stdout.flush()
 
 
 def main(arguments: list[str] | None = None) -> int:
