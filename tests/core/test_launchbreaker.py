@@ -21,6 +21,7 @@ from tenure.model.nodepool import NodePool
 from tenure.model.observations import DepartedClaim, Observations
 from tenure.model.pod import Pod
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import stand_in
 from tests.core.build import (
     NOW,
     SETTINGS,
@@ -282,6 +283,13 @@ def test_whatever_the_cause_a_family_has_a_bound(owner: str) -> None:
     told = on(many, "Pod")
     assert (told.reason, created(many)) == (Reason.LAUNCHES_HELD, [])
     assert "64 nodes were launched" in told.message
+
+
+def test_nothing_is_written_to_a_pool_that_cannot_be_read() -> None:
+    pools = [stand_in(a_pool(), "weight is no number"), a_pool("other")]
+    verdicts = decided(*pools, *launches(5, 3, 0.6), waiting())
+    assert [v for v in verdicts if v.subject.name == "general" and v.action is not None] == []
+    assert on(verdicts, "Pod").reason is Reason.LAUNCHES_HELD
 
 
 NONSENSE = [
