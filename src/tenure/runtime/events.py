@@ -47,6 +47,8 @@ REPEAT_AFTER: Final = timedelta(minutes=5)
 REWRITE_AFTER: Final = timedelta(minutes=1)
 #: The longest name that the API takes.
 NAME_MAX: Final = 253
+#: Seconds. A timer may ring this much early: event loops round, and so do sums of floats.
+_RESOLUTION: Final = 1e-6
 
 #: What is tried again and again, with the time of the next try in its sentence.
 _RETRIED: Final = REFUSED | {Reason.LAUNCH_FAILED}
@@ -195,7 +197,7 @@ class EventRecorder:
             self._something_to_do.clear()
             now = self._clock.monotonic()
             if not self._queue:
-                self._take_late(now)
+                self._take_late(now + _RESOLUTION)
             if self._queue:
                 return self._queue.popleft()
             wait = self._late[0].due - now if self._late else None
