@@ -36,7 +36,7 @@ direction: one that passes where the file says that it fails makes this page wro
 `.tenure/conformance`. Raise the version in `testbed/go/karpenter`; a spec that is new then has to be given a
 rule.
 
-*fails*: the reason beside it says whether that is a fault or meant. *not built*: what it tries is not there
+*passes*: a remark says where that means less than it seems. *fails*: the reason beside it says whether that is a fault or meant. *not built*: what it tries is not there
 yet. *cannot run*: it tries something that a process beside the cluster does not have.
 """
 

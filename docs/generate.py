@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from docs import chart
+from docs.conformance_page import conformance_page
 from docs.metrics_page import metrics_page
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
@@ -40,6 +41,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "metrics.md": metrics_page(),
         ROOT / "docs" / "settings.md": settings_page(),
+        ROOT / "docs" / "conformance.md": conformance_page(),
         **{crds / name: text for name, text in crd.files().items()},
         **chart.files(),
     }
