@@ -60,7 +60,7 @@ soak: $(READY) ## Repeat the stories of processes that die and come back; N=10 t
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.soak $(or $(N),10) $(ARGS)
 
-conformance: $(READY) ## Karpenter's own suites against tenure run (an hour); ARGS="--focus Reboot"
+conformance: $(READY) ## Karpenter's own suites against tenure run (90 minutes); ARGS="--focus Reboot"
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.conformance $(ARGS)
 

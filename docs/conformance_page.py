@@ -25,7 +25,7 @@ roles, on the [test bed](testbed.md).
 
 | verb | what it does |
 |---|---|
-| `make conformance` | builds the suites once, runs every spec that applies (about an hour), writes this page |
+| `make conformance` | builds the suites once, runs every spec that applies (an hour and a half), writes this page |
 | `make conformance ARGS="--focus Reboot"` | only specs whose suite and name this pattern matches |
 | `make conformance ARGS="--all"` | also the specs of what is not built |
 | `make conformance ARGS="--list"` | says what would run and what is expected |
@@ -33,7 +33,8 @@ roles, on the [test bed](testbed.md).
 
 It ends with 1 when a spec differs from [expected.yaml](../testbed/conformance/expected.yaml), in either
 direction: one that passes where the file says that it fails makes this page wrong. Logs of the last run are in
-`.tenure/conformance`. Raise the version in `testbed/go/karpenter`; a spec that is new then has to be given a
+`.tenure/conformance`. Much of the time goes into waiting: two runs with different `--focus`, say `^regression` and
+`^disruption`, can go side by side. Raise the version in `testbed/go/karpenter`; a spec that is new then has to be given a
 rule.
 
 *passes*: a remark says where that means less than it seems. *fails*: the reason beside it says whether that is a fault or meant. *not built*: what it tries is not there

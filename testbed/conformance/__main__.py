@@ -7,6 +7,7 @@ an interrupt is written down.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import re
 import shutil
 import signal
@@ -97,9 +98,17 @@ class Run:
 
     def _cluster(self) -> ControlPlane:
         if self._plane is None:
-            scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-            self._plane = self._stack.enter_context(cluster(self.suites, self.controller, scratch))
+            try:
+                self._plane = self._new_cluster()
+            except NotReady as error:  # A busy machine; a second time it is something else.
+                print(f"conformance: once more: {error}", file=sys.stderr)
+                self._drop()
+                self._plane = self._new_cluster()
         return self._plane
+
+    def _new_cluster(self) -> ControlPlane:
+        scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        return self._stack.enter_context(cluster(self.suites, self.controller, scratch))
 
     def _drop(self) -> None:
         self._plane = None
@@ -177,8 +186,10 @@ def _list(listed: Catalogue, rules: Rules, picked: list[tuple[Spec, Rule]]) -> i
 
 def _keep(run: Run) -> None:
     """Results and page, both in the checkout: to be looked at, and committed."""
-    results.save(results.load().renewed(pin().version, run.listed.specs, run.ran))
-    write_page()
+    with (LOGS / ".lock").open("w") as lock:  # Of runs side by side none loses the other's.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        results.save(results.load().renewed(pin().version, run.listed.specs, run.ran))
+        write_page()
 
 
 def _summarise(run: Run, seconds: float) -> None:
