@@ -6,12 +6,15 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.ports.transport import Request
 from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_deployment
 from tests.fuzz.objects import fuzzed
-from tests.real.cluster import install_crds
+from tests.real.cluster import connected, install_crds
 from tests.real.leaving import Leaving, a_marked_pod, a_place, in_place, tell
 from tests.real.people import Json, is_true, names
 
@@ -38,6 +41,21 @@ async def patched(leaving: Leaving, resource: Resource, thing: Json) -> str:
     return str(found["lastTransitionTime"])
 
 
+async def mended(leaving: Leaving, resource: Resource, thing: Json) -> None:
+    """Without it again. A real server takes no merge patch of an object with such an instant, not
+    even from Tenure: it is replaced as a whole."""
+    meta = thing["metadata"]
+    where, name = meta.get("namespace", ""), meta["name"]
+    now = msgspec.json.decode(await leaving.people.client.get(resource, name, where))
+    told = now["status"]["conditions"]
+    now["status"]["conditions"] = [c for c in told if c["type"] != BEYOND["type"]]
+    path = resource.path(where, name, "status")
+    body = msgspec.json.encode(now)
+    async with connected(leaving.scene.plane.kubeconfig) as transport:
+        answer = await transport.request(Request(method="PUT", path=path, body=body))
+    assert answer.status == 200, answer.body
+
+
 def test_a_protected_pod_with_an_instant_beyond_the_calendar_keeps_its_node(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
@@ -51,6 +69,7 @@ def test_a_protected_pod_with_an_instant_beyond_the_calendar_keeps_its_node(
         node = claim["status"]["nodeName"]
         await leaving.event("FailedDraining", node, "beyond/kept", DO_NOT_DISRUPT)
         assert names(await leaving.people.all(PODS)) == ["kept"]
+        await mended(leaving, PODS, kept)
         await leaving.patch(PODS, kept, annotations={DO_NOT_DISRUPT: None})
         await leaving.scene.until_gone(claim)
 
@@ -73,6 +92,7 @@ def test_a_node_with_an_instant_beyond_the_calendar_is_not_lost(
         assert names([now]) == names([claim])
         assert not is_true("NodeLost")(now)
         assert "deletionTimestamp" not in now["metadata"]
+        await mended(leaving, NODES, node)
         await leaving.people.delete(NODE_CLAIMS, claim)
         await leaving.scene.until_gone(claim)
         evicted = [order for order in leaving.audit.orders() if order.verb == "evict"]
