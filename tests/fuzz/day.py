@@ -29,7 +29,7 @@ from tests.fuzz.deeds import (
     populate,
     set_faults,
 )
-from tests.fuzz.rest import overdue, restless, settled, unsettled
+from tests.fuzz.rest import announced, overdue, restless, settled, unsettled
 from tests.runtime.stage import Tapped
 
 STEP: Final = timedelta(minutes=1)
@@ -117,9 +117,9 @@ def _calm(world: Tapped, pace: Pace) -> list[str]:
     if late:
         return [*late]
     world.run(2 * STEP)  # What has just come to rest is still being written down.
-    before = settled(world)
+    before, may_change = settled(world), announced(world)
     world.run(pace.rest)
-    return restless(world) + unsettled(world, before)
+    return restless(world) + unsettled(world, before, may_change)
 
 
 def _told(world: Tapped, reason: Reason) -> Iterator[Entry]:

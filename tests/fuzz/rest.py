@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tenure.core.deadline import deadline_of
-from tenure.core.decision import Concern
+from tenure.core.decision import Concern, Subject
 from tenure.core.plan import deciders
 from tenure.model.kinds import decode
 from tenure.model.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.runtime.judge import Judge
 from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
 from tests.runtime.stage import Tapped
+
+RESOURCES: Final = {one.kind: one.plural for one in (NODE_CLAIMS, NODE_POOLS, NODES, PODS)}
 
 
 def restless(world: Tapped) -> list[str]:
@@ -71,18 +75,36 @@ def settled(world: Tapped) -> dict[str, Any]:
         "launches": world.cloud.launch_count,
         "ends": world.cloud.termination_count,
         "verdicts": _verdicts(world.controller.judge),
-        "writes": len([call for call in world.api_tap.calls if "/events" not in call.what]),
+        "writes": Counter(
+            f"{call.verb} {call.what}" for call in world.api_tap.calls if "/events" not in call.what
+        ),
         "actions under way": world.controller.executor.in_flight,
     }
 
 
-def unsettled(world: Tapped, before: dict[str, Any]) -> list[str]:
-    """What changed although nothing happened, and what is remembered wrongly."""
+def announced(world: Tapped) -> dict[Subject, datetime]:
+    """What may change with time alone, as its verdicts say, and from when on."""
+    found: dict[Subject, datetime] = {}
+    for verdict in world.controller.judge.in_force():
+        if verdict.recheck_at is not None:
+            known = found.get(verdict.subject, verdict.recheck_at)
+            found[verdict.subject] = min(known, verdict.recheck_at)
+    return found
+
+
+def unsettled(
+    world: Tapped, before: dict[str, Any], announced_for: dict[Subject, datetime]
+) -> list[str]:
+    """What changed although nothing happened, and what is remembered wrongly.
+
+    A subject whose verdict announced a change by now (``recheck_at``) may have changed.
+    """
     after = settled(world)
+    may_change = [subject for subject, at in announced_for.items() if at <= world.now]
     problems = [
-        f"{what} changed although nothing happened: {_difference(before[what], after[what])}"
+        f"{what} changed although nothing happened: {changed}"
         for what in before
-        if before[what] != after[what]
+        if (changed := _difference(before[what], after[what], may_change))
     ]
     fresh = Judge(deciders(), world.options.settings)
     fresh.turn(world.controller.snapshot(), (), (), world.now)
@@ -93,19 +115,35 @@ def unsettled(world: Tapped, before: dict[str, Any]) -> list[str]:
     return problems + [f"{what} are still remembered: {had}" for what, had in left.items() if had]
 
 
-def _difference(before: Any, after: Any) -> str:
-    if isinstance(before, list):
+def _difference(before: Any, after: Any, may_change: Sequence[Subject]) -> str:
+    if isinstance(before, Counter):
+        more = [what for what in (after - before).elements() if not _is_about(what, may_change)]
+        return ", ".join(more)
+    if isinstance(before, dict):
+        keys = [key for key in {**before, **after} if key[1] not in may_change]
+        before, after = (
+            [f"{key[0]} {key[1]} {said[key]}" for key in keys if key in said]
+            for said in (before, after)
+        )
         before, after = (
             [one for one in before if one not in after],
             [one for one in after if one not in before],
         )
-    return f"{before} → {after}"
+    return f"{before} → {after}" if before != after else ""
 
 
-def _verdicts(judge: Judge) -> list[str]:
+def _is_about(call: str, subjects: Iterable[Subject]) -> bool:
+    """Whether the call writes one of these."""
+    parts = call.removesuffix("/status").split("/")
+    return any(
+        parts[-2:] == [RESOURCES[one.kind], one.name] for one in subjects if one.kind in RESOURCES
+    )
+
+
+def _verdicts(judge: Judge) -> dict[tuple[Concern, Subject], str]:
     """All but those that end with time alone."""
     lasting = (v for v in judge.in_force() if v.concern is not Concern.PROTECTION)
-    return sorted(f"{v.concern} {v.subject} {v.reason} {v.message}" for v in lasting)
+    return {(v.concern, v.subject): f"{v.reason} {v.message}" for v in lasting}
 
 
 def _is_ours(node: dict[str, Any]) -> bool:
