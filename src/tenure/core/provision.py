@@ -109,7 +109,7 @@ class ProvisionDecider:
 
 
 def decides_on_pods(verdict: Verdict) -> bool:
-    """Whether it closes a batch: claims are created for its pods."""
+    """Whether carrying it out closes a batch: a claim is created for its pods."""
     return verdict.concern is Concern.PROVISIONING and isinstance(verdict.action, Create)
 
 

@@ -182,7 +182,7 @@ class Knowledge:
                 self.waiting_seen.setdefault(change.new.uid, now)
 
     def pods_decided(self, now: datetime) -> None:
-        """Claims are being created for the pods of a batch: it is closed."""
+        """A claim was created for the pods of a batch: it is closed."""
         self.pods_decided_at = now
         self._note(BATCH)
 

@@ -218,8 +218,6 @@ class Controller:
                 self.events.ended(verdict)
             for verdict in changed:
                 self._beside(partial(self._record, now, verdict))
-            if any(map(decides_on_pods, changed)):
-                self.knowledge.pods_decided(now)
             if not self.judge.unfinished:
                 break
             slice_.end()
@@ -325,6 +323,9 @@ class Controller:
         self._journal.acted(self._clock.now(), verdict, str(outcome))
         if outcome == OK:
             self.events.acted(verdict, claim)
+            if decides_on_pods(verdict):
+                # Not before: what could not be created is tried again, and not put off.
+                self.knowledge.pods_decided(self._clock.now())
         self._waker.wake()
 
     def _arrived(self, claim: NodeClaim, failure: str = "") -> None:
