@@ -51,6 +51,12 @@ class PodClass(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     #: A node was launched for them already: they find room on nodes, or wait.
     claimed: bool = False
+    #: No node may be launched for them now: they find room on nodes, or stay out.
+    no_claim: bool = False
+
+    @property
+    def may_be_claimed_for(self) -> bool:
+        return not (self.claimed or self.no_claim)
 
 
 class Sorted(msgspec.Struct, frozen=True):

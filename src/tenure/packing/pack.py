@@ -5,10 +5,11 @@
 1. pods are grouped into classes of equals (``classes``); a class with a constraint that is
    not modelled yet stays out (``topology``), one that is spread over zones is split (``zones``);
 2. a pod that is nominated to a node stays there for as long as it fits, and gets no claim
-   while that node is still to come; every other class, the largest first, is put onto existing nodes: the first that takes it, those
-   that are initialized before the others, then by name (``nodes``);
-3. for what is left, claims are planned in the pools by weight: the cheapest machines for
-   what they hold (``opening``);
+   while that node is still to come; every other class, the largest first, is put onto existing
+   nodes: the first that takes it, those that are initialized before the others, then by name
+   (``nodes``);
+3. for what is left, but for the pods that may get no claim, claims are planned in the pools by
+   weight: the cheapest machines for what they hold (``opening``);
 4. who is left then is told why, pool by pool (``why``).
 
 Same problem, same answer, whatever the order of its parts. Preferences (``preferred…``,
@@ -20,10 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
+from tenure.model.pod import Pod
 from tenure.model.quantity import add
 from tenure.packing.catalogue import Catalogue
 from tenure.packing.claims import Draft, finished
@@ -86,22 +88,23 @@ class _Packer(msgspec.Struct, frozen=True):
         )
         modelled = [one for one in self.pods.classes if not one.rules.not_modelled]
         placed = nodes.keep(modelled, self.problem.nominated)
-        if self.problem.nominated:
-            modelled = _without(modelled, placed, self._awaiting())
+        if self.problem.nominated or self.problem.no_claim:
+            modelled = _split(modelled, placed, self._awaiting(), self.problem.no_claim)
         avoid = self.problem.avoid
         dealt = deal(
             modelled, nodes=nodes.zones(), catalogues=self.catalogues, caps=caps, avoid=avoid
         )
         for waiting in dealt.queue:
             placed |= nodes.place(waiting)
-        unclaimed = [waiting for waiting in dealt.queue if not waiting.one.claimed]
+        unclaimed = [waiting for waiting in dealt.queue if waiting.one.may_be_claimed_for]
         shop = Shop(self.catalogues, unclaimed, avoid, fee_cpus=self.problem.node_fee_cpus)
         drafts = _fill_shop(shop, unclaimed)
         packing = Packing(
             placed=placed,
             claims=finished(drafts),
             unplaced=self._unplaced(dealt, unclaimed, shop),
-            displaced=self._displaced(dealt),
+            displaced={uid: self.problem.nominated[uid] for uid in _left(dealt, "claimed")},
+            no_claim=frozenset(_left(dealt, "no_claim")),
         )
         return packing, dealt.came_short()
 
@@ -110,11 +113,6 @@ class _Packer(msgspec.Struct, frozen=True):
         coming = {node.name for node in self.problem.nodes if not node.initialized}
         nominated = self.problem.nominated.items()
         return frozenset(uid for uid, name in nominated if name in coming)
-
-    def _displaced(self, dealt: Dealt) -> dict[str, str]:
-        left = [uid for waiting in dealt.queue if waiting.one.claimed for uid in waiting.rest()]
-        left += [pod.uid for rest in dealt.left_over if rest.one.claimed for pod in rest.pods]
-        return {uid: self.problem.nominated[uid] for uid in left}
 
     def _unplaced(self, dealt: Dealt, queue: Iterable[Waiting], shop: Shop) -> dict[str, Unplaced]:
         unplaced = {
@@ -130,7 +128,7 @@ class _Packer(msgspec.Struct, frozen=True):
             if waiting.left:
                 why = explain(waiting.one, pools, node_count=node_count)
                 unplaced |= dict.fromkeys(waiting.rest(), why)
-        for rest in (rest for rest in dealt.left_over if not rest.one.claimed):
+        for rest in (rest for rest in dealt.left_over if rest.one.may_be_claimed_for):
             why = explain(rest.one, pools, node_count=node_count)
             if why.why is Why.TOPOLOGY_UNSATISFIABLE:
                 why = _no_zone(rest)
@@ -151,21 +149,35 @@ def _fill_shop(shop: Shop, queue: Sequence[Waiting]) -> list[Draft]:
     return shop.drafts
 
 
-def _without(
-    classes: Iterable[PodClass], placed: Container[str], awaiting: Container[str]
+def _split(
+    classes: Iterable[PodClass],
+    placed: Container[str],
+    awaiting: Container[str],
+    no_claim: Container[str],
 ) -> list[PodClass]:
     """The classes without the pods that stay with their node, in the same order.
 
-    Those whose node is still to come and has no room for them are a class of their own.
+    Those whose node is still to come and has no room for them are a class of their own, and so are
+    those that may not get a claim.
     """
     split: list[PodClass] = []
     for one in classes:
-        left = [pod for pod in one.pods if pod.uid not in placed]
-        for claimed in (True, False):
-            pods = tuple(pod for pod in left if (pod.uid in awaiting) is claimed)
-            if pods:
-                split.append(msgspec.structs.replace(one, pods=pods, claimed=claimed))
+        kinds: dict[tuple[bool, bool], list[Pod]] = {}
+        for pod in one.pods:
+            if pod.uid not in placed:
+                claimed = pod.uid in awaiting
+                kinds.setdefault((claimed, not claimed and pod.uid in no_claim), []).append(pod)
+        for (claimed, none), pods in sorted(kinds.items(), reverse=True):
+            split.append(
+                msgspec.structs.replace(one, pods=tuple(pods), claimed=claimed, no_claim=none)
+            )
     return split
+
+
+def _left(dealt: Dealt, kind: Literal["claimed", "no_claim"]) -> list[str]:
+    """UIDs of the pods of that kind of class that found no place."""
+    left = [uid for one in dealt.queue if getattr(one.one, kind) for uid in one.rest()]
+    return left + [p.uid for rest in dealt.left_over if getattr(rest.one, kind) for p in rest.pods]
 
 
 def _not_modelled(one: PodClass) -> Unplaced:

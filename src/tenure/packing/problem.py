@@ -127,5 +127,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     avoid: frozenset[str] = frozenset()
     #: By pod UID, the node that was launched for it: it stays there for as long as it fits.
     nominated: Mapping[str, str] = {}
+    #: UIDs of pods that may go to nodes that exist or are on their way, but get no new claim.
+    no_claim: frozenset[str] = frozenset()
     #: A node costs as much as so many cpus beyond its price (``Shop.fee``).
     node_fee_cpus: int = NODE_FEE_CPUS

@@ -69,7 +69,7 @@ class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer. Every pod of the problem is in exactly one of the four."""
+    """The answer. Every pod of the problem is in exactly one of the five."""
 
     #: Pod UID to node name.
     placed: Mapping[str, str]
@@ -78,6 +78,8 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
     unplaced: Mapping[str, Unplaced]
     #: By pod UID, the node that was launched for it and has no room for it any more.
     displaced: Mapping[str, str] = {}
+    #: UIDs of pods that no node has room for, and that may not get a claim.
+    no_claim: frozenset[str] = frozenset()
 
     @property
     def price(self) -> int:

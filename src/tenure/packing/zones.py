@@ -101,7 +101,7 @@ def deal(
         if not one.rules.zones:
             queue.append(Waiting(one))
             continue
-        for_sale = _zones_for_sale(one, catalogues)
+        for_sale = _zones_for_sale(one, catalogues) if not one.no_claim else set()
         counts = history.counts(one, for_sale)
         most = {zone: caps.get((number, zone), len(one.pods)) for zone in counts.of}
         whole = caps.get((number, WHOLE), len(one.pods))
