@@ -160,6 +160,20 @@ def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:
         assert "tenure_repair_domain_held" not in scraped(story, settings=OFF)
 
 
+def test_the_breaker_is_told_by_the_nodes_that_the_repair_counts() -> None:
+    lone = [a_claim("general", i) for i in range(5)]
+    with Tapped(a_node_class(), a_pool(), *lone) as story:
+        story.run(3 * MINUTE)
+        for i in range(5):
+            story.store.patch(NODES, "", f"node-c{i}", {"metadata": {"labels": {NODEPOOL: None}}})
+        story.kubelets.silence("node-c1")
+        story.run(2 * MINUTE)
+        # One of five is within maxUnhealthy 20%; one of none would not be.
+        assert not story.controller.snapshot().nodes_of_pool("general")
+        tripped = value(scraped(story), "tenure_repair_breaker_tripped", nodepool="general")
+        assert tripped == 0
+
+
 OFF = Settings(repair_domain_breaker=False)
 
 

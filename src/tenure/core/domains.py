@@ -27,7 +27,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tenure.core.breaker import Breaker
 from tenure.core.poolcount import PoolCount
 from tenure.model.meta import FOR_EVER, format_time, later
 from tenure.model.settings import Settings
@@ -120,8 +119,8 @@ class Ward(msgspec.Struct, frozen=True):
     limit: str | int
 
     def tripped_at(self, now: datetime) -> bool:
-        sick = self.count.strays + sum(patient.sick_at(now) for patient in self.patients)
-        return Breaker(sick, self.count.total, self.limit).tripped
+        unhealthy = sum(patient.sick_at(now) for patient in self.patients)
+        return self.count.breaker(unhealthy, self.limit).tripped
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

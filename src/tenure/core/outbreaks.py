@@ -62,6 +62,19 @@ def patients_in(snapshot: Snapshot) -> tuple[Patient, ...]:
     return snapshot.once(_everybody)
 
 
+def ward_of(pool: str, snapshot: Snapshot) -> Ward:
+    """A pool as its own breaker counts it."""
+    return _ward(pool, patients_in(snapshot), snapshot)
+
+
+def _ward(pool: str, patients: Iterable[Patient], snapshot: Snapshot) -> Ward:
+    return Ward(
+        tuple(patient for patient in patients if patient.pool == pool),
+        count_nodes(pool, rules_of(pool, snapshot), snapshot),
+        limit_of(snapshot.pools.get(pool)),
+    )
+
+
 def _everybody(snapshot: Snapshot) -> tuple[Patient, ...]:
     return tuple(bed.patient for bed in _Survey(snapshot).beds())
 
@@ -105,7 +118,7 @@ class _Survey:
             outbreaks=outbreaks,
             # Of a pool that has nobody there any more, too: its last one may just have been tried.
             permits=permits,
-            wards={pool: self._ward(pool, beds) for pool in pools},
+            wards={pool: _ward(pool, [b.patient for b in beds], self._snapshot) for pool in pools},
         )
 
     # -- who is sick -------------------------------------------------------------------
@@ -248,13 +261,6 @@ class _Survey:
         if claim is None or claim.pool_name != permit.pool or claim.initialized:
             return False
         return _is_since(permit, claim)
-
-    def _ward(self, name: str, beds: Iterable[_Bed]) -> Ward:
-        return Ward(
-            tuple(bed.patient for bed in beds if bed.patient.pool == name),
-            count_nodes(name, rules_of(name, self._snapshot), self._snapshot),
-            limit_of(self._snapshot.pools.get(name)),
-        )
 
 
 def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:

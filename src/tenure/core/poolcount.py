@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tenure.core.breaker import Breaker
 from tenure.core.sickness import Rules, illnesses
 from tenure.model.names import REGISTERED
 from tenure.model.node import Node
@@ -20,6 +21,10 @@ class PoolCount(msgspec.Struct, frozen=True):
     total: int = 0
     #: The unhealthy ones that no claim of the pool stands for alone.
     strays: int = 0
+
+    def breaker(self, unhealthy: int, limit: str | int) -> Breaker:
+        """``unhealthy``: how many are so of the Nodes that a claim of the pool stands for."""
+        return Breaker(self.strays + unhealthy, self.total, limit)
 
 
 def count_nodes(pool: str, rules: Rules, snapshot: Snapshot) -> PoolCount:

@@ -129,8 +129,8 @@ def _breaker(view: HealthView, found: Sequence[tuple[Member, Health]], now: date
         member.claim.registered and member.node is not None and health.sick_at(now)
         for member, health in found
     )
-    sick += view.count.strays + sum(other.sick_at(now) for other in view.others)
-    return Breaker(sick, view.count.total, limit_of(view.pool))
+    sick += sum(other.sick_at(now) for other in view.others)
+    return view.count.breaker(sick, limit_of(view.pool))
 
 
 def vetoed(veto: Protection) -> str:

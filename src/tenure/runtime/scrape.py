@@ -17,15 +17,13 @@ from typing import Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from tenure.core.breaker import Breaker
 from tenure.core.budgets import consuming, fleet_of, limit
 from tenure.core.decision import Concern
 from tenure.core.demand import is_provisionable
-from tenure.core.health import limit_of
 from tenure.core.launchbreaker import open_owners
 from tenure.core.launchledger import ledger_of
 from tenure.core.obstacles import Disruption
-from tenure.core.outbreaks import domains_in, patients_in
+from tenure.core.outbreaks import domains_in, ward_of
 from tenure.core.pools import is_ours, usage_of
 from tenure.core.reasons import Reason
 from tenure.kube.informer import Informer
@@ -235,13 +233,11 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
 def _breakers(
     snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Iterator[tuple[Named, list[Row]]]:
-    sick = Counter(patient.pool for patient in patients_in(snapshot) if patient.sick_at(now))
-    tripped: list[Row] = []
-    for name, pool in sorted(snapshot.pools.items()):
-        if is_ours(pool, snapshot):
-            breaker = Breaker(sick[name], len(snapshot.nodes_of_pool(name)), limit_of(pool))
-            tripped.append(((name,), float(breaker.tripped)))
-    yield names.BREAKER_TRIPPED, tripped
+    ours = (name for name, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot))
+    yield (
+        names.BREAKER_TRIPPED,
+        [((name,), float(ward_of(name, snapshot).tripped_at(now))) for name in ours],
+    )
     held_for = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
     yield names.LAUNCHES_HELD, [((n,), float(len(who))) for n, who in sorted(held_for.items())]
     held = domains_in(snapshot).at(settings, now).holds
