@@ -556,8 +556,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.REPAIR_INVALID: ReasonInfo(
-        "A field of the pool's spec.repair cannot be used. A policy that does not say which status "
-        "is unhealthy is left out, the others count; any other mistake stops repair of the pool.",
+        "A field of the pool's spec.repair cannot be used. A policy that cannot be used is ignored, "
+        "and the others count; a mistake in the block itself stops repair of the pool.",
         "Fix the field that is named; tenure lint shows it with an example.",
         _WARNING,
     ),
