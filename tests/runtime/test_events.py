@@ -142,7 +142,8 @@ def test_that_a_refused_eviction_is_retried_later_is_no_new_content() -> None:
         for turn in range(60):
             at = bench.environment.now() + turn * SECOND
             said = an_opinion(Reason.EVICTION_WAITS, f"PDB a/b; retrying at {format_time(at)}")
-            room.say(msgspec.structs.replace(said, recheck_at=at), then=10 * SECOND)
+            said = msgspec.structs.replace(said, news="PDB a/b", recheck_at=at)
+            room.say(said, then=10 * SECOND)
         assert room.published() == [(Reason.EVICTION_WAITS, 1)]
 
 

@@ -213,11 +213,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject
     reason: Reason
     message: str
+    #: The message without the instant of the next try, where it has one: a try that is put off
+    #: again is no news. Empty: all of the message counts.
+    news: str = ""
     blockers: tuple[Blocker, ...] = ()
     action: Action | None = None
     recheck_at: datetime | None = None
     #: What the action is the beginning of, where that is counted.
     commits: Commitment | None = None
+
+    @property
+    def content(self) -> str:
+        """What an event of it says that is news."""
+        return self.news or self.message
 
 
 def takes_away(action: Action) -> bool:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from tenure.core.claims import claim_status
 from tenure.core.claimview import ClaimView, say
 from tenure.core.conditions import Wanted
@@ -47,7 +49,8 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
         return _ask(claim, settings)
     said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, failure.message))
     message = f"{failure.message}; asked again at {format_time(failure.retry_at)}"
-    return say(claim, Reason.LAUNCH_FAILED, message, action=said, recheck_at=failure.retry_at)
+    tried = say(claim, Reason.LAUNCH_FAILED, message, action=said, recheck_at=failure.retry_at)
+    return msgspec.structs.replace(tried, news=failure.message)
 
 
 def _ask(claim: NodeClaim, settings: Settings) -> Verdict:

@@ -221,12 +221,13 @@ class _Judge:
 
     def _asked_again(self, item: PodView, why: str, at: datetime) -> Verdict:
         due = self._now >= at
-        return self._held(
+        held = self._held(
             item,
             f"{why}; retrying at {format_time(at)}",
             action=_evict(item.pod) if due else None,
             recheck_at=None if due else at,
         )
+        return msgspec.structs.replace(held, news=why)
 
     def _held(
         self,
@@ -274,11 +275,16 @@ def _protected(pod: Pod, protection: Protection) -> Verdict:
 
 def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
     """The verdict, which holds no longer than until the deadline forces the pod."""
-    message = verdict.message
-    if verdict.reason is not Reason.EVICTING:
-        message = f"{message}; its node's deadline forces it at {format_time(begins)}"
     recheck_at = min(verdict.recheck_at or begins, begins)
-    return msgspec.structs.replace(verdict, message=message, recheck_at=recheck_at)
+    if verdict.reason is Reason.EVICTING:
+        return msgspec.structs.replace(verdict, recheck_at=recheck_at)
+    forced = f"; its node's deadline forces it at {format_time(begins)}"
+    return msgspec.structs.replace(
+        verdict,
+        message=f"{verdict.message}{forced}",
+        news=f"{verdict.news}{forced}" if verdict.news else "",
+        recheck_at=recheck_at,
+    )
 
 
 def _evict(pod: Pod) -> Evict:

@@ -50,9 +50,6 @@ NAME_MAX: Final = 253
 #: Seconds. A timer may ring this much early: event loops round, and so do sums of floats.
 _RESOLUTION: Final = 1e-6
 
-#: What is tried again and again, with the time of the next try in its sentence.
-_RETRIED: Final = REFUSED | {Reason.LAUNCH_FAILED}
-
 _RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
 
 
@@ -123,7 +120,7 @@ class EventRecorder:
         told = said.told.setdefault(reason, _Told())
         if told.at is None:
             self._tell(verdict, told)
-        elif _content(verdict) != told.content:
+        elif verdict.content != told.content:
             self._rewrite(verdict, told)
         else:
             told.newer = None
@@ -143,7 +140,7 @@ class EventRecorder:
         told.newer = verdict
 
     def _tell(self, verdict: Verdict, told: _Told) -> None:
-        told.content, told.at, told.newer = _content(verdict), self._clock.monotonic(), None
+        told.content, told.at, told.newer = verdict.content, self._clock.monotonic(), None
         self._publish(verdict, told)
 
     def acted(self, verdict: Verdict, made: ApiObject | None = None) -> None:
@@ -262,13 +259,6 @@ class EventRecorder:
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
         }
-
-
-def _content(verdict: Verdict) -> str:
-    """The sentence, but for when something is tried again: a pause that begins anew is no news."""
-    if verdict.recheck_at is None or verdict.reason not in _RETRIED:
-        return verdict.message
-    return verdict.message.replace(format_time(verdict.recheck_at), "")
 
 
 def _name(subject: Subject, digest: str) -> str:
