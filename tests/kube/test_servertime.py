@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tenure.cli.greeting import server_time
 from tenure.kube.servertime import DatedTransport, ServerTime, read_date
 from tenure.ports.transport import Request
 from tests.kube.doors import Scripted, answered, in_time
@@ -13,6 +14,7 @@ from tests.kube.doors import Scripted, answered, in_time
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 BOUND = timedelta(seconds=10)
 AT_NOON = "Sun, 15 Nov 2026 12:00:00 GMT"
+FAR_AWAY = "Sun, 15 Nov 99999999999 12:00:00 GMT"
 
 
 class TwoClocks:
@@ -54,7 +56,9 @@ def test_whole_seconds_and_slow_answers_make_no_skew() -> None:
     assert abs(server.skew()) <= timedelta(seconds=1), "an answer that took 30 s says nothing"
 
 
-@pytest.mark.parametrize("said", ["", "yesterday", "Sun, 31 Feb 2026 12:00:00 GMT", "x" * 10**6])
+@pytest.mark.parametrize(
+    "said", ["", "yesterday", "Sun, 31 Feb 2026 12:00:00 GMT", "x" * 10**6, FAR_AWAY]
+)
 def test_what_is_no_date_says_nothing(said: str) -> None:
     server = ServerTime(TwoClocks())
     server.heard(said, took=0)
@@ -65,6 +69,14 @@ def test_the_form_of_http_is_read() -> None:
     assert read_date("Sun, 06 Nov 1994 08:49:37 GMT") == datetime(
         1994, 11, 6, 8, 49, 37, tzinfo=UTC
     )
+
+
+@pytest.mark.parametrize("name", ["Date", "date"])
+def test_a_header_is_read_however_a_proxy_spells_it(name: str) -> None:
+    async def story() -> None:
+        assert await server_time(Scripted(answered({}, **{name: AT_NOON}))) == NOON
+
+    in_time(story)
 
 
 def test_the_time_is_asked_for_when_it_is_old_or_would_hold_something() -> None:

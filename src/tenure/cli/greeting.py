@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Final, TypeVar
 
@@ -18,6 +17,7 @@ import msgspec
 from tenure.errors import ApiError, Forbidden, NotFound, SpecError, TenureError, Unavailable
 from tenure.kube.answers import error_from
 from tenure.kube.client import ANSWER_MAX, Client
+from tenure.kube.servertime import date_of, read_date
 from tenure.model.kinds import decode
 from tenure.model.resource import NAMESPACES, Resource
 from tenure.parse.jsontext import DECODE_ERRORS
@@ -53,11 +53,7 @@ async def server_time(transport: Transport) -> datetime | None:
     """By the server's own clock, to the second; None where it does not say."""
     async with asyncio.timeout(ANSWER_MAX.total_seconds()):
         response = await transport.request(Request(method="GET", path="/version"))
-    try:
-        said = parsedate_to_datetime(response.headers.get("Date", ""))
-    except ValueError:
-        return None
-    return said if said.tzinfo is not None else None
+    return read_date(date_of(response.headers))
 
 
 async def cluster_uid(client: Client) -> str:
