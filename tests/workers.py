@@ -16,6 +16,7 @@ STORIES: Final = "tests/real/"
 PROCESSES: Final = tuple(
     f"{STORIES}test_{about}.py::"
     for about in (
+        "clock",
         "crashes",
         "deletions",
         "outages",

@@ -55,6 +55,7 @@ def metric(process: Process, series: str) -> float:
     return float(found[1]) if found else 0.0
 
 
+@pytest.mark.process_story
 @pytest.mark.parametrize(("offset", "direction"), [("-1h", "back"), ("+1h", "ahead")])
 def test_a_step_of_the_clock_stops_nothing_and_ends_nothing(
     cluster: ControlPlane, tmp_path: Path, offset: str, direction: str

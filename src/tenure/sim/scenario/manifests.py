@@ -49,7 +49,7 @@ _SUCCESSORS: Final = {
     "AKSNodeClass": r.KWOK_NODE_CLASSES.kind,
 }
 #: How the decoder says what it wanted and where.
-_TYPED: Final = re.compile(r"Expected (?P<expected>.+), got .+ - at `\$\.(?P<path>[^`]+)`")
+_TYPED: Final = re.compile(r"Expected (?P<expected>.+), got ", re.IGNORECASE)
 _STEP: Final = re.compile(r"[^.\[\]]+")
 
 
@@ -235,8 +235,10 @@ def _check_readable(reader: Reader, resource: Resource, value: Obj, at: str) -> 
     elif resource != r.PODS:
         return
     found = decode(r.PODS, msgspec.json.encode(pod))
-    if isinstance(found, Unreadable) and (match := _TYPED.search(found.problem)) is not None:
-        path = ".".join(part for part in (field, match["path"]) if part)
+    if not isinstance(found, Unreadable):
+        return
+    if found.field and (match := _TYPED.search(found.problem)) is not None:
+        path = ".".join(part for part in (field, found.field) if part)
         reader.problem(join(at, path), _value_at(value, path), match["expected"])
 
 
