@@ -37,8 +37,15 @@ class TenureError(Exception):
     """Base of every error listed above."""
 
 
-#: Characters of a value that an error shows.
-EXCERPT: Final = 200
+#: So many characters of a text that others wrote stand in a sentence.
+SHOWN_MAX: Final = 120
+
+
+def shown(text: str) -> str:
+    """The text, or its beginning and how long it is: an annotation may have 256 KB."""
+    if len(text) <= SHOWN_MAX:
+        return text
+    return f"{text[:SHOWN_MAX]}… ({len(text)} characters)"
 
 
 class SpecError(TenureError):
@@ -49,15 +56,12 @@ class SpecError(TenureError):
         self.at, self.got, self.expected, self.hint = at, got, expected, hint
 
     def __str__(self) -> str:
-        message = f"{self.at}: got {_excerpt(self.got)}, expected {self.expected}"
+        message = f"{self.at}: got {_quoted(self.got)}, expected {self.expected}"
         return f"{message}. {self.hint}" if self.hint else message
 
 
-def _excerpt(got: object) -> str:
-    """A value may have hundreds of kilobytes: a sentence shows how it begins."""
-    if isinstance(got, str) and len(got) > EXCERPT:
-        return f"{got[:EXCERPT]!r}… ({len(got)} characters)"
-    return repr(got)
+def _quoted(got: object) -> str:
+    return repr(shown(got)) if isinstance(got, str) else shown(repr(got))
 
 
 class EvaluationError(TenureError):

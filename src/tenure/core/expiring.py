@@ -22,6 +22,7 @@ from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.leavingpods import left_alone
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
+from tenure.errors import shown
 from tenure.model.meta import BEGINNING, format_time
 from tenure.model.names import TERMINATION_TIMESTAMP
 from tenure.model.node import Node
@@ -30,7 +31,6 @@ from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.text import shown
 
 
 class DeadlineView(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.errors import SpecError
+from tenure.errors import SpecError, shown
 from tenure.model.duration import parse_duration
 from tenure.model.meta import FOR_EVER, ApiObject, format_time, later, read_instant
 from tenure.model.names import DO_NOT_DISRUPT
@@ -32,7 +32,6 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
-from tenure.model.text import shown
 from tenure.model.unreadable import Unreadable, why_unreadable
 
 #: Values of the setting: what a protection with a duration counts from.

@@ -15,11 +15,11 @@ import msgspec
 from tenure.core.deadline import grace_in
 from tenure.core.podbudgets import arithmetic, never_allows
 from tenure.core.protection import positive
-from tenure.errors import SpecError
+from tenure.errors import SpecError, shown
 from tenure.model.duration import Duration, compact, parse_duration, read_loosely
 from tenure.model.names import DO_NOT_DISRUPT
 from tenure.model.selectors import matches
-from tenure.model.text import PARSED_MAX, shown
+from tenure.model.text import PARSED_MAX
 from tenure.model.workload import PodDisruptionBudget, PodTemplate
 from tenure.schema.findings import Code, Finding
 

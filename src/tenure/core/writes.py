@@ -14,12 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Delete, Patch, Subject, Witness
+from tenure.errors import shown
 from tenure.model import names
 from tenure.model.node import Node, Taint
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
-from tenure.model.text import shown
 from tenure.model.unreadable import type_of
 
 Written = Node | NodeClaim | NodePool

@@ -1,7 +1,7 @@
-"""Texts that others write: how long they may be before we look at them, and how they are shown.
+"""Texts that others write: how long they may be before they are parsed.
 
 An annotation may have 256 KB. A value is measured before it is parsed, so that what it costs does
-not grow with it, and a sentence shows its beginning only.
+not grow with it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,3 @@ from typing import Final
 
 #: Longer than any duration or schedule that somebody means; nothing longer is parsed.
 PARSED_MAX: Final = 512
-#: A sentence shows so much of a value.
-SHOWN_MAX: Final = 80
-
-
-def shown(text: str) -> str:
-    """The text, or its beginning and how long it is."""
-    if len(text) <= SHOWN_MAX:
-        return text
-    return f"{text[:SHOWN_MAX]}… ({len(text)} characters)"

@@ -17,8 +17,6 @@ DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 #: A string as a whole, so that what is inside does not count; the quantifiers never backtrack.
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]|[0-9]++', re.S)
-#: How much of a text is repeated in an error.
-_SHOWN: Final = 60
 
 
 def body(data: bytes, *, limits: Limits = BODY) -> Any:
@@ -61,7 +59,7 @@ def _mapping(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise SpecError(name, twice[:_SHOWN], "each key once", "Leave one of the two out.")
+        raise SpecError(name, twice, "each key once", "Leave one of the two out.")
     return found
 
 
@@ -97,4 +95,4 @@ def _place(name: str, match: re.Match[bytes]) -> str:
 
 def _line(text: str, number: int) -> str:
     lines = text.splitlines()
-    return lines[number - 1].strip()[:_SHOWN] if number <= len(lines) else ""
+    return lines[number - 1].strip() if number <= len(lines) else ""

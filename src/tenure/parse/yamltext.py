@@ -18,15 +18,13 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from tenure.errors import SpecError
+from tenure.errors import SpecError, shown
 from tenure.parse.files import read_text
 from tenure.parse.limits import FILE, Limits
 
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = f"{_TAG}merge"
 _Parser: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: How much of a text is repeated in an error.
-_SHOWN: Final = 60
 
 
 class _Scalars(yaml.SafeLoader):
@@ -182,7 +180,7 @@ class _Builder:
 
     def _broken(self, line: int, column: int, problem: str | None) -> SpecError:
         lines = self._text.splitlines()
-        shown = lines[line].strip()[:_SHOWN] if line < len(lines) else "the end of the file"
+        found = lines[line].strip() if line < len(lines) else "the end of the file"
         at = f"{self._file}:{line + 1}:{column + 1}"
         if not self._quoted:
             return SpecError(at, "(not shown)", "YAML")
@@ -190,7 +188,7 @@ class _Builder:
         hint = (
             f"{said[0].upper()}{said[1:]}. Check indentation, quotes and colons, as in key: value."
         )
-        return SpecError(at, shown, "YAML", hint)
+        return SpecError(at, found, "YAML", hint)
 
     # -- one event after the other --------------------------------------------------------
 
@@ -245,12 +243,12 @@ class _Builder:
         name = event.anchor
         if name not in self._anchors:
             mark = event.start_mark
-            raise self._broken(mark.line, mark.column, f"found undefined alias {name[:_SHOWN]!r}")
+            raise self._broken(mark.line, mark.column, f"found undefined alias {shown(name)!r}")
         built = self._anchors[name]
         if built is None:
             hint = "Repeat the value, or leave the alias out."
             expected = "an alias after the end of its anchor"
-            raise SpecError(self._place(event), f"*{name[:_SHOWN]} inside itself", expected, hint)
+            raise SpecError(self._place(event), f"*{shown(name)} inside itself", expected, hint)
         self._check(len(self._stack) + built.height, self._limits.depth, "levels of nesting", event)
         self._count(built.values, built.size, event)
         if self._stack and self._stack[-1].is_map and self._stack[-1].key is None:
@@ -274,7 +272,7 @@ class _Builder:
         top = self._stack[-1]
         if key in top.fields or (key == "<<" and top.merged):
             place = f"{self._place(event)}: {_joined(top.at, key)}"
-            raise SpecError(place, key[:_SHOWN], "each key once", "Leave one of the two out.")
+            raise SpecError(place, key, "each key once", "Leave one of the two out.")
         top.key, top.key_line = key, event.start_mark.line + 1
 
     def _finish(self, built: _Built, anchor: str | None, event: Any) -> None:
@@ -334,7 +332,7 @@ class _Builder:
         return value
 
     def _tagged(self, event: Any, tag: str) -> SpecError:
-        got = getattr(event, "value", tag)[:_SHOWN] if self._quoted else "(not shown)"
+        got = getattr(event, "value", tag) if self._quoted else "(not shown)"
         place = f"{self._place(event)}: {self._field()}".removesuffix(": ")
         return SpecError(place, got, "a plain value", "Put it in quotes, without a tag.")
 
@@ -369,7 +367,7 @@ _KEY_HINT: Final = "For example key: value."
 
 def _joined(at: str, key: str) -> str:
     """Cut, as a path is kept for each list and map that is open."""
-    key = key[:_SHOWN]
+    key = shown(key)
     return f"{at}.{key}" if at else key
 
 

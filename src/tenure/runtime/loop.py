@@ -21,7 +21,7 @@ from tenure.core.isolation import described
 from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.core.provision import decides_on_pods
 from tenure.core.reasons import Reason
-from tenure.errors import EvaluationError, TenureError
+from tenure.errors import EvaluationError, TenureError, shown
 from tenure.kube.cache import Place
 from tenure.kube.client import Client
 from tenure.kube.pace import Pace
@@ -34,7 +34,6 @@ from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.text import shown
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence

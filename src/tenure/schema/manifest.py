@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -24,11 +24,9 @@ from tenure.schema.problems import Problems, problems_of
 from tenure.schema.shape import Unknown
 from tenure.schema.validate import CustomResourceSchema, Json, schema_for
 
-_SHOWN_LENGTH: Final = 60
-
 
 class Excerpt(msgspec.Struct, frozen=True, gc=False):
-    """A value that is too large for one line, cut short."""
+    """A list or map, as it would be written."""
 
     text: str
 
@@ -108,11 +106,11 @@ def _unknown_field(unknown: Unknown) -> SpecError:
 
 
 def _shown(value: Any) -> Any:
-    """The value itself, or an excerpt of it where it would not fit into a line."""
+    """The value, as it would be written."""
     if not isinstance(value, dict | list):
         return value
     text = json.dumps(value, ensure_ascii=False)
-    return Excerpt(text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…")
+    return Excerpt(text)
 
 
 def _join(at: str, field: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.errors import ApiError
+from tenure.errors import ApiError, shown
 from tenure.model.resource import NAMESPACES, PODS, Resource
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim import eviction, listing
@@ -247,7 +247,7 @@ class Api:
             field_selector = f"metadata.name={target.name}"
         version = query.get("resourceVersion", "") or "0"
         if not listing.is_number(version):
-            raise Unexplained(f"resourceVersion: invalid number {version[:60]!r}")
+            raise Unexplained(f"resourceVersion: invalid number {shown(version)!r}")
         initial = query.get("sendInitialEvents") in TRUE
         if query.get("resourceVersionMatch", "") != ("NotOlderThan" if initial else ""):
             why = "goes with sendInitialEvents, and is then NotOlderThan"

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.errors import ApiError, Cause, Gone
+from tenure.errors import ApiError, Cause, Gone, shown
 from tenure.model.resource import Resource
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.sim.refusals import bad_request
@@ -88,7 +88,7 @@ def number(query: Mapping[str, str], name: str) -> int:
     """A whole number of the query; 0 when it is not there. Raises 400 for anything else."""
     text = query.get(name, "") or "0"
     if not is_number(text.removeprefix("-")):
-        raise bad_request(f"{name}: invalid number {text[:60]!r}")
+        raise bad_request(f"{name}: invalid number {shown(text)!r}")
     return int(text)
 
 

@@ -20,8 +20,6 @@ from tenure.parse.files import read_text
 
 _VALUE: Final = re.compile(LABEL_VALUE)
 _KEY: Final = re.compile(QUALIFIED_NAME)
-#: How much of a file is repeated in an error.
-_SHOWN: Final = 60
 
 
 def read_json(path: str, at: str) -> Any:
@@ -78,6 +76,4 @@ def shown(written: Any) -> Any:
     if isinstance(written, dict | list):
         what = "an object" if isinstance(written, dict) else "a list"
         return what if written else f"{what} without anything in it"
-    if isinstance(written, str) and len(written) > 2 * _SHOWN:
-        return f"{written[:_SHOWN]}…"
     return written

@@ -18,7 +18,6 @@ from tenure.errors import SpecError, TenureError
 from tenure.model.duration import parse_duration
 from tenure.parse.yamltext import Document
 
-_SHOWN_LENGTH: Final = 60
 #: How alike two words must be to be taken for one and the same.
 _CLOSE: Final = 0.7
 #: Longer lists of choices are not said twice in a line.
@@ -47,13 +46,13 @@ NOTHING: Final = Shown("nothing")
 
 
 def shown(value: Any) -> Any:
-    """The value, or an excerpt where it would not fit into a line."""
+    """The value, as it would be written."""
     if value is None:
         return NOTHING
     if not isinstance(value, dict | list):
         return value
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return Shown(text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}…")
+    return Shown(text)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
