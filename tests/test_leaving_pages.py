@@ -68,8 +68,8 @@ def test_every_reason_and_setting_that_is_named_exists() -> None:
 
 def test_the_timetable_is_the_one_that_explain_shows(capsys: pytest.CaptureFixture[str]) -> None:
     shown = next(block for block in blocks("termination.md", "text") if "Drain of" in block)
-    node = shown.partition("Node/")[2].partition(",")[0]
-    assert run(["explain", "node", node, "--in", str(STORY), "--at", "5m"]) == 0
+    (command,) = (block for block in blocks("termination.md", "console") if "explain" in block)
+    assert run(command.partition("bin/tenure ")[2].split()) == 0
     out = capsys.readouterr().out
     assert out[out.index("Drain of") :] == shown
 
