@@ -8,6 +8,7 @@ import pytest
 
 from tenure.core import provision
 from tenure.core.reasons import Reason
+from tenure.errors import Forbidden
 from tenure.model.resource import EVENTS
 from tenure.runtime import metricsnames as names
 from tenure.runtime.serving import failing, not_alive
@@ -39,6 +40,27 @@ def test_an_evaluation_that_fails_as_a_whole_is_told_everywhere_and_heals(
         broken.undo()
         story.run(5 * MINUTE)
         assert story.running("web") == 1
+        assert list(failing(onlooker)) == []
+
+
+def test_a_right_that_the_provider_lacks_is_named_until_it_is_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refused(_: str) -> Any:
+        raise Forbidden("configmaps is forbidden")
+
+    with Story(*a_cluster(a_deployment())) as story:
+        story.run(MINUTE)
+        onlooker = Onlooker(story)
+        with monkeypatch.context() as broken:
+            broken.setattr(story.cloud, "list_instances", refused)
+            story.run(5 * MINUTE)
+            (line,) = failing(onlooker)
+            assert line.startswith(
+                "the provider's instances cannot be listed: 403 Forbidden: configmaps is forbidden; "
+            )
+            assert list(not_alive(onlooker)) == []
+        story.run(5 * MINUTE)
         assert list(failing(onlooker)) == []
 
 

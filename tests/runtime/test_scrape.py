@@ -60,6 +60,10 @@ class Onlooker:
         return self._world.controller.heartbeat.overdue()
 
     @property
+    def provider_problem(self) -> str:
+        return self._world.controller.census.problem
+
+    @property
     def stuck(self) -> str:
         return self._world.controller.heartbeat.stuck()
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.core.reasons import Reason
+from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
 from tenure.sim.world import WorldOptions
@@ -67,6 +68,21 @@ def test_a_step_is_said_once_counted_and_seen_without_anything_happening(offset:
         story.run(10 * SECOND)
         assert warnings(story)[-1] == (
             "the clock of this replica agrees with the API server's again"
+        )
+
+
+@BOTH_WAYS
+def test_pools_have_a_warning_while_the_clocks_disagree(offset: timedelta) -> None:
+    with Story(*a_cluster()) as story:
+        story.run(MINUTE)
+        set_clock(story, offset)
+        story.run(10 * SECOND)
+        (event,) = (e for e in story.all(EVENTS) if e["reason"] == Reason.CLOCK_SKEWED)
+        assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", "NodePool")
+        side = "ahead of" if offset > timedelta(0) else "behind"
+        assert event["message"] == (
+            f"the clock of this replica is 1h0m0s {side} the API server's: "
+            "nothing is taken away, and no deadline is set, until they agree"
         )
 
 

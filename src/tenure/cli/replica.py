@@ -292,6 +292,10 @@ class Replica:
         return f"{role}; nothing is taken away while {off}" if off else role
 
     @property
+    def provider_problem(self) -> str:
+        return self._controller.census.problem if self._controller is not None else ""
+
+    @property
     def events_dropped(self) -> int:
         return self._controller.events.dropped if self._controller is not None else 0
 

@@ -148,6 +148,7 @@ class Reason(StrEnum):
 
     # Ourselves.
     JUDGEMENT_FAILED = "JudgementFailed"
+    CLOCK_SKEWED = "ClockSkewed"
 
 
 NO_ADVICE: Final = "Nothing to do."
@@ -591,6 +592,13 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The evaluation of a whole key failed, and no single object could be made out as the cause: "
         "a fault in Tenure. What that key decides stands still; other keys go on.",
         "Report it with the message and the log line.",
+        _WARNING,
+    ),
+    Reason.CLOCK_SKEWED: ReasonInfo(
+        "The clock of the replica that acts is further from the API server's than "
+        "--clock-skew-max. Nothing is evicted, terminated, rebooted or deleted, and no deadline is "
+        "set; launches go on.",
+        "Set the clock of the machine that the replica runs on; it goes on by itself.",
         _WARNING,
     ),
 }

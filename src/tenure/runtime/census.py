@@ -85,6 +85,8 @@ class Census:
         self._snapshot = snapshot
         self._report = report
         self._classes_changed = asyncio.Event()
+        #: Why the instances could not be listed last time; empty when they were.
+        self.problem = ""
 
     def node_classes_changed(self) -> None:
         """A pool or node class is new or different: its types are asked for at once."""
@@ -127,7 +129,9 @@ class Census:
             await asyncio.sleep(self._settings.garbage_period.total_seconds())
             try:
                 await self.compare()
+                self.problem = ""
             except TenureError as error:
+                self.problem = str(error)
                 self._report(error)
 
     async def compare(self) -> None:

@@ -111,6 +111,7 @@ class Controller:
             bound=skew_max,
             metrics=self.metrics,
             warn=warn,
+            changed=self._tell_pools_of_clock,
         )
         client = Client(transport, pace=pace)
         self._runs_view = view is None
@@ -273,6 +274,17 @@ class Controller:
             "everything is evaluated anew"
         )
         self._waker.wake()
+
+    def _tell_pools_of_clock(self, off: str) -> None:
+        """An event on each pool: what is held back is decided as ever, so no verdict tells of it."""
+        for pool in self.snapshot().pools.values():
+            verdict = Verdict(
+                concern=Concern.OBJECT,
+                subject=Subject.of(r.NODE_POOLS.kind, pool),
+                reason=Reason.CLOCK_SKEWED,
+                message=off,
+            )
+            (self.events.judged if off else self.events.ended)(verdict)
 
     def _acted_upon(self) -> Iterator[Place]:
         """Objects whose very version counts: a write to them, or on their word, is due."""

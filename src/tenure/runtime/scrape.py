@@ -76,6 +76,11 @@ class Standing(Protocol):
         ...
 
     @property
+    def provider_problem(self) -> str:
+        """Why the provider's instances could not be listed last time; else empty."""
+        ...
+
+    @property
     def events_dropped(self) -> int: ...
     @property
     def loop_lag(self) -> float:

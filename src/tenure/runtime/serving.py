@@ -58,6 +58,11 @@ def failing(standing: Standing) -> Iterator[str]:
     """Not a reason to restart: another process would fail on the same objects."""
     for verdict in standing.judge.failing() if standing.judge is not None else ():
         yield f"the evaluation of {verdict.subject.name} fails: {verdict.message}"
+    if why := standing.provider_problem:
+        yield (
+            f"the provider's instances cannot be listed: {why}; NodeClaims without an instance, and "
+            "instances without a NodeClaim, are not cleaned up"
+        )
 
 
 def not_ready(standing: Standing) -> Iterator[str]:

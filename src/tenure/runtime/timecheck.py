@@ -26,24 +26,29 @@ class TimeCheck:
         bound: timedelta,
         metrics: Metrics,
         warn: Callable[[str], None],
+        changed: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """``changed`` is told how the clock is off, and with nothing that it agrees again."""
         self._server = server
         self._transport = transport
         self._clock = clock
         self._bound = bound
         self._metrics = metrics
         self._warn = warn
+        self._changed = changed
         self._was_off = False
 
     def off(self) -> str:
         """How our clock is off, in words; empty when it is not."""
         off = self._server.off(self._bound)
         self._metrics.clock_skew.set(self._server.skew().total_seconds())
-        if off and not self._was_off:
-            self._warn(f"{off}: nothing is taken away, and no deadline is set, until they agree")
-        elif self._was_off and not off:
-            self._warn("the clock of this replica agrees with the API server's again")
-        self._was_off = bool(off)
+        if bool(off) is not self._was_off:
+            self._was_off = bool(off)
+            held = f"{off}: nothing is taken away, and no deadline is set, until they agree"
+            self._warn(
+                held if off else "the clock of this replica agrees with the API server's again"
+            )
+            self._changed(held if off else "")
         return off
 
     async def ask_if_needed(self) -> None:
