@@ -17,7 +17,7 @@ from tenure.model.meta import format_time
 #: With whether the sentence goes on.
 _INSTANT: Final = re.compile(r"\b(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)(?=( \w)?)")
 _SECOND: Final = timedelta(seconds=1)
-#: Nobody counts the days until the year 9999.
+#: The days until the year 9999 tell a reader nothing.
 _FAR: Final = timedelta(days=3650)
 
 

@@ -71,7 +71,7 @@ class DrainView(msgspec.Struct, frozen=True, kw_only=True):
     deadline: Deadline | None = None
     #: The pool's ``maxPodProtection``.
     cap: str | None = None
-    #: Why nobody is asked to leave: the Node or its claim cannot be read; empty where both can.
+    #: Why no pod is evicted: the Node or its claim cannot be read; empty where both can.
     unreadable: str = ""
     attachments: tuple[Attachment, ...] = ()
 
@@ -186,7 +186,7 @@ class _Judge:
     def _unforced(self, item: PodView) -> Verdict:
         pod = item.pod
         if self._unreadable:
-            message = f"{self._unreadable}; so nobody is asked to leave node {self._node.name}"
+            message = f"{self._unreadable}; so no pod is evicted from Node {self._node.name}"
             return _verdict(pod, Reason.BLOCKED_BY_UNREADABLE, message)
         if (tier := tier_of(pod)) > self._open_tier:
             message = f"{TIERS[tier]} leave after {TIERS[self._open_tier]}"

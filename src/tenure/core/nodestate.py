@@ -88,7 +88,7 @@ def _state(view: NodeView) -> tuple[Reason, str]:
     if not claims:
         return Reason.NOT_OURS, "it belongs to no claim of ours and is never written to"
     if why := first_unreadable(claims):
-        return Reason.BLOCKED_BY_UNREADABLE, f"{why}; so nobody can tell how far it is"
+        return Reason.BLOCKED_BY_UNREADABLE, f"{why}; so its state is not known"
     if len(claims) > 1 or view.twins > 1:
         named = ", ".join(claim.name for claim in claims)
         message = f"its provider id is on more than one Node or claim ({named})"

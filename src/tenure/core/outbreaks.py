@@ -213,8 +213,8 @@ class _Survey:
     ) -> Outbreak | None:
         """None where it is not held, and will not be either as long as nothing changes."""
         departed = [one for one in permits if domain.mark in one.domains and self._has_left(one)]
-        everybody = [*(bed.patient for bed in beds), *map(_departed, departed)]
-        patients = sorted(everybody, key=lambda patient: patient.claim)
+        counted = [*(bed.patient for bed in beds), *map(_departed, departed)]
+        patients = sorted(counted, key=lambda patient: patient.claim)
         if not is_held(patients, 0) or all(p.well_at is not None for p in patients):
             return None
         total = stand_ins = 0
@@ -249,7 +249,7 @@ class _Survey:
         return None if claim is None or _is_since(permit, claim) else claim
 
     def _has_left(self, permit: Permit) -> bool:
-        """Whether nobody sees any more how it was, and its replacement is not up."""
+        """Whether its health can no longer be seen, and its replacement is not up."""
         if permit.at is None or permit.answered:
             return False
         claim = self._probe(permit)

@@ -56,7 +56,7 @@ class Protection(msgspec.Struct, frozen=True):
     unreadable: bool = False
     #: The pool's ``maxPodProtection``, where that is what ends it.
     capped_by: str = ""
-    #: Why nobody can tell what the annotation says; empty where that is known.
+    #: Why what the annotation says is not known; empty where it is.
     problem: str = ""
 
     @property

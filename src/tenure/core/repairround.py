@@ -128,7 +128,7 @@ class _Round:
     def _of(self, member: Member, health: Health) -> Iterator[Verdict]:
         claim = member.claim
         if why := self._view.unreadable.get(claim.name):
-            message = f"{why}; so it is neither repaired nor given up"
+            message = f"{why}; so it is neither repaired nor terminated"
             yield _say(claim, Reason.BLOCKED_BY_UNREADABLE, message)
             return
         verdict = self._lost(member) or self._coming_up(member, health)

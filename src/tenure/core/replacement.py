@@ -163,10 +163,10 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seating:
-    """Who is being replaced sits in the places launched for him: worked out once for many plans.
+    """Pods of nodes being replaced are seated on their replacements: worked out once for many plans.
 
     Nearly always nodes that are replaced have nothing to do with each other. Then a table without
-    one of them is the table of all, with the few nodes that concern him as they were before.
+    one of them is the table of all, with the few nodes that concern it as they were before.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Seating:
     def without(
         self, exchanges: Exchanges, mover: Mover, zones: Look, settings: Settings, now: datetime
     ) -> tuple[_Table, list[Pod]]:
-        """The table at which all others sit, and their pods that do not; its node takes nobody."""
+        """The table at which all others sit, and their pods that do not; its node takes no pods."""
         if self._full is None or self._empty is None:
             self._empty, self._full = exchanges.empty_table(now), exchanges.empty_table(now)
             for one in exchanges.movers:

@@ -7,7 +7,7 @@ What an exchange is, and where it stands, is in ``exchange``. Of each claim, the
                initialized: the mark is taken off, and the failure noted, in one write;
 3. stale       a deadline is stamped on it: taken off, because it is not being deleted yet. The
                stamp that it goes with is written once all its replacements are there;
-4. closed      its Node is tainted, so that nobody new comes, and the claim says why;
+4. closed      its Node is tainted, so that no new pod comes, and the claim says why;
 5. waiting     for the replacements, and for whom until when. Once all of them are there,
                ``disruption`` looks whether its pods still have their places, and lets it go.
 

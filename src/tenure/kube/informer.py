@@ -5,7 +5,7 @@ deleted); then events from that version on; a bookmark only moves the version; "
 Gone", as a refusal or as an ERROR event inside the stream, means list again; a stream
 that ends is opened again from the last version, at once if it brought anything; whatever
 else happens is tried again after a growing, jittered pause. A stream that says nothing at
-all may be dead although nobody said so, or of a quiet kind whose bookmarks are late: after two
+all may be dead although no error said so, or of a quiet kind whose bookmarks are late: after two
 missed ones a page of the list is compared with what we have. If that is the same, nothing was
 missed: the watch goes on from there without a word. If not, that is said, and it is opened again.
 
@@ -234,7 +234,7 @@ def plainly(error: TenureError) -> str:
 
 
 class _Watchdog:
-    """Ends somebody's patience after a silence; one timer now and then, not one per line."""
+    """Interrupts its user after a silence; one timer now and then, not one per line."""
 
     def __init__(
         self, patience: asyncio.Timeout, clock: Clock, heard_at: Callable[[], float | None]

@@ -62,7 +62,7 @@ class Elector:
     ) -> None:
         """``client`` goes through a transport without a fence and keeps no pace.
 
-        ``warn`` hears what somebody may have to mend; without it ``say`` does. ``loop_speed``:
+        ``warn`` hears what an operator may have to mend; without it ``say`` does. ``loop_speed``:
         seconds of the event loop per second of the steady clock. ``stuck`` says why the work makes
         no progress; nothing while it does.
         """

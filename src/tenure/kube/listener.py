@@ -148,7 +148,7 @@ class Listener:
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except ConnectionError:
-                continue  # It was given up before it was accepted.
+                continue  # The client left before it was accepted.
             except OSError:  # No file is left for it: the next one may come when others end.
                 await asyncio.sleep(_SECONDS_TO_LEAVE * self._speed)
                 continue

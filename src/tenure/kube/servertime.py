@@ -29,7 +29,7 @@ SLOW: Final = 2.0
 OLD: Final = 60.0
 #: Seconds after which it is asked for before something is held because of it.
 DOUBTFUL: Final = 1.0
-#: Open to everybody who may log in, and small.
+#: Open to every account, and small.
 _PROBE: Final = Request(method="GET", path="/version")
 _SECOND: Final = timedelta(seconds=1)
 _HALF: Final = _SECOND / 2

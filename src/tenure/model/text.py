@@ -8,5 +8,5 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Longer than any duration or schedule that somebody means; nothing longer is parsed.
+#: Longer than any duration or schedule that a user means; nothing longer is parsed.
 PARSED_MAX: Final = 512

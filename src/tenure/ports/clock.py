@@ -18,5 +18,5 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an instant that does not matter; nobody can set them."""
+        """Seconds since an instant that does not matter; they cannot be set."""
         ...

@@ -122,7 +122,7 @@ class Executor:
 
     @property
     def creates(self) -> bool:
-        """Whether something is being created, or about to be, that nobody can see yet."""
+        """Whether something is being created, or about to be, that cannot be seen yet."""
         return bool(self._creating or self._postponed)
 
     def begin(self) -> None:

@@ -3,7 +3,7 @@
 The loop owns every await and no judgement. It reads the clock once per turn and hands
 the same instant to everything it calls. It turns when something changed or when a
 verdict said that it may change, and sleeps otherwise. A long turn is done in slices: between
-two of them others run, such as whoever renews the Lease. Actions start at the end of a turn.
+two of them others run, such as what renews the Lease. Actions start at the end of a turn.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class Controller:
         warn: Callable[[str], None] = lambda _: None,
         server_time: ServerTime | None = None,
     ) -> None:
-        """``view``: one that somebody else runs, and that outlives this controller.
+        """``view``: one that another part runs, and that outlives this controller.
 
-        ``server_time``: kept by whoever made the transport; else by this controller.
+        ``server_time``: kept by the maker of the transport; else by this controller.
         """
         self.settings = settings
         self.metrics = metrics or Metrics()

@@ -159,7 +159,7 @@ class Serving:
         return bound
 
     async def _render(self, _: web.BaseRequest) -> web.Response:
-        # Shielded: a scrape that is given up must not let the next one begin beside its thread.
+        # Shielded: a scrape that is cancelled must not let the next one begin beside its thread.
         body = await asyncio.shield(self._rendered())
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -3,7 +3,7 @@
 Where the machine's wall clock lies further from the API server's than the bound, the server's
 time counts: it wrote the instants that are compared. Every reading is also compared with the
 monotonic clock, with which wall clocks advance together, but for a step. A step is told at once,
-before anything uses the new instant, so that whoever keeps instants of our own can move them
+before anything uses the new instant, so that what keeps instants of our own can move them
 along; instants in objects stay as they are written. A machine that was suspended looks the same:
 its monotonic clock stood still.
 """

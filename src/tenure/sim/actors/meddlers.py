@@ -2,7 +2,7 @@
 
 Each is switched on by a fault, and each is a program that people really run:
 
-* an agent that taints every Node, and puts its taint back when somebody takes it off;
+* an agent that taints every Node, and puts its taint back when it is taken off;
 * a controller that deletes the pods of an app a while after they have started;
 * an admission webhook that gives daemon pods a share of the node that they are for, whatever their
   template says.

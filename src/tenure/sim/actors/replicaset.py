@@ -59,7 +59,7 @@ class ReplicaSets:
         surplus = group.active - replica_set["spec"]["replicas"]
         for created in range(-surplus):
             if not self._may_create():
-                # Whoever got one is behind the others.
+                # A pod that got one is behind the others.
                 again = self._next_at + created * timedelta.resolution
                 self._queue.add_at(queue_key(replica_set), again)
                 break

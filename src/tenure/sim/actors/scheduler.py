@@ -17,7 +17,7 @@ waiting pods would otherwise be rewritten for every node that joins.
 
 5. A pod that fits nowhere takes the room of pods of lower priority (``scheduling.preemption``),
    unless its ``preemptionPolicy`` is Never: they are deleted with their grace, the pod is nominated
-   to that node, and nobody of lower priority gets the room meanwhile.
+   to that node, and no pod of lower priority gets the room meanwhile.
 
 Not modelled: volumes, and other scheduler profiles.
 """
