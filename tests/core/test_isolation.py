@@ -1,29 +1,23 @@
-"""Whom a failed evaluation is about, and what is said of those that were set aside."""
+"""What is said of objects that cannot be read, and what they hold back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Delete, Evict, Patch, Subject, Terminate, Verdict
 from tenure.core.drain import DrainDecider
-from tenure.core.isolation import COMMON_AFTER, SET_ASIDE_MAX, fail_closed, isolated
+from tenure.core.isolation import fail_closed
 from tenure.core.reasons import Reason
 from tenure.core.repair import RepairDecider
 from tenure.core.termination import TerminationDecider
-from tenure.core.unreadables import UnreadableDecider
-from tenure.model.pod import Pod
 from tenure.model.repairs import peers_statements
-from tenure.model.resource import NODE_POOLS, NODES, PODS
-from tenure.model.settings import Settings
+from tenure.model.resource import NODES
 from tenure.model.snapshot import Snapshot
 from tenure.model.unreadable import stand_in
 from tests.core.build import (
-    NOW,
     a_budget,
     a_claim,
     a_leaving_claim,
@@ -44,78 +38,6 @@ SICK = condition("Ready", "False", "KubeletNotReady", at=ago(3600))
 
 def unread(item: Any) -> Any:
     return stand_in(item, PROBLEM, field="spec.priority")
-
-
-def failing(bad: Callable[[Pod], bool]) -> Callable[[Snapshot], list[str]]:
-    def look(snapshot: Snapshot) -> list[str]:
-        return [look_at(pod) for pod in snapshot.pods.values()]
-
-    def look_at(pod: Pod) -> str:
-        if bad(pod):
-            raise OverflowError("date value out of range")
-        return pod.name
-
-    return look
-
-
-# -- whom it is about -------------------------------------------------------------------------
-
-
-def test_the_object_that_the_work_fails_on_is_set_aside_and_the_work_is_done_again() -> None:
-    snapshot = Snapshot.of(a_pod("good"), a_pod("bad", protected="4h"))
-    work = failing(lambda pod: bool(pod.annotations))
-    outcome = isolated(lambda: work(snapshot), snapshot)
-    assert outcome.result == ["good", "bad"], "its stand-in has no annotations"
-    assert list(snapshot.unreadable()) == [(PODS, "default/bad")]
-    (verdict,) = decide_all(UnreadableDecider(), snapshot, Settings(), NOW)
-    assert verdict.reason is Reason.EVALUATION_FAILED
-    assert str(verdict.subject) == "Pod/default/bad"
-    assert "OverflowError: date value out of range (test_isolation.py:" in verdict.message
-
-
-def test_many_bad_objects_are_set_aside_a_few_at_a_time() -> None:
-    pods = [a_pod(f"p{n}", protected="4h") for n in range(SET_ASIDE_MAX + 4)]
-    snapshot = Snapshot.of(*pods)
-    work = failing(lambda pod: bool(pod.annotations))
-    first = isolated(lambda: work(snapshot), snapshot)
-    assert first.unfinished
-    assert len(snapshot.unreadable()) == SET_ASIDE_MAX
-    assert isolated(lambda: work(snapshot), snapshot).error is None
-
-
-def test_what_nobody_can_be_blamed_for_fails_as_a_whole() -> None:
-    snapshot = Snapshot.of(a_pod())
-
-    def work() -> None:
-        raise ZeroDivisionError
-
-    outcome = isolated(work, snapshot)
-    assert isinstance(outcome.error, ZeroDivisionError)
-    assert not snapshot.unreadable()
-
-
-def test_who_was_blamed_in_vain_is_put_back() -> None:
-    snapshot = Snapshot.of(a_pod("a"), a_pod("b"))
-    work = failing(lambda pod: pod.name == "b")  # However little its stand-in says.
-    assert isolated(lambda: work(snapshot), snapshot).error is not None
-    assert not snapshot.unreadable()
-
-
-def test_a_pool_whose_nodes_fail_one_after_the_other_is_blamed_in_their_stead() -> None:
-    nodes = [a_node(f"n{n}", claim=f"c{n}") for n in range(COMMON_AFTER + 2)]
-    snapshot = Snapshot.of(a_pool(limits={"cpu": "1"}), *nodes)
-
-    def work() -> None:
-        for pool in snapshot.pools.values():
-            for node in snapshot.nodes.values():
-                look_at(pool, node)
-
-    def look_at(pool: Any, node: Any) -> None:
-        if pool.spec.limits:
-            raise KeyError(node.name)
-
-    assert isolated(work, snapshot).error is None
-    assert list(snapshot.unreadable()) == [(NODE_POOLS, "general")]
 
 
 # -- what is said of it -----------------------------------------------------------------------

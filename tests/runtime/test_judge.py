@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tenure.core.decision import Concern, Delete, Subject, Verdict
 from tenure.core.plan import deciders
 from tenure.core.reasons import Reason
@@ -79,6 +81,11 @@ class Court:
         self.now += after
         changes, self._changes = self._changes, []
         return self.judge.turn(Snapshot(self.tables), changes, (), self.now)
+
+    def turn_with(self, observed: Subject, after: timedelta = timedelta(0)) -> list[Verdict]:
+        self.now += after
+        changes, self._changes = self._changes, []
+        return self.judge.turn(Snapshot(self.tables), changes, (observed,), self.now)
 
     def reasons(self) -> list[tuple[str, Reason]]:
         return sorted((v.subject.name, v.reason) for v in self.judge.in_force())
@@ -227,3 +234,91 @@ def test_after_a_story_the_verdicts_are_what_a_fresh_judge_would_say() -> None:
             fresh = Judge(deciders(), Settings())
             fresh.turn(story.controller.snapshot(), (), (), story.now)
             assert incremental == {(v.concern, str(v.subject)): v for v in fresh.in_force()}
+
+
+# -- deciders that cannot tell their keys -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["touched", "observed"])
+def test_where_a_decider_cannot_tell_what_a_change_touches_all_known_keys_are_judged(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    court = Court()
+    court.put("a")
+    court.turn()
+    monkeypatch.setattr(court.opinion, part, broken)
+    court.put("a", node="n1", version=2)
+    (failed,) = court.turn_with(Subject("Pod", "a"))
+    assert failed.reason is Reason.JUDGEMENT_FAILED
+    assert failed.message.startswith("the keys of drain cannot be told: ZeroDivisionError (test_")
+    assert court.judge.failing() == [failed]
+    assert court.opinion.judged == ["a", "a"]
+    assert not court.tables.unreadable, "no object is blamed"
+    assert court.turn_with(Subject("Pod", "a"), after=SECOND) == [], "said once"
+    assert court.judge.next_recheck() == NOON + MINUTE
+    monkeypatch.undo()
+    court.turn(after=MINUTE)
+    assert court.judge.failing() == []
+    assert court.reasons() == [("a", Reason.LEFT_ALONE)]
+
+
+def test_a_key_that_was_not_found_is_judged_when_the_decider_can_tell_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    court = Court()
+    monkeypatch.setattr(court.opinion, "touched", broken)
+    court.put("a")
+    court.turn()
+    assert court.opinion.judged == []
+    court.turn(after=MINUTE)
+    assert court.opinion.judged == ["a"], "its keys it can tell"
+
+
+def test_keys_that_cannot_be_told_are_asked_for_again_after_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    court = Court()
+    court.put("a")
+    court.turn()
+    monkeypatch.setattr(court.opinion, "keys", broken)
+    court.judge.reconsider()
+    (failed,) = (v for v in court.turn() if v.reason is Reason.JUDGEMENT_FAILED)
+    assert court.judge.failing() == [failed]
+    assert court.opinion.judged == ["a", "a"], "those that are known"
+    assert court.judge.next_recheck() == NOON + MINUTE
+    (again,) = court.turn(after=MINUTE)
+    assert again.recheck_at == NOON + 2 * MINUTE
+    monkeypatch.undo()
+    court.turn(after=MINUTE)
+    assert court.judge.failing() == []
+    assert court.reasons() == [("a", Reason.LEFT_ALONE)]
+    assert court.judge.next_recheck() is None
+
+
+def broken(*_: object) -> list[str]:
+    raise ZeroDivisionError
+
+
+# -- slices -------------------------------------------------------------------------------------------
+
+
+def test_each_repeat_of_a_failing_key_is_a_slice_of_its_own() -> None:
+    bad = {"a", "b"}
+    court = Court(lambda pod, now: said(pod))
+    tries = []
+
+    def decide(view: Pod, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        tries.append(view.name)
+        if view.name in bad and view.spec.scheduler_name:
+            raise KeyError(view.name)
+        return [said(view)]
+
+    court.opinion.decide = decide  # type: ignore[method-assign]
+    metadata = ObjectMeta(name="a", uid="u-a", resource_version="1")
+    change = court.tables.put(PODS, Pod(metadata=metadata, spec=PodSpec(scheduler_name="x")))
+    court.judge.begin(Snapshot(court.tables), [change], (), NOON)
+    court.judge.go_on(Snapshot(court.tables), NOON, lambda: True)
+    assert (tries, court.judge.unfinished) == (["a"], 1)
+    court.judge.go_on(Snapshot(court.tables), NOON, lambda: True)
+    assert tries == ["a", "a"]
+    assert list(court.tables.unreadable) == [(PODS, "a")]

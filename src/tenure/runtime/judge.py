@@ -5,8 +5,9 @@ cluster touches keys; a touched key whose view is still the same is left alone, 
 its ``recheck_at`` has come.
 
 A decider that fails is a fault of ours. The object that it fails on is set aside, and every key
-is judged without it (``core.isolation``). A key that fails all the same gets a verdict that says
-so, is tried again when its view changes or after a while, and the others go on.
+is judged without it (``runtime.isolation``). A key that fails all the same gets a verdict that says
+so, is tried again when its view changes or after a while, and the others go on. Where a decider
+cannot even tell its keys, those that are known are judged, and it is asked again after a while.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.isolation import described, fail_closed, isolated
+from tenure.core.isolation import fail_closed
 from tenure.core.places import CLUSTER
 from tenure.core.reasons import Reason
 from tenure.model.pod import Pod
@@ -31,7 +33,8 @@ from tenure.model.resource import NODE_POOLS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.model.unreadable import UNKNOWN, is_unreadable
-from tenure.runtime.asides import Asides, Evaluation
+from tenure.runtime.blame import Place, described
+from tenure.runtime.isolation import Isolation
 
 #: How long a key whose judgement failed is left alone.
 FAILURE_PAUSE: Final = timedelta(minutes=1)
@@ -47,6 +50,8 @@ STALE_MAX: Final = 1000
 
 #: The view of a key whose view could not even be made.
 _BROKEN: Final = object()
+#: Stands for finding the keys of a decider; no key has such a name.
+_KEYS: Final = "(keys)"
 
 
 class _Entry(msgspec.Struct):
@@ -96,9 +101,13 @@ class Judge:
         self._forced = False
         self._leave_out: Collection[Concern] = ()
         self._rounds = 0
-        self._asides = Asides()
-        #: Changes of the snapshot by setting objects aside that have not been looked at yet.
-        self._set_aside: list[Change] = []
+        self._isolation = Isolation()
+        #: Objects that were set aside and are to be tried again in this turn.
+        self._retries: deque[Place] = deque()
+        #: Deciders that could not tell their keys: the verdicts that say so, until when.
+        self._unasked: dict[int, tuple[Verdict, ...]] = {}
+        #: Verdicts that are new since the last call of ``go_on``.
+        self._news: list[Verdict] = []
         #: Verdicts on keys that fail as a whole.
         self._failing: dict[tuple[int, str], Verdict] = {}
 
@@ -127,9 +136,9 @@ class Judge:
     ) -> None:
         """Find what there is to judge in this turn; ``go_on`` judges it."""
         self._leave_out, self._rounds = leave_out, 1
-        again = [*self._set_aside, *self._asides.tried_again(snapshot, now)]
-        self._set_aside.clear()
-        touched = self._touched(snapshot, [*changes, *again], observed, now)
+        self._retries.extend(self._isolation.asides.due(snapshot, now))
+        aside = self._isolation.take_changes()
+        touched = self._touched(snapshot, [*changes, *aside], observed, now)
         for position, key in [*self._take_put_off(now), *self._take_due(now)]:
             touched[position].setdefault(key)
         self._queue(touched)
@@ -150,31 +159,41 @@ class Judge:
         Between two calls the cluster may change: a key is judged on what is known then, and what
         changed is judged in the next turn.
         """
-        changed: list[Verdict] = []
-        while self._pending:
-            position, key = self._pending.popleft()
-            began = self._stopwatch()
-            changed += self._judge(position, key, snapshot, now)
-            if took := self._stopwatch() - began:
-                self._evaluated(self._deciders[position].concern, key, took)
+        changed, self._news = self._news, []
+        while self._pending or self._retries:
+            if self._pending:
+                changed += self._judge_next(snapshot, now)
+            else:
+                self._try_again(self._retries.popleft(), snapshot, now)
             if not self._pending:
                 self._look_at_asides(snapshot, now)
             if enough():
                 break
         return self._latest(changed)
 
+    def _judge_next(self, snapshot: Snapshot, now: datetime) -> list[Verdict]:
+        position, key = self._pending.popleft()
+        began = self._stopwatch()
+        changed = self._judge(position, key, snapshot, now)
+        if took := self._stopwatch() - began:
+            self._evaluated(self._deciders[position].concern, key, took)
+        return changed
+
+    def _try_again(self, place: Place, snapshot: Snapshot, now: datetime) -> None:
+        changes = list(self._isolation.asides.try_again(place, snapshot, now))
+        self._queue(self._touched_by_changes(snapshot, changes, now))
+
     def _look_at_asides(self, snapshot: Snapshot, now: datetime) -> None:
         """What was set aside makes a difference to other keys, in the same turn."""
-        if not self._set_aside or self._rounds >= ROUNDS_MAX:
+        if self._rounds >= ROUNDS_MAX or not (aside := self._isolation.take_changes()):
             return
         self._rounds += 1
-        aside, self._set_aside = self._set_aside, []
-        self._queue(self._touched(snapshot, aside, (), now))
+        self._queue(self._touched_by_changes(snapshot, aside, now))
 
     @property
     def unfinished(self) -> int:
         """How many keys of this turn are still to be judged."""
-        return len(self._pending)
+        return len(self._pending) + len(self._retries)
 
     @property
     def reconsiders(self) -> bool:
@@ -220,7 +239,9 @@ class Judge:
 
     def next_recheck(self) -> datetime | None:
         """When to judge again if nothing happens before."""
-        instants = [*self._put_off.values(), self._next_due(), self._asides.next_at()]
+        unasked = (verdicts[0].recheck_at for verdicts in self._unasked.values())
+        aside = self._isolation.asides.next_at()
+        instants = [*self._put_off.values(), *unasked, self._next_due(), aside]
         return min((at for at in instants if at is not None), default=None)
 
     def _next_due(self) -> datetime | None:
@@ -242,39 +263,96 @@ class Judge:
         """Keys to look at, per decider; a dict keeps their order and has each once."""
         self._forced = self._anew
         if not self._started or self._anew:
-            known = self._entries if self._started else [{} for _ in self._deciders]
             self._started, self._anew = True, False
-            return [
-                dict.fromkeys(
-                    sorted({*self._ask(partial(_keys, d, snapshot), snapshot, now), *entries})
-                )
-                for d, entries in zip(self._deciders, known, strict=True)
-            ]
+            return [self._all_keys(at, snapshot, now) for at in range(len(self._deciders))]
+        touched = self._touched_by_changes(snapshot, changes, now)
+        for position, keys in enumerate(touched):
+            if position in self._unasked and _over(self._unasked[position], now):
+                keys |= self._all_keys(position, snapshot, now)  # noqa: PLW2901  # in place
+        for subject in observed:
+            for position, decider in enumerate(self._deciders):
+                work = partial(decider.observed, subject, snapshot)
+                try:
+                    found = dict.fromkeys(work())
+                except Exception:  # noqa: BLE001  # a fault of ours
+                    found = self._found_anyway(position, work, snapshot, now)
+                touched[position] |= found
+        return touched
+
+    def _touched_by_changes(
+        self, snapshot: Snapshot, changes: Iterable[Change], now: datetime
+    ) -> list[dict[str, None]]:
         touched: list[dict[str, None]] = [{} for _ in self._deciders]
         for change in [told for one in changes for told in as_told(one, snapshot)]:
             for position, decider in self._asked_about(change.resource):
-                found = self._ask(partial(_touched_by, decider, change, snapshot), snapshot, now)
+                try:
+                    found = list(decider.touched(change, snapshot))
+                except Exception:  # noqa: BLE001  # a fault of ours
+                    work = partial(_touched_by, decider, change, snapshot)
+                    found = list(self._found_anyway(position, work, snapshot, now))
                 patience = self._patience.get(decider.concern)
                 if patience is not None and patience.may_wait(change):
                     found = [key for key in found if not self._waits(position, key, now)]
                 for key in found:
                     touched[position][key] = None
-        for subject in observed:
-            for keys, decider in zip(touched, self._deciders, strict=True):
-                found = self._ask(partial(_observed_by, decider, subject, snapshot), snapshot, now)
-                keys |= dict.fromkeys(found)  # noqa: PLW2901  # in place
         return touched
 
-    def _ask(self, work: Callable[[], list[str]], snapshot: Snapshot, now: datetime) -> list[str]:
-        """Keys, by whatever can be evaluated; none where nobody can be blamed for the failure."""
-        outcome = isolated(work, snapshot)
-        if outcome.changes:
-            self._note_aside(outcome.changes, lambda _, __: work(), now)
-        return outcome.result or []
+    # -- deciders that cannot tell their keys ------------------------------------------------------
 
-    def _note_aside(self, changes: Sequence[Change], evaluation: Evaluation, now: datetime) -> None:
-        self._asides.note(changes, evaluation, now)
-        self._set_aside += changes
+    def _all_keys(self, position: int, snapshot: Snapshot, now: datetime) -> dict[str, None]:
+        """Those that there are, and those that were."""
+        decider = self._deciders[position]
+        found, error = self._asked_for(position, lambda: decider.keys(snapshot), snapshot, now)
+        if error is not None:
+            return self._unfound(position, error, snapshot, now, anew=True)
+        self._failing.pop((position, _KEYS), None)
+        self._replace(self._unasked.pop(position, ()), ())
+        return dict.fromkeys(sorted({*found, *self._entries[position]}))
+
+    def _found_anyway(
+        self, position: int, work: Callable[[], Iterable[str]], snapshot: Snapshot, now: datetime
+    ) -> dict[str, None]:
+        """What it says with the bad object set aside; and all known keys, to be on the safe side."""
+        found, error = self._asked_for(position, work, snapshot, now)
+        if error is not None:
+            return self._unfound(position, error, snapshot, now)
+        return dict.fromkeys([*found, *self._entries[position]])
+
+    def _asked_for(
+        self, position: int, work: Callable[[], Iterable[str]], snapshot: Snapshot, now: datetime
+    ) -> tuple[list[str], Exception | None]:
+        """The keys, by whatever can be evaluated, or what is raised all the same."""
+        asked, raised = (position, _KEYS), None
+        while True:
+            try:
+                found = list(work())
+            except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
+                if self._isolation.failed(asked, error, snapshot, now):
+                    continue
+                found, raised = [], error
+            self._isolation.ended(asked, lambda _, __: list(work()), now)
+            return found, raised
+
+    def _unfound(
+        self,
+        position: int,
+        error: Exception,
+        snapshot: Snapshot,
+        now: datetime,
+        *,
+        anew: bool = False,
+    ) -> dict[str, None]:
+        """All known keys; and somebody is told that there may be others."""
+        known = self._unasked.get(position, ())
+        if not known or anew:
+            concern = self._deciders[position].concern
+            message = f"the keys of {concern} cannot be told: {described(error)}"
+            said = tuple(_failed(concern, CLUSTER, _KEYS, message, snapshot, now + FAILURE_PAUSE))
+            silent = [v for v in said[1:] if _verdict_id(v) not in self._in_force]
+            self._failing[position, _KEYS] = said[0]
+            self._unasked[position] = (said[0], *silent)
+            self._news += self._replace(known, self._unasked[position])
+        return dict.fromkeys(self._entries[position])
 
     def _asked_about(self, resource: Resource) -> tuple[tuple[int, AnyDecider], ...]:
         """The deciders whose keys a change of this kind may touch, with their positions."""
@@ -312,22 +390,25 @@ class Judge:
         if decider.concern in self._patience:
             self._judged_at[position, key] = now
             self._put_off.pop((position, key), None)
-        outcome = isolated(lambda: self._evaluate(position, key, snapshot, now), snapshot)
-        if outcome.changes:
-            evaluation = partial(self._evaluate_anew, position, key)
-            self._note_aside(outcome.changes, evaluation, now)
+        try:
+            judged = self._evaluate(position, key, snapshot, now)
+        except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
+            if self._isolation.failed((position, key), error, snapshot, now):
+                self._pending.appendleft((position, key))  # Repeated in its own slice of the turn.
+                return []
+            message = f"the evaluation of {decider.concern}/{key} fails: {described(error)}"
+            again_at = now + FAILURE_PAUSE
+            said = tuple(_failed(decider.concern, key, key, message, snapshot, again_at))
+            judged = _BROKEN, said
+        self._isolation.ended((position, key), partial(self._evaluate_anew, position, key), now)
         self._failing.pop((position, key), None)
-        if outcome.error is not None:
-            view: Any = _BROKEN
-            pause = SPIN_PAUSE if outcome.unfinished else FAILURE_PAUSE
-            verdicts = tuple(_failed(decider.concern, key, outcome.error, snapshot, now + pause))
+        if judged is None:
+            return []
+        view, verdicts = judged
+        if view is _BROKEN:
             self._failing[position, key] = verdicts[0]
             if old is not None and old.view is _BROKEN and not _due(old, now):
                 return []
-        elif outcome.result is None:
-            return []
-        else:
-            view, verdicts = outcome.result
         if view is None:
             entries.pop(key, None)
         else:
@@ -408,19 +489,23 @@ def _verdict_id(verdict: Verdict) -> tuple[Concern, str]:
 
 
 def _failed(
-    concern: Concern, key: str, error: Exception, snapshot: Snapshot, again_at: datetime
+    concern: Concern, key: str, name: str, message: str, snapshot: Snapshot, again_at: datetime
 ) -> Iterator[Verdict]:
     """On the key itself, and on the pools that it is about: people look at objects."""
     pools = snapshot.pools if key == CLUSTER else {key} & snapshot.pools.keys()
-    subjects = [Subject.of(NODE_POOLS.kind, snapshot.pools[name]) for name in sorted(pools)]
-    for subject in (Subject("Judgement", f"{concern}/{key}"), *subjects):
+    subjects = [Subject.of(NODE_POOLS.kind, snapshot.pools[pool]) for pool in sorted(pools)]
+    for subject in (Subject("Judgement", f"{concern}/{name}"), *subjects):
         yield Verdict(
             concern=concern,
             subject=subject,
             reason=Reason.JUDGEMENT_FAILED,
-            message=f"the evaluation of {concern}/{key} fails: {described(error)}",
+            message=message,
             recheck_at=again_at,
         )
+
+
+def _over(verdicts: Sequence[Verdict], now: datetime) -> bool:
+    return verdicts[0].recheck_at is not None and verdicts[0].recheck_at <= now
 
 
 def as_told(change: Change, snapshot: Snapshot) -> Iterator[Change]:
@@ -436,13 +521,9 @@ def as_told(change: Change, snapshot: Snapshot) -> Iterator[Change]:
         yield from (Change(NODES, one.name, one, one) for one in nodes if one is not None)
 
 
-def _keys(decider: AnyDecider, snapshot: Snapshot) -> list[str]:
-    return list(decider.keys(snapshot))
-
-
-def _touched_by(decider: AnyDecider, change: Change, snapshot: Snapshot) -> list[str]:
-    return list(decider.touched(change, snapshot))
-
-
-def _observed_by(decider: AnyDecider, subject: Subject, snapshot: Snapshot) -> list[str]:
-    return list(decider.observed(subject, snapshot))
+def _touched_by(decider: AnyDecider, change: Change, snapshot: Snapshot) -> Iterable[str]:
+    """As it is by now: the object may have been set aside. What it was before fails then, too."""
+    if change.new is not None:
+        new = snapshot.objects(change.resource).get(change.key)
+        change = replace(change, old=None if is_unreadable(new) else change.old, new=new)
+    return decider.touched(change, snapshot)

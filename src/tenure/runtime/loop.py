@@ -17,7 +17,6 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
-from tenure.core.isolation import described
 from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.core.provision import decides_on_pods
 from tenure.core.reasons import Reason
@@ -41,6 +40,7 @@ from tenure.ports.journal import Journal
 from tenure.ports.transport import Transport
 from tenure.runtime.arrivals import claim_registered, given_up
 from tenure.runtime.backoff import BackOff
+from tenure.runtime.blame import described
 from tenure.runtime.census import Census
 from tenure.runtime.events import EventRecorder
 from tenure.runtime.executor import Executor, place_of, witness_of
