@@ -1,0 +1,135 @@
+"""A fault in a function, and in no object: its keys fail loudly, and nothing else happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core import provision
+from tenure.core.decider import decide_all
+from tenure.core.decision import Concern
+from tenure.core.plan import UNMOVED, deciders
+from tenure.core.reasons import Reason
+from tenure.core.unreadables import UnreadableDecider
+from tenure.model.meta import ApiObject
+from tenure.model.names import NODEPOOL
+from tenure.model.observations import Observations
+from tenure.model.snapshot import Snapshot
+from tenure.runtime.isolation import ALIKE_MAX
+from tenure.runtime.judge import Judge
+from tests.core.build import (
+    a_budget,
+    a_claim,
+    a_class,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    a_type,
+    a_window,
+    ago,
+    meta,
+    types,
+)
+from tests.properties.clusters import NOW
+from tests.properties.honesty import SETTINGS
+
+#: More of everything than may fail at one line without being a fault of ours.
+MANY = ALIKE_MAX + 2
+CONCERNS = [d.concern for d in deciders() if not isinstance(d, UnreadableDecider)]
+
+
+def a_cluster() -> list[ApiObject]:
+    found: list[ApiObject] = [a_class()]
+    for n in range(MANY):
+        pool = {NODEPOOL: f"pool-{n}"}
+        found += [
+            a_pool(f"pool-{n}"),
+            a_budget(f"web-{n}"),
+            msgspec.structs.replace(a_window(), metadata=meta(f"window-{n}")),
+            a_claim(f"stays-{n}", labels=pool),
+            a_node(f"node-stays-{n}", claim=f"stays-{n}", labels=pool),
+            a_pod(f"runs-{n}", node=f"node-stays-{n}"),
+            a_leaving_claim(f"leaves-{n}", labels=pool),
+            a_leaving_node(f"node-leaves-{n}", claim=f"leaves-{n}", labels=pool),
+            a_pod(f"goes-{n}", node=f"node-leaves-{n}"),
+            a_pending_pod(f"waits-{n}", since=ago(120)),
+        ]
+    return found
+
+
+def judged(snapshot: Snapshot, all_deciders: Any) -> Judge:
+    judge = Judge(all_deciders, SETTINGS, unmoved=UNMOVED)
+    judge.turn(snapshot, (), (), NOW)
+    return judge
+
+
+def a_snapshot() -> Snapshot:
+    known = Observations(instance_types=types(a_type()))
+    return Snapshot.of(*a_cluster(), observations=known)
+
+
+def fail(*_: object) -> Any:
+    raise ZeroDivisionError("of no object's making")
+
+
+@pytest.mark.parametrize("part", ["keys", "view", "decide"])
+@pytest.mark.parametrize("concern", CONCERNS)
+def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
+    concern: Concern, part: str
+) -> None:
+    snapshot, all_deciders = a_snapshot(), deciders()
+    (broken,) = (d for d in all_deciders if d.concern is concern)
+    keys = set(broken.keys(snapshot))
+    decided = [key for key in keys if broken.view(snapshot, key) is not None]
+    expected = {"keys": 1, "view": len(keys), "decide": len(decided)}
+    setattr(broken, part, fail)
+    judge = judged(snapshot, all_deciders)
+    assert snapshot.unreadable() == {}
+    failing = judge.failing()
+    assert [verdict.concern for verdict in failing] == [concern] * expected[part]
+    assert all("ZeroDivisionError: of no object's making (" in v.message for v in failing)
+    others = [d for d in all_deciders if d.concern is not concern]
+    full = [v for d in others for v in decide_all(d, snapshot, SETTINGS, NOW)]
+    found = [v for v in judge.in_force() if v.concern is not concern]
+    assert sorted(map(repr, found)) == sorted(map(repr, full)), "others go on"
+
+
+@pytest.mark.parametrize("pods", [1, 40])
+def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = []
+
+    def pack(problem: Any) -> Any:
+        pods = problem.pods
+        packed.append(len(pods))
+        return 1 // (len(pods) - len(pods))
+
+    monkeypatch.setattr(provision, "pack", pack)
+    known = Observations(instance_types=types(a_type()))
+    waiting = [a_pending_pod(f"waits-{n}", since=ago(120)) for n in range(pods)]
+    snapshot = Snapshot.of(a_class(), a_pool(), *waiting, observations=known)
+    judge = judged(snapshot, deciders())
+    assert snapshot.unreadable() == {}
+    assert packed == [pods]
+    (failed,) = judge.failing()
+    assert failed.concern is Concern.PROVISIONING
+    about = {str(v.subject) for v in judge.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
+    assert about == {"Judgement/provisioning/cluster", "NodePool/general"}
+
+
+def test_a_fault_in_a_function_that_is_asked_of_every_pod_is_blamed_on_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pack(problem: Any) -> Any:
+        for pod in problem.pods:
+            fail(pod)
+
+    monkeypatch.setattr(provision, "pack", pack)
+    snapshot = a_snapshot()
+    judge = judged(snapshot, deciders())
+    assert snapshot.unreadable() == {}
+    assert [v.concern for v in judge.failing()] == [Concern.PROVISIONING]
