@@ -14,6 +14,8 @@ PURE = ("core", "packing", "model", "schema")
 EXEMPT = frozenset({"model/meta.py", "model/cron.py"})
 
 INSTANTS = ("_at", "_timestamp", "_time", "now", "since", "until", "instant", "deletion", "hit")
+#: Too short to be looked for at the end of longer names.
+NAMES = frozenset({"at", "closed", "opened", "first", "last", "newest"})
 CONSTANTS = ("BEGINNING", "FOR_EVER", "LONG_AGO")
 
 
@@ -38,6 +40,10 @@ def test_the_core_adds_to_instants_in_one_place_only() -> None:
         "x = max(came) + timedelta(seconds=1)",
         "x = timedelta(seconds=pod.spec.termination_grace_period_seconds)",
         "due_at += span",
+        "x = one.at + HOUR",
+        "x = known.closed + REMEMBERED",
+        "x = entry.opened - HOUR",
+        "x = first + WITHIN",
     ],
 )
 def test_raw_arithmetic_is_seen(code: str) -> None:
@@ -48,6 +54,7 @@ def test_raw_arithmetic_is_seen(code: str) -> None:
     "code",
     [
         "x = now - since",
+        "x = deadline.at - requested_at(pod)",
         "x = later(since, span)",
         "x = DAY + HOUR",
         "x = timedelta(seconds=30)",
@@ -85,5 +92,6 @@ def _is_timedelta(node: ast.AST) -> bool:
 
 
 def _is_instant(node: ast.AST) -> bool:
+    node = node.func if isinstance(node, ast.Call) else node
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return name in CONSTANTS or name.endswith(INSTANTS)
+    return name in CONSTANTS or name in NAMES or name.endswith(INSTANTS)

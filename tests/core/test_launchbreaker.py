@@ -11,7 +11,15 @@ import pytest
 
 from tenure.core.decider import decide_all
 from tenure.core.decision import Create, Patch, Verdict
-from tenure.core.launchledger import launched_for, ledger_of, read_launched_for
+from tenure.core.launchledger import (
+    Entry,
+    Kept,
+    launched_for,
+    ledger_of,
+    marked_served,
+    read_launched_for,
+    written,
+)
 from tenure.core.provision import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.model import names
@@ -20,8 +28,12 @@ from tenure.model.node import Taint
 from tenure.model.nodepool import NodePool
 from tenure.model.observations import DepartedClaim, Observations
 from tenure.model.pod import Pod
+from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.model.unreadable import stand_in
+from tenure.packing.pack import pack
+from tenure.packing.problem import Problem
+from tenure.packing.result import Packing
 from tests.core.build import (
     NOW,
     SETTINGS,
@@ -70,12 +82,14 @@ def launches(*minutes_ago: float, **fields: Any) -> list[ApiObject]:
     return found
 
 
-def decided(*objects: ApiObject, now: datetime = NOW, **known: Any) -> list[Verdict]:
+def decided(
+    *objects: ApiObject, now: datetime = NOW, settings: Settings = SETTINGS, **known: Any
+) -> list[Verdict]:
     if not any(isinstance(one, NodePool) for one in objects):
         objects = (a_pool(), *objects)
     known = {"instance_types": types(), **known}
     snapshot = Snapshot.of(a_class(), *objects, observations=Observations(**known))
-    return decide_all(ProvisionDecider(), snapshot, SETTINGS, now)
+    return decide_all(ProvisionDecider(), snapshot, settings, now)
 
 
 def on(verdicts: list[Verdict], kind: str, name: str = "") -> Verdict:
@@ -117,10 +131,10 @@ def test_the_third_within_ten_minutes_opens_the_breaker() -> None:
     verdicts = decided(*launches(5, 3, 0.6), waiting())
     assert created(verdicts) == []
     told = on(verdicts, "Pod")
-    assert (told.reason, told.recheck_at) == (Reason.LAUNCHES_HELD, ago(36) + MINUTE)
+    assert (told.reason, told.recheck_at) == (Reason.LAUNCH_BREAKER_OPEN, ago(36) + MINUTE)
     assert "StatefulSet default/web" in told.message
     assert "3 of 3 launches" in told.message
-    assert on(verdicts, "NodePool").reason is Reason.LAUNCHES_HELD
+    assert on(verdicts, "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN
 
 
 def test_three_within_more_than_ten_minutes_do_not() -> None:
@@ -151,15 +165,17 @@ def test_no_more_than_twelve_nodes_an_hour_while_it_is_open() -> None:
     many = launches(55, 54, 53, *[40] * 12)
     verdicts = decided(*many, waiting())
     told = on(verdicts, "Pod")
-    assert (told.reason, told.recheck_at) == (Reason.LAUNCHES_HELD, ahead(5 * 60))
-    assert f"from {NOW + 20 * MINUTE:%Y-%m-%dT%H:%M:%SZ} on" in told.message
+    assert (told.reason, told.recheck_at) == (Reason.LAUNCH_BREAKER_OPEN, ahead(5 * 60))
+    assert f"not before {NOW + 20 * MINUTE:%Y-%m-%dT%H:%M:%SZ}" in told.message
 
 
 def test_a_launch_while_it_is_open_has_no_more_nodes_than_are_left() -> None:
     pods = [waiting(f"web-{n}", requests={"cpu": "3"}) for n in range(6)]
     verdicts = decided(*launches(55, 54, 53, *[40] * 8), *pods)
     assert len(created(verdicts)) == 4
-    held = [v for v in verdicts if v.reason is Reason.LAUNCHES_HELD and v.subject.kind == "Pod"]
+    held = [
+        v for v in verdicts if v.reason is Reason.LAUNCH_BREAKER_OPEN and v.subject.kind == "Pod"
+    ]
     assert len(held) == 2
 
 
@@ -169,7 +185,7 @@ def test_one_owners_breaker_never_holds_anothers_pods() -> None:
     said = read_launched_for(create.body["metadata"]["annotations"][names.LAUNCHED_FOR])
     assert [one.owner for one in said] == ["StatefulSet/default/cache"]
     assert on(verdicts, "Pod", "cache").reason is Reason.NOMINATED
-    assert on(verdicts, "Pod", "web").reason is Reason.LAUNCHES_HELD
+    assert on(verdicts, "Pod", "web").reason is Reason.LAUNCH_BREAKER_OPEN
 
 
 def test_a_held_pod_may_go_to_a_node_that_exists() -> None:
@@ -219,14 +235,43 @@ def test_a_node_whose_pods_run_elsewhere_does_not_count() -> None:
 
 
 def test_a_node_that_has_served_a_pod_that_is_gone_does_not_count() -> None:
-    served = frozenset({"uid-n1"})
-    assert len(created(decided(*launches(5, 3, 0.6), waiting(), served_claims=served))) == 1
+    verdicts = decided(*launches(5, 3, 0.6), waiting(), served_claims={"uid-n1": {WEB}})
+    assert created(verdicts)
+    told = on(verdicts, "NodeClaim", "n1")
+    assert told.reason is Reason.LAUNCH_SERVED
+    assert isinstance(told.action, Patch)
+    text = told.action.body["metadata"]["annotations"][names.LAUNCHED_FOR]
+    assert [one.served for one in read_launched_for(text)] == [True]
+
+
+def test_that_a_node_has_served_is_read_off_its_claim_after_a_restart() -> None:
+    said = marked_served(launched_for([of(a_pod("web-0"))]), {WEB})
+    first, *others = (a_launch(f"n{n}", NOW - m * MINUTE) for n, m in enumerate((5, 3, 0.6)))
+    marked = a_launch("n0", NOW - 5 * MINUTE, annotations={names.LAUNCHED_FOR: said})
+    rest = [thing for launch in others for thing in launch]
+    assert created(decided(*first, *rest, waiting())) == []
+    assert len(created(decided(*marked, *rest, waiting()))) == 1
+
+
+def test_another_owners_pod_that_ended_well_does_not_matter() -> None:
+    other = {"uid-n1": {"StatefulSet/default/cache"}}
+    assert created(decided(*launches(5, 3, 0.6), waiting(), served_claims=other)) == []
+
+
+def test_what_counts_as_lost_follows_the_setting() -> None:
+    """An instance that a list lacked five minutes after its launch."""
+    vanished = {f"uid-n{number}": ago(300) for number in range(3)}
+    long = msgspec.structs.replace(SETTINGS, garbage_period=timedelta(hours=1))
+    short = msgspec.structs.replace(SETTINGS, garbage_period=timedelta(seconds=1))
+    there = [*launches(5, 3, 0.6), waiting()]
+    assert created(decided(*there, settings=long, vanished=vanished)) == []
+    assert len(created(decided(*there, settings=short, vanished=vanished))) == 1
 
 
 def test_what_was_remembered_survives_the_claims() -> None:
     text = remembered(decided(*launches(5, 3, 0.6), waiting()))
     verdicts = decided(a_pool_that_remembers(text), waiting())
-    assert (on(verdicts, "Pod").reason, created(verdicts)) == (Reason.LAUNCHES_HELD, [])
+    assert (on(verdicts, "Pod").reason, created(verdicts)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     assert on(verdicts, "NodePool").action is None, "it is written already"
 
 
@@ -243,22 +288,22 @@ def test_a_pod_that_has_run_for_ten_minutes_closes_it() -> None:
 
     closes_at = started + 10 * MINUTE
     before = decided(pool, *free, pod_since(started), now=closes_at - MINUTE)
-    assert on(before, "NodePool").reason is Reason.LAUNCHES_HELD
+    assert on(before, "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN
     assert on(before, "NodePool").recheck_at == closes_at
     after = decided(pool, *free, pod_since(started), now=closes_at)
-    assert on(after, "NodePool").reason is Reason.LAUNCHES_RESUMED
+    assert on(after, "NodePool").reason is Reason.LAUNCH_BREAKER_CLOSED
     closed = a_pool_that_remembers(remembered(after))
     again = decided(closed, *launches(5, 3, 0.6), waiting(), now=closes_at)
     assert len(created(again)) == 1, "what was before counts no more"
     long_running = decided(pool, *free, pod_since(opened - MINUTE), now=closes_at)
-    assert on(long_running, "NodePool").reason is Reason.LAUNCHES_HELD, "it ran all the time"
+    assert on(long_running, "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN, "it ran all the time"
 
 
 def test_it_closes_when_nothing_was_launched_for_an_hour() -> None:
     text = remembered(decided(*launches(5, 3, 0.6), waiting()))
     later = ago(36) + timedelta(hours=1)
     verdicts = decided(a_pool_that_remembers(text), now=later)
-    assert on(verdicts, "NodePool").reason is Reason.LAUNCHES_RESUMED
+    assert on(verdicts, "NodePool").reason is Reason.LAUNCH_BREAKER_CLOSED
 
 
 def gone(count: int, owner: str) -> dict[str, DepartedClaim]:
@@ -281,7 +326,7 @@ def test_whatever_the_cause_a_family_has_a_bound(owner: str) -> None:
     assert len(created(few)) == 1
     many = decided(waiting(owner=name), departed_claims=gone(64, owner))
     told = on(many, "Pod")
-    assert (told.reason, created(many)) == (Reason.LAUNCHES_HELD, [])
+    assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     assert "64 nodes were launched" in told.message
 
 
@@ -289,7 +334,7 @@ def test_nothing_is_written_to_a_pool_that_cannot_be_read() -> None:
     pools = [stand_in(a_pool(), "weight is no number"), a_pool("other")]
     verdicts = decided(*pools, *launches(5, 3, 0.6), waiting())
     assert [v for v in verdicts if v.subject.name == "general" and v.action is not None] == []
-    assert on(verdicts, "Pod").reason is Reason.LAUNCHES_HELD
+    assert on(verdicts, "Pod").reason is Reason.LAUNCH_BREAKER_OPEN
 
 
 NONSENSE = [
@@ -299,7 +344,9 @@ NONSENSE = [
     '{"a": 1}',
     '{"a": {"opened": "2026-01-01T00:00:00"}}',
     "x" * 100_000,
-    '{"a": {"closed": "9999-12-31T23:59:59Z"}}',
+    "[" * 40_000,
+    '{"a": {"launches": ' + "[" * 40_000,
+    '[{"owner": ' + '{"a":' * 20_000,
 ]
 
 
@@ -308,6 +355,50 @@ def test_an_annotation_that_cannot_be_read_counts_as_nothing(text: str) -> None:
     assert ledger_of(a_pool_that_remembers(text)) == {}
     assert read_launched_for(text) == ()
     assert len(created(decided(a_pool_that_remembers(text), waiting()))) == 1
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_instants_at_the_end_of_the_calendar_change_nothing(at: str) -> None:
+    entry = {"launches": [{"claim": "n", "at": at, "returned": at}], "opened": at, "closed": at}
+    pool = a_pool_that_remembers(json.dumps({WEB: entry}))
+    assert len(created(decided(pool, waiting()))) == 1
+    assert created(decided(pool, *launches(5, 3, 0.6), waiting())) == []
+
+
+def test_one_packing_is_enough_where_the_breaker_is_known_to_be_open() -> None:
+    text = remembered(decided(*launches(5, 3, 0.6), waiting()))
+    pool = a_pool_that_remembers(text)
+    assert packings(pool, *launches(5, 3, 0.6), waiting(), waiting("cache-0", "cache")) == 1
+
+
+def test_one_packing_is_enough_where_it_opens_for_pods_on_claims_of_their_own() -> None:
+    assert packings(*launches(5, 3, 0.6), waiting()) == 1
+    assert packings(*launches(5, 3, 0.6), waiting(), waiting("cache-0", "cache")) == 2
+
+
+def test_nothing_is_packed_while_no_pod_needs_a_node() -> None:
+    ledger = {WEB: Entry((Kept("n0", ago(60), ago(30)),))}
+    text = written(ledger)
+    assert text is not None
+    assert packings(a_pool_that_remembers(text), *launches(1)) == 0
+    view = ProvisionDecider().view(Snapshot.of(a_class(), a_pool_that_remembers(text)), "cluster")
+    assert view is not None
+    assert view.places is None
+
+
+def packings(*objects: ApiObject) -> int:
+    """How often the packer is asked in one look."""
+    count = 0
+
+    def counting(problem: Problem) -> Packing:
+        nonlocal count
+        count += 1
+        return pack(problem)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tenure.core.provision.pack", counting)
+        decided(*objects)
+    return count
 
 
 def test_what_is_remembered_stays_short() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tenure.core.hash import template_hash
+from tenure.core.launchledger import launched_for
 from tenure.core.newclaim import claim_manifest, claim_name
 from tenure.model import names
 from tenure.model.requirements import Requirement, Requirements
 from tenure.packing.result import PlannedClaim
-from tests.core.build import a_pool, a_type, units
+from tests.core.build import a_pod, a_pool, a_type, units
 
 SIZE_LABEL = "cloud.example.com/instance-size"
 
@@ -30,9 +31,12 @@ def planned(*requirements: Requirement, pods: tuple[str, ...] = ("uid-web",)) ->
     )
 
 
+PODS = {"uid-web": a_pod("web")}
+
+
 def labels_of(*requirements: Requirement) -> Any:
     kinds = [a_type(labels={SIZE_LABEL: "4"})]
-    manifest = claim_manifest(planned(*requirements), a_pool(), "general-x", kinds)
+    manifest = claim_manifest(planned(*requirements), a_pool(), "general-x", kinds, PODS)
     return manifest["metadata"]["labels"]
 
 
@@ -51,7 +55,7 @@ def test_everything_of_the_template_is_in_it() -> None:
         },
     )
     wanted = planned(Requirement.of(names.ZONE, "In", ["zone-a"]))
-    assert claim_manifest(wanted, pool, "general-x", [a_type()]) == {
+    assert claim_manifest(wanted, pool, "general-x", [a_type()], PODS) == {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodeClaim",
         "metadata": {
@@ -63,6 +67,7 @@ def test_everything_of_the_template_is_in_it() -> None:
             },
             "annotations": {
                 "example.com/owner": "me",
+                "karpenter.sh/launched-for": launched_for(PODS.values()),
                 "karpenter.sh/nodeclaim-min-values-relaxed": "false",
                 "karpenter.sh/nodepool-hash": template_hash(pool.spec.template),
                 "karpenter.sh/nodepool-hash-version": "v3",
@@ -99,7 +104,7 @@ def test_everything_of_the_template_is_in_it() -> None:
 
 def test_what_the_template_leaves_out_is_left_to_the_defaults() -> None:
     pool = a_pool(template={"expireAfter": None})
-    spec = claim_manifest(planned(), pool, "general-x", [])["spec"]
+    spec = claim_manifest(planned(), pool, "general-x", [], PODS)["spec"]
     assert spec.keys() == {"requirements", "resources", "nodeClassRef"}
 
 
@@ -124,7 +129,7 @@ def test_a_key_of_peoples_own_gets_one_value(requirement: Requirement, value: st
 def test_the_templates_label_counts_more_than_any_value_a_requirement_allows() -> None:
     pool = a_pool(template_meta={"labels": {"team": "z"}})
     wanted = planned(Requirement.of("team", "In", ["a", "z"]))
-    manifest = claim_manifest(wanted, pool, "general-x", [])
+    manifest = claim_manifest(wanted, pool, "general-x", [], PODS)
     assert manifest["metadata"]["labels"]["team"] == "z"
 
 

@@ -144,7 +144,7 @@ def test_nothing_is_launched_for_an_owner_whose_pods_are_held(cluster: Any) -> N
     held = {
         v.subject.name
         for v in verdicts
-        if v.subject.kind == "Pod" and v.reason is Reason.LAUNCHES_HELD
+        if v.subject.kind == "Pod" and v.reason is Reason.LAUNCH_BREAKER_OPEN
     }
     for verdict in verdicts:
         if isinstance(verdict.action, Create):

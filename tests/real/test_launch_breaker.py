@@ -93,14 +93,14 @@ async def _tainting_agent(cluster: ControlPlane) -> None:
         (pool,) = await again.all(NODE_POOLS)
         assert "Deployment/tainting/web" in pool["metadata"]["annotations"][LAUNCH_BREAKER]
         held = {c["type"]: c["status"] for c in pool["status"]["conditions"]}
-        assert (held["LaunchesHeld"], held["Ready"]) == ("True", "True")
-        events = [e for e in await again.all(EVENTS) if e["reason"] == "LaunchesHeld"]
+        assert (held["LaunchBreakerOpen"], held["Ready"]) == ("True", "True")
+        events = [e for e in await again.all(EVENTS) if e["reason"] == "LaunchBreakerOpen"]
         assert {e["involvedObject"]["kind"] for e in events} >= {"Pod"}
 
 
 async def _held(story: Story) -> None:
     async with asyncio.timeout(PATIENCE):
-        while Reason.LAUNCHES_HELD not in story.diary.reasons:
+        while Reason.LAUNCH_BREAKER_OPEN not in story.diary.reasons:
             await asyncio.sleep(LOOK_EVERY)
 
 

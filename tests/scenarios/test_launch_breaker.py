@@ -53,7 +53,7 @@ def warned(story: Story, kind: str) -> list[str]:
     return [
         event["message"]
         for event in story.store.list(EVENTS)
-        if (event["reason"], event["type"]) == ("LaunchesHeld", "Warning")
+        if (event["reason"], event["type"]) == ("LaunchBreakerOpen", "Warning")
         and event["involvedObject"]["kind"] == kind
     ]
 
@@ -63,14 +63,11 @@ def test_an_agent_that_taints_every_node_costs_eight_nodes_an_hour() -> None:
         story.infrastructure.faults.set(node_taint=AGENT)
         story.run(HOUR)
         assert 3 < launched(story) <= WHEN_OPEN
-        assert "LaunchesHeld" in story.reasons("Pod/default/web-*")
-        assert "LaunchesHeld" in story.reasons("NodePool/general")
-        assert conditions(story)["LaunchesHeld"] == "True"
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
+        assert "LaunchBreakerOpen" in story.reasons("NodePool/general")
+        assert conditions(story)["LaunchBreakerOpen"] == "True"
         assert conditions(story)["Ready"] == "True"
-        assert (
-            "launches for Deployment default/web are held, the next may be made from"
-            in warned(story, "Pod")[0]
-        )
+        assert "launch breaker of Deployment default/web is open: " in warned(story, "Pod")[0]
         assert warned(story, "NodePool")
 
 
@@ -81,7 +78,7 @@ def test_a_controller_that_deletes_pods_and_taints_their_nodes() -> None:
         story.store.subscribe(NODES, cordon_when_used(story), replay=True)
         story.run(HOUR)
         assert 3 < launched(story) <= WHEN_OPEN
-        assert "LaunchesHeld" in story.reasons("Pod/default/web-*")
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
 
 
 def cordon_when_used(story: Story) -> Any:
@@ -102,7 +99,7 @@ def test_a_controller_that_only_deletes_pods_costs_one_node() -> None:
         story.infrastructure.faults.set(pod_deleter_app="web", pod_deleter_after=5 * SECOND)
         story.run(HOUR)
         assert launched(story) == 1, "the next pod goes where the last one was"
-        assert "LaunchesHeld" not in story.reasons("*")
+        assert "LaunchBreakerOpen" not in story.reasons("*")
 
 
 DAEMONS_FIRST: Manifest = {
@@ -164,7 +161,7 @@ def test_a_webhook_that_lets_daemons_take_the_whole_node() -> None:
         story.infrastructure.faults.set(daemon_growth_share=1.0)
         story.run(HOUR)
         assert 3 <= launched(story) <= WHEN_OPEN
-        assert "LaunchesHeld" in story.reasons("Pod/default/web-*")
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
 
 
 def test_nodes_that_turn_not_ready_after_a_minute() -> None:
@@ -210,7 +207,7 @@ def test_one_owners_trouble_is_not_anothers() -> None:
         story.apply(tolerant)
         story.run(MINUTE)
         assert story.running("tolerant") == 5
-        assert "LaunchesHeld" not in story.reasons("Pod/default/tolerant-*")
+        assert "LaunchBreakerOpen" not in story.reasons("Pod/default/tolerant-*")
 
 
 def test_a_workload_that_grows_all_the_time_is_never_held() -> None:
@@ -221,7 +218,7 @@ def test_a_workload_that_grows_all_the_time_is_never_held() -> None:
             story.run(20 * SECOND)
         story.run(3 * MINUTE)
         assert (story.running("web"), story.running("other")) == (90, 60)
-        assert not {"LaunchesHeld", "PodsPendingAgain"} & set(story.reasons("*"))
+        assert not {"LaunchBreakerOpen", "PodsPendingAgain"} & set(story.reasons("*"))
 
 
 def test_a_rollout_that_needs_larger_nodes_is_never_held() -> None:
@@ -231,7 +228,7 @@ def test_a_rollout_that_needs_larger_nodes_is_never_held() -> None:
             story.apply(a_deployment(replicas=8, cpu=cpu))
             story.run(2 * MINUTE)
         assert story.running("web") == 8
-        assert "LaunchesHeld" not in story.reasons("*")
+        assert "LaunchBreakerOpen" not in story.reasons("*")
 
 
 def test_jobs_that_finish_are_never_held() -> None:
@@ -245,4 +242,4 @@ def test_jobs_that_finish_are_never_held() -> None:
                 story.store.delete(
                     JOBS, "default", job["metadata"]["name"], propagation_policy="Background"
                 )
-        assert "LaunchesHeld" not in story.reasons("*")
+        assert "LaunchBreakerOpen" not in story.reasons("*")

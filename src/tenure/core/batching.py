@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.demand import Demand
-from tenure.model.meta import later
+from tenure.model.meta import earlier, later
 from tenure.model.settings import Settings
 
 #: The API cuts instants down to whole seconds: something has happened up to this much later.
@@ -57,4 +57,4 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 def came_at(demand: Demand) -> datetime:
     """By its own word, unless a watch told us later: pods that we see together share nodes, too."""
     seen_at = demand.seen_at
-    return demand.since if seen_at is None else max(demand.since, seen_at - CUT_OFF)
+    return demand.since if seen_at is None else max(demand.since, earlier(seen_at, CUT_OFF))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
@@ -52,6 +52,17 @@ def is_our_node(node: Node, snapshot: Snapshot) -> bool:
     return any(class_label_key(group, kind) in node.labels for group, kind in snapshot.ours)
 
 
+def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
+    """The name by which packing knows the claim: its Node's, or its own before it has one."""
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    return next(iter(nodes)) if len(nodes) == 1 else claim.name
+
+
+def listed(value: str) -> list[str]:
+    """The parts of an annotation that names several objects."""
+    return [part for part in value.split(",") if part]
+
+
 def is_replaced(claim: NodeClaim) -> bool:
     """Whether it is settled who takes its place: it stays until they are there."""
     return names.REPLACED_BY in claim.annotations
@@ -72,10 +83,16 @@ def is_missing(claim: NodeClaim, listed_at: datetime | None, settings: Settings)
     A list that was made about when the instance was launched may have been under way
     before, and clouds' lists lag behind: such a list says nothing.
     """
+    after = missing_after(claim, listed_at)
+    return after is not None and after >= settings.garbage_period
+
+
+def missing_after(claim: NodeClaim, listed_at: datetime | None) -> timedelta | None:
+    """How long after the launch that list was made; None where no list lacked the instance."""
     launched = claim.condition("Launched")
     if listed_at is None or launched is None or launched.last_transition_time is None:
-        return False
-    return listed_at - launched.last_transition_time >= settings.garbage_period
+        return None
+    return listed_at - launched.last_transition_time
 
 
 def claim_status(

@@ -13,13 +13,12 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claims import is_replaced
+from tenure.core.claims import is_replaced, room_of
 from tenure.core.drain import drain_until
 from tenure.core.exchange import standing_in
 from tenure.core.fleet import PoolFleet, fleet_of
 from tenure.core.health import HealthView, Member, examine
 from tenure.core.leavingpods import DrainView
-from tenure.core.nominations import room_of
 from tenure.core.readiness import Stage, initialization_ttl
 from tenure.core.repair import health_of
 from tenure.core.replacing import failures_of

@@ -8,28 +8,24 @@ has that claim's UID. Nobody remembers anything beside that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 import msgspec
 
-from tenure.core.claims import is_ours
+from tenure.core.claims import is_ours, listed
 from tenure.core.health import examine
 from tenure.core.obstacles import Disruption
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
-from tenure.core.readiness import READY_ONCE, Stage, boot_of, initialization_ttl
+from tenure.core.readiness import Stage, boot_of, initialized_until
 from tenure.core.sickness import Illness, Rules
 from tenure.model import names
-from tenure.model.meta import format_time, later
+from tenure.model.meta import format_time
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.model.unreadable import first_unreadable
-
-#: How long a replacement may be Ready without being initialized, where it does not say.
-INITIALIZES_WITHIN: Final = timedelta(minutes=10)
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,21 +164,7 @@ def _standing_in(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim |
     return found
 
 
-def listed(value: str) -> list[str]:
-    return [part for part in value.split(",") if part]
-
-
 def comes_up(replacement: NodeClaim, now: datetime) -> bool:
     """One that was Ready and is not initialized in time has failed once, and would again."""
     until = initialized_until(replacement)
     return until is None or until > now
-
-
-def initialized_until(claim: NodeClaim) -> datetime | None:
-    """Of one that is Ready and not initialized: by when it has to be, to be counted on."""
-    once = claim.condition(READY_ONCE)
-    if claim.initialized or claim.rebooting or once is None or once.status != "True":
-        return None
-    if once.last_transition_time is None:
-        return None
-    return later(once.last_transition_time, initialization_ttl(claim) or INITIALIZES_WITHIN)

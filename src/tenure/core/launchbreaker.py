@@ -14,12 +14,14 @@ it. So launches are counted per owner:
 4. whatever the cause: of owners of one family (one owner, or those whose names differ only by a
    generated end) no more than 60 nodes an hour, and 4 for each pod that waits, may come to nothing.
 
-Pods that are held are taken out of the batch, so no other owner's pods wait for them; they may
-still go to nodes that exist. Counted is what claims and pools say, so a restart changes nothing.
+Pods whose breaker is open get no claim, but may go to nodes that exist, and no other owner's pods
+wait for them. Rules 1 to 3 count what claims and pools say, so a restart changes nothing about
+them; of rule 4, claims that are gone are counted only by the process that saw them go.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -27,16 +29,16 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
-from tenure.core.launchhistory import REMEMBERED, History, Launch, OwnerHistory
+from tenure.core.launchhistory import REMEMBERED, History, OwnerHistory, PastLaunch
 from tenure.core.launchledger import Entry, Kept, Ledger, ledger_of, written
 from tenure.core.owners import family_of, in_words
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
-from tenure.model.meta import BEGINNING, format_time, later
+from tenure.model.meta import BEGINNING, earlier, format_time, later
 from tenure.model.names import LAUNCH_BREAKER
 from tenure.model.nodepool import NodePool
-from tenure.model.pod import Pod
-from tenure.packing.result import Packing
+from tenure.model.settings import Settings
+from tenure.packing.result import Packing, PlannedClaim
 
 #: The breaker opens after so many launches in a row, …
 TIMES: Final = 3
@@ -51,46 +53,50 @@ HOUR: Final = timedelta(hours=1)
 RUNS_FOR: Final = timedelta(minutes=10)
 #: Whatever the cause: launches of one family in an hour that came to nothing, …
 FAMILY_MAX: Final = 60
-#: … and so many more for each of its pods that needs a node.
+#: … and so many more for each of its pods that waits.
 FAMILY_PER_POD: Final = 4
-#: Packing again after pods were held may need other claims; so often, then all of them are held.
-_TRIES: Final = 3
+#: A launch that is further ahead than any clock goes wrong was not made, whatever a pool says.
+AHEAD_MAX: Final = timedelta(minutes=10)
+
+_NOTHING_PACKED: Final = Packing(placed={}, claims=(), unplaced={})
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """An owner's breaker at one instant."""
 
     owner: str
-    #: Of the last hour, and since it was closed; oldest first.
-    launches: tuple[Launch, ...] = ()
+    #: Of the last hours, and since it was closed; oldest first.
+    launches: tuple[PastLaunch, ...] = ()
     #: When the Node of each came after which pods were pending again, by claim.
     returned: Mapping[str, datetime] = {}
     opened: datetime | None = None
     closed: datetime | None = None
-    #: From when on the next launch may be made; None while nothing holds it.
+    #: From when on the next launch may be made; None while any may.
     next_at: datetime | None = None
     #: How many nodes that launch may have; None: as many as are needed.
     allowed: int | None = None
 
     @property
     def message(self) -> str:
-        who, at = in_words(self.owner), format_time(self.next_at or BEGINNING)
+        at = format_time(self.next_at or BEGINNING)
         since = format_time(min(one.at for one in self.launches))
-        held = f"launches for {who} are held, the next may be made from {at} on"
+        is_open = f"launch breaker of {in_words(self.owner)} is open"
         if self.opened is None:
-            return (
-                f"{held}: {_nodes(len(self.launches))} launched for it since {since} and run none "
-                "of its pods"
-            )
-        named = [one.claim for one in self.launches if one.claim in self.returned]
-        last = f", last after NodeClaim {named[-1]}" if named else ""
-        return (
-            f"{held}: its pods were pending again after {len(self.returned)} of "
-            f"{len(self.launches)} launches since {since}{last}"
-        )
+            why = f"{_nodes(len(self.launches))} launched for its pods since {since} in vain"
+        else:
+            named = [one.claim for one in self.launches if one.claim in self.returned]
+            why = _pending_again(len(self.returned), len(self.launches), since)
+            why += f", last after NodeClaim {named[-1]}" if named else ""
+        return f"{is_open}: {why}; next launch not before {at}"
+
+    def most(self, now: datetime) -> int | None:
+        """How many nodes may be launched for the owner now; None: as many as are needed."""
+        if self.next_at is None:
+            return None
+        return max(self.allowed or 0, 0) if self.next_at <= now else 0
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class Limited(msgspec.Struct, frozen=True, kw_only=True):
     """What the breakers leave of a batch."""
 
     packing: Packing
@@ -101,36 +107,106 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     instants: tuple[datetime, ...] = ()
 
 
-def hold_launches(
+def limit_launches(
     history: History,
-    pods: Sequence[Pod],
-    pack_: Callable[[Sequence[Pod]], Packing],
+    pack_: Callable[[frozenset[str]], Packing],
+    settings: Settings,
     now: datetime,
-) -> Held:
-    """Pack the pods, without those for which nothing may be launched now."""
-    packing = pack_(pods)
+) -> Limited:
+    """Pack the pods, without claims for those for which nothing may be launched now.
+
+    ``pack_`` is given the UIDs of pods that get no claim. Breakers that are open are known before
+    the first packing. One that opens, or allows fewer nodes than are needed, is found out by it,
+    and only where its pods share claims with others' is there a second one.
+    """
     if not history:
-        return Held(packing=packing)
-    states = {
-        owner: _state(owner, known, packing, history, now)
-        for owner, known in history.owners.items()
-    }
-    bounds = _families(history, states, packing, now)
-    held: dict[str, State] = {}
-    for attempt in range(_TRIES):
-        more = _held(packing, history.owner_of, states, bounds, now, strict=attempt == _TRIES - 1)
-        if not more:
-            break
-        held |= more
-        packing = pack_([pod for pod in pods if pod.uid not in held])
-    instants = tuple(sorted(_instants(history, states.values(), bounds)))
-    recheck_at = next((at for at in instants if at > now), None)
-    verdicts = [
-        msgspec.structs.replace(verdict, recheck_at=recheck_at)
-        for pool in history.pools.values()
-        if (verdict := _on_pool(pool, states.values(), now)) is not None
-    ]
-    return Held(packing=packing, pods=held, verdicts=tuple(verdicts), instants=instants)
+        return Limited(packing=pack_(frozenset()))
+    known = _Breakers(history, _NOTHING_PACKED, settings, now)
+    no_claim = frozenset(uid for uid in history.owner_of if known.most(uid) == 0)
+    packing = pack_(no_claim)
+    breakers = _Breakers(history, packing, settings, now)
+    over = breakers.over(packing)
+    if any(
+        not over.isdisjoint(one.pods) and not over.issuperset(one.pods) for one in packing.claims
+    ):
+        packing = pack_(no_claim | over)
+        over = breakers.over(packing)
+    stopped = {uid: breakers.of(uid) for uid in sorted(packing.no_claim | over)}
+    return Limited(
+        packing=_without(packing, over),
+        pods={uid: state for uid, state in stopped.items() if state is not None},
+        verdicts=breakers.verdicts(),
+        instants=breakers.instants,
+    )
+
+
+def remembered(history: History, settings: Settings, now: datetime) -> tuple[Verdict, ...]:
+    """What there is to say about pools while no pod needs a node."""
+    return _Breakers(history, _NOTHING_PACKED, settings, now).verdicts() if history else ()
+
+
+def _without(packing: Packing, pods: Collection[str]) -> Packing:
+    """The packing without these pods on claims: a claim for nobody else is not made."""
+    if not pods:
+        return packing
+    kept = (
+        msgspec.structs.replace(planned, pods=left)
+        for planned in packing.claims
+        if (left := tuple(uid for uid in planned.pods if uid not in pods))
+    )
+    return msgspec.structs.replace(packing, claims=tuple(kept))
+
+
+class _Breakers:
+    """Every owner's breaker at one instant, as far as a packing tells."""
+
+    def __init__(
+        self, history: History, packing: Packing, settings: Settings, now: datetime
+    ) -> None:
+        self._history, self._now = history, now
+        self._states = {
+            owner: _state(owner, known, packing, history, settings, now)
+            for owner, known in history.owners.items()
+        }
+        self._bounds = _families(history, self._states, now)
+        self.instants = tuple(sorted(_instants(history, self._states.values(), self._bounds)))
+
+    def of(self, uid: str) -> State | None:
+        """The breaker that bounds launches for the pod, if one does."""
+        return self._of_owner(self._history.owner_of.get(uid, ""))
+
+    def most(self, uid: str) -> int | None:
+        state = self.of(uid)
+        return state.most(self._now) if state is not None else None
+
+    def _of_owner(self, owner: str) -> State | None:
+        bound = self._bounds.get(family_of(owner))
+        if bound is not None and bound.next_at > self._now:
+            return State(owner=owner, launches=bound.launches, next_at=bound.next_at)
+        return self._states.get(owner)
+
+    def over(self, packing: Packing) -> frozenset[str]:
+        """Pods that the packing has on more new claims than may be made for their owner."""
+        whose = self._history.owner_of
+        claims_of: dict[str, list[PlannedClaim]] = {}
+        for planned in packing.claims:
+            for owner in {whose.get(uid, "") for uid in planned.pods}:
+                claims_of.setdefault(owner, []).append(planned)
+        found: set[str] = set()
+        for owner, wanted in claims_of.items():
+            state = self._of_owner(owner)
+            most = state.most(self._now) if state is not None else None
+            for planned in wanted[most:] if most is not None else ():
+                found |= {uid for uid in planned.pods if whose.get(uid) == owner}
+        return frozenset(found)
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        recheck_at = next((at for at in self.instants if at > self._now), None)
+        return tuple(
+            msgspec.structs.replace(verdict, recheck_at=recheck_at)
+            for pool in self._history.pools.values()
+            if (verdict := _on_pool(pool, self._states.values(), self._now)) is not None
+        )
 
 
 # -- one owner -------------------------------------------------------------------------
@@ -141,47 +217,51 @@ def _state(
     known: OwnerHistory,
     packing: Packing,
     history: History,
+    settings: Settings,
     now: datetime,
 ) -> State:
     closed, opened = known.closed, known.opened
+    if closed is not None and closed > later(now, AHEAD_MAX):
+        closed = None
     if opened is not None and known.running_since is not None:
         runs_until = later(known.running_since, RUNS_FOR)
         if runs_until <= now:
             closed, opened = runs_until, None
     launches = _counted(known.launches, closed, now)
-    returned = _returned(owner, launches, packing, history)
+    returned = _returned(owner, launches, packing, history, settings)
     opened = opened or _opens(launches, returned)
-    if opened is not None and (not launches or launches[-1].at + HOUR <= now):
-        closed, opened = launches[-1].at + HOUR if launches else closed, None
+    if opened is not None and (not launches or later(launches[-1].at, HOUR) <= now):
+        closed, opened = later(launches[-1].at, HOUR) if launches else closed, None
         launches, returned = (), {}
     state = State(owner=owner, launches=launches, returned=returned, opened=opened, closed=closed)
     return _backed_off(state, now) if opened is not None else state
 
 
 def _counted(
-    launches: Iterable[Launch], closed: datetime | None, now: datetime
-) -> tuple[Launch, ...]:
+    launches: Iterable[PastLaunch], closed: datetime | None, now: datetime
+) -> tuple[PastLaunch, ...]:
     return tuple(
         one
         for one in launches
-        if one.at + REMEMBERED > now and (closed is None or one.at >= closed)
+        if earlier(now, REMEMBERED) < one.at <= later(now, AHEAD_MAX)
+        and (closed is None or one.at >= closed)
     )
 
 
 def _returned(
-    owner: str, launches: Iterable[Launch], packing: Packing, history: History
+    owner: str,
+    launches: Iterable[PastLaunch],
+    packing: Packing,
+    history: History,
+    settings: Settings,
 ) -> dict[str, datetime]:
     """By claim: when the Node came that the owner's pods did not stay on.
 
     Only pods of the same template say so: what a rollout replaces has not come to nothing.
     """
     whose = history.owner_of
-    needs_node = {
-        history.revision_of[uid]
-        for one in packing.claims
-        for uid in one.pods
-        if whose.get(uid) == owner
-    }
+    without_node = [*(uid for one in packing.claims for uid in one.pods), *packing.no_claim]
+    needs_node = {history.revision_of[uid] for uid in without_node if whose.get(uid) == owner}
     placed = {name for uid, name in packing.placed.items() if whose.get(uid) == owner}
     found: dict[str, datetime] = {}
     for one in launches:
@@ -190,6 +270,7 @@ def _returned(
         elif (
             one.revision in needs_node
             and one.deserted is not None
+            and not (one.missing_after and one.missing_after >= settings.garbage_period)
             and not one.places & placed
             and not any(uid in packing.placed for uid in one.waiting)
         ):
@@ -197,7 +278,7 @@ def _returned(
     return found
 
 
-def _rounds(launches: Iterable[Launch], returned: Mapping[str, datetime]) -> list[datetime]:
+def _rounds(launches: Iterable[PastLaunch], returned: Mapping[str, datetime]) -> list[datetime]:
     """When each launch was made, those left out that were made before the Node of one before came:
     nodes for many pods are launched together, and together they come to nothing once."""
     rounds: list[datetime] = []
@@ -211,7 +292,7 @@ def _rounds(launches: Iterable[Launch], returned: Mapping[str, datetime]) -> lis
     return rounds
 
 
-def _opens(launches: Sequence[Launch], returned: Mapping[str, datetime]) -> datetime | None:
+def _opens(launches: Sequence[PastLaunch], returned: Mapping[str, datetime]) -> datetime | None:
     rounds = _rounds([one for one in launches if one.claim in returned], returned)
     for first, last in zip(rounds, rounds[TIMES - 1 :], strict=False):
         if last - first <= WITHIN:
@@ -224,10 +305,10 @@ def _backed_off(state: State, now: datetime) -> State:
     since = [one for one in state.launches if one.at > state.opened]
     doubled = len(_rounds(since, state.returned))
     pause = min(BACK_OFF_MIN * (1 << min(doubled, 10)), BACK_OFF_MAX)
-    next_at = max(one.at for one in state.launches) + pause
-    lately = [one.at for one in since if one.at + HOUR > now]
+    next_at = later(max(one.at for one in state.launches), pause)
+    lately = [one.at for one in since if later(one.at, HOUR) > now]
     if len(lately) >= NODES_MAX:
-        next_at = max(next_at, lately[-NODES_MAX] + HOUR)
+        next_at = max(next_at, later(lately[-NODES_MAX], HOUR))
     return msgspec.structs.replace(state, next_at=next_at, allowed=NODES_MAX - len(lately))
 
 
@@ -237,67 +318,28 @@ def _backed_off(state: State, now: datetime) -> State:
 class _Bound(msgspec.Struct, frozen=True):
     """Of one family: when it may have nodes again, if it may have none now."""
 
-    launches: tuple[Launch, ...]
+    launches: tuple[PastLaunch, ...]
     next_at: datetime
 
 
-def _families(
-    history: History, states: Mapping[str, State], packing: Packing, now: datetime
-) -> dict[str, _Bound]:
+def _families(history: History, states: Mapping[str, State], now: datetime) -> dict[str, _Bound]:
     """The families whose launches have come to nothing too often, whatever the cause."""
-    wasted: dict[str, dict[str, Launch]] = {}
+    wasted: dict[str, dict[str, PastLaunch]] = {}
     for owner, known in history.owners.items():
-        lately = [one for one in known.launches if one.at + HOUR > now]
+        lately = [
+            one for one in known.launches if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
+        ]
         returned = states[owner].returned
         of_family = wasted.setdefault(family_of(owner), {})
         of_family |= {one.claim: one for one in lately if one.claim in returned or one.gone}
-    waiting: dict[str, int] = {}
-    for planned in packing.claims:
-        for uid in planned.pods:
-            family = family_of(history.owner_of.get(uid, ""))
-            waiting[family] = waiting.get(family, 0) + 1
+    waiting = Counter(map(family_of, history.owner_of.values()))
     bounds = {}
     for family, launches in wasted.items():
-        most = FAMILY_MAX + FAMILY_PER_POD * waiting.get(family, 0)
+        most = FAMILY_MAX + FAMILY_PER_POD * waiting[family]
         if len(launches) >= most:
             ordered = tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim)))
-            bounds[family] = _Bound(ordered, ordered[-most].at + HOUR)
+            bounds[family] = _Bound(ordered, later(ordered[-most].at, HOUR))
     return bounds
-
-
-def _held(
-    packing: Packing,
-    owner_of: Mapping[str, str],
-    states: Mapping[str, State],
-    bounds: Mapping[str, _Bound],
-    now: datetime,
-    *,
-    strict: bool,
-) -> dict[str, State]:
-    """Pods that the packing has on new claims although nothing may be launched for them.
-
-    ``strict``: hold every pod of an owner that wants more claims than it may have.
-    """
-    claims_of: dict[str, list[int]] = {}
-    for number, planned in enumerate(packing.claims):
-        for owner in {owner_of.get(uid, "") for uid in planned.pods}:
-            claims_of.setdefault(owner, []).append(number)
-    held: dict[str, State] = {}
-    for owner, wanted in claims_of.items():
-        state, bound = states.get(owner), bounds.get(family_of(owner))
-        allowed = len(wanted)
-        if bound is not None and bound.next_at > now:
-            state = State(owner=owner, launches=bound.launches, next_at=bound.next_at)
-            allowed = 0
-        elif state is not None and state.next_at is not None:
-            allowed = state.allowed or 0 if state.next_at <= now else 0
-        if state is None or allowed >= len(wanted):
-            continue
-        over = wanted if strict else wanted[max(allowed, 0) :]
-        for number in over:
-            uids = packing.claims[number].pods
-            held |= {uid: state for uid in uids if owner_of.get(uid) == owner}
-    return held
 
 
 def _instants(
@@ -305,11 +347,12 @@ def _instants(
 ) -> set[datetime]:
     instants = {bound.next_at for bound in bounds.values()}
     for known in history.owners.values():
-        instants |= {one.at + span for one in known.launches for span in (HOUR, REMEMBERED)}
+        instants |= {later(one.at, span) for one in known.launches for span in (HOUR, REMEMBERED)}
+        instants |= {earlier(one.at, AHEAD_MAX) for one in known.launches}
         if known.running_since is not None:
             instants.add(later(known.running_since, RUNS_FOR))
         if known.closed is not None:
-            instants.add(known.closed + REMEMBERED)
+            instants |= {later(known.closed, REMEMBERED), earlier(known.closed, AHEAD_MAX)}
     return instants | {state.next_at for state in states if state.next_at is not None}
 
 
@@ -324,18 +367,20 @@ def _on_pool(pool: NodePool, states: Collection[State], now: datetime) -> Verdic
         return None
     action = None if text == pool.annotations.get(LAUNCH_BREAKER) else _write(pool, text)
     mine = [state for state in states if state.owner in ledger]
-    held = [state for state in mine if state.opened is not None]
+    are_open = [state for state in mine if state.opened is not None]
     again = [state for state in mine if state.opened is None and state.returned]
-    if held:
-        return _say(pool, Reason.LAUNCHES_HELD, "; ".join(s.message for s in held), action)
+    if are_open:
+        said = "; ".join(state.message for state in are_open)
+        return _say(pool, Reason.LAUNCH_BREAKER_OPEN, said, action)
     if again:
         return _say(pool, Reason.PODS_PENDING_AGAIN, "; ".join(map(_again, again)), action)
     owners = ", ".join(in_words(owner) for owner in sorted(before)) or "any owner"
-    return _say(pool, Reason.LAUNCHES_RESUMED, f"no launches are held for {owners}", action)
+    said = f"launch breaker of {owners} is closed"
+    return _say(pool, Reason.LAUNCH_BREAKER_CLOSED, said, action)
 
 
 def _entry(state: State, pool: str, now: datetime) -> Entry | None:
-    closed = state.closed if state.closed and state.closed + REMEMBERED > now else None
+    closed = state.closed if state.closed and later(state.closed, REMEMBERED) > now else None
     kept: tuple[Kept, ...] = ()
     if state.returned or state.opened is not None:
         kept = tuple(
@@ -351,14 +396,16 @@ def open_owners(ledger: Ledger) -> list[str]:
     return sorted(owner for owner, entry in ledger.items() if entry.opened is not None)
 
 
-def owner_held(owner: str, entry: Entry) -> str:
+def open_breaker(owner: str, entry: Entry) -> str:
     """For a pool's condition: what the pool itself remembers, without a clock."""
     returned = [kept for kept in entry.launches if kept.returned is not None]
     since = format_time(min((kept.at for kept in entry.launches), default=BEGINNING))
-    return (
-        f"launches for {in_words(owner)} back off: its pods were pending again after "
-        f"{len(returned)} of {len(entry.launches)} launches since {since}"
-    )
+    why = _pending_again(len(returned), len(entry.launches), since)
+    return f"launch breaker of {in_words(owner)} is open: {why}; launches back off from 1m to 30m"
+
+
+def _pending_again(returned: int, launches: int, since: str) -> str:
+    return f"its pods were pending again after {returned} of {launches} launches since {since}"
 
 
 def _write(pool: NodePool, text: str | None) -> Patch:
@@ -369,7 +416,8 @@ def _again(state: State) -> str:
     last = format_time(max(one.at for one in state.launches if one.claim in state.returned))
     return (
         f"pods of {in_words(state.owner)} are pending again although "
-        f"{_nodes(len(state.returned))} launched for them, last at {last}"
+        f"{_nodes(len(state.returned))} launched for them, last at {last}; the third launch in "
+        "vain within 10m opens the launch breaker"
     )
 
 

@@ -15,26 +15,29 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claims import is_missing, is_replaced
+from tenure.core.claims import is_replaced, missing_after
 from tenure.core.demand import Demand
 from tenure.core.health import LOST
-from tenure.core.launchledger import Entry, For, Kept, ledger_of, read_launched_for
+from tenure.core.launchledger import (
+    Entry,
+    For,
+    Kept,
+    ledger_of,
+    marked_served,
+    read_launched_for,
+)
 from tenure.core.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
-from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 
 #: Launches are remembered for this long: enough to know the longest back-off by their number.
 REMEMBERED: Final = timedelta(hours=3)
 
-#: Only for how far a list of instances lags behind.
-_USUAL: Final = Settings()
 
-
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
+class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """One claim, as seen by one owner that it was created for."""
 
     claim: str
@@ -50,6 +53,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     waiting: tuple[str, ...] = ()
     #: Of the owner's template: after a rollout others than those it was made for need nodes.
     revision: str = ""
+    #: How long after its launch a list of instances lacked its own one.
+    missing_after: timedelta | None = None
 
     @property
     def gone(self) -> bool:
@@ -60,7 +65,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
     """By claim name; oldest first."""
 
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[PastLaunch, ...] = ()
     opened: datetime | None = None
     closed: datetime | None = None
     #: Of an open breaker: since when a pod of the owner runs that started after it opened.
@@ -81,7 +86,10 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
-    """Of the owners whose pods need a place, and of those that a pool remembers."""
+    """Of the owners whose pods need a place, and of those that a pool remembers.
+
+    Where no pod needs a place, only what the pools remember: nothing new can be learned then.
+    """
     demands = list(demands)
     whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
     revisions = {demand.pod.uid: revision_of(demand.pod) for demand in demands}
@@ -91,32 +99,47 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
         return History()
     wanted = {*whose.values(), *remembered}
     families = {family_of(owner) for owner in whose.values()}
-    found: dict[str, dict[str, Launch]] = {owner: {} for owner in wanted}
+    found: dict[str, dict[str, PastLaunch]] = {owner: {} for owner in wanted}
     for pool, ledger in ledgers.items():
         for owner, entry in ledger.items():
             found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
-    for owner, launch in [*_gone(snapshot, wanted, families), *_living(snapshot, wanted, families)]:
+    for owner, launch in _of_claims(snapshot, wanted, families) if demands else ():
         known = found.setdefault(owner, {})
         if (kept := known.get(launch.claim)) is not None and kept.returned is not None:
             launch = msgspec.structs.replace(launch, returned=kept.returned)  # noqa: PLW2901
         known[launch.claim] = launch
     entries = {owner: [one[owner] for one in ledgers.values() if owner in one] for owner in found}
     owners = {
-        owner: _merged(owner, launches, entries[owner], snapshot)
+        owner: _merged(launches, entries[owner])
         for owner, launches in sorted(found.items())
         if launches or entries[owner]
     }
+    owners |= _with_running_pods(owners, snapshot)
     pools = dict(sorted(snapshot.pools.items()))
     return History(owners=owners, owner_of=whose, revision_of=revisions, pools=pools)
 
 
-def _remembered(kept: Kept, pool: str) -> Launch:
-    return Launch(claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned)
+def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
+    """Claims that do not say yet that a pod has ended well on them, and what they are to say.
+
+    The pod may be gone soon, and a replica that starts after that could not know.
+    """
+    found: list[tuple[NodeClaim, str]] = []
+    for uid, owners in snapshot.observations.served_claims.items():
+        claim = next(iter(snapshot.claims_with_uid(uid).values()), None)
+        said = claim.annotations.get(names.LAUNCHED_FOR, "") if claim is not None else ""
+        if claim is None or claim.deleting or not said:
+            continue
+        if any(one.owner in owners and not one.served for one in read_launched_for(said)):
+            found.append((claim, marked_served(said, owners)))
+    return tuple(sorted(found, key=lambda one: one[0].name))
 
 
-def _merged(
-    owner: str, launches: Mapping[str, Launch], entries: Iterable[Entry], snapshot: Snapshot
-) -> OwnerHistory:
+def _remembered(kept: Kept, pool: str) -> PastLaunch:
+    return PastLaunch(claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned)
+
+
+def _merged(launches: Mapping[str, PastLaunch], entries: Iterable[Entry]) -> OwnerHistory:
     entries = list(entries)
     closed = max((entry.closed for entry in entries if entry.closed), default=None)
     opened = max((entry.opened for entry in entries if entry.opened), default=None)
@@ -126,22 +149,28 @@ def _merged(
         launches=tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim))),
         opened=opened,
         closed=closed,
-        running_since=_running_since(owner, opened, snapshot) if opened is not None else None,
     )
+
+
+def _of_claims(
+    snapshot: Snapshot, owners: Collection[str], families: Collection[str]
+) -> Iterator[tuple[str, PastLaunch]]:
+    yield from _gone(snapshot, owners, families)
+    yield from _living(snapshot, owners, families)
 
 
 def _gone(
     snapshot: Snapshot, owners: Collection[str], families: Collection[str]
-) -> Iterator[tuple[str, Launch]]:
+) -> Iterator[tuple[str, PastLaunch]]:
     for claim in snapshot.observations.departed_claims.values():
         for one in read_launched_for(claim.launched_for):
             if one.owner in owners or family_of(one.owner) in families:
-                yield one.owner, Launch(claim=claim.name, pool=claim.pool, at=claim.created_at)
+                yield one.owner, PastLaunch(claim=claim.name, pool=claim.pool, at=claim.created_at)
 
 
 def _living(
     snapshot: Snapshot, owners: Collection[str], families: Collection[str]
-) -> Iterator[tuple[str, Launch]]:
+) -> Iterator[tuple[str, PastLaunch]]:
     marked = [
         claim for claim in snapshot.claims.values() if names.LAUNCHED_FOR in claim.annotations
     ]
@@ -155,19 +184,19 @@ def _living(
                 yield one.owner, _of_claim(claim, one, snapshot)
 
 
-def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> Launch:
-    node = _node_in_service(claim, snapshot)
+def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
+    node, observations = _node_in_service(claim, snapshot), snapshot.observations
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
     if node is not None:
         there = [pod for pod in snapshot.pods_on(node.name).values() if owner_of(pod) == one.owner]
-        served = claim.uid in snapshot.observations.served_claims
+        served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
         mates = [snapshot.pods.get(f"{namespace_of(one.owner)}/{name}") for name in one.names]
         settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
         if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
             deserted = node.created_at
             waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
-    return Launch(
+    return PastLaunch(
         claim=claim.name,
         pool=claim.pool_name,
         at=claim.created_at,
@@ -175,6 +204,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> Launch:
         places=frozenset({claim.name, node.name}) if node is not None else frozenset({claim.name}),
         waiting=waiting,
         revision=one.revision,
+        missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
     )
 
 
@@ -186,29 +216,33 @@ def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
         or is_replaced(claim)
         or names.REBOOT_HISTORY in claim.annotations
     )
-    listed_at = snapshot.observations.vanished.get(claim.uid)
-    lost = claim.is_true(LOST) or is_missing(claim, listed_at, _USUAL)
     nodes = snapshot.nodes_with_provider(claim.provider_id)
-    if ours or lost or len(nodes) != 1:
+    if ours or claim.is_true(LOST) or len(nodes) != 1:
         return None
     (node,) = nodes.values()
     return None if node.deleting else node
 
 
-def _running_since(owner: str, opened: datetime, snapshot: Snapshot) -> datetime | None:
-    """Since when a pod of the owner runs that started after ``opened``.
+def _with_running_pods(
+    owners: Mapping[str, OwnerHistory], snapshot: Snapshot
+) -> dict[str, OwnerHistory]:
+    """Those with an open breaker, and since when a pod runs that started after it opened.
 
-    All pods are looked through: this is asked only while a breaker is open.
+    All pods are looked through, once and only while a breaker is open.
     """
-    prefix = f"{namespace_of(owner)}/"
-    started = [
-        pod.status.start_time
-        for key, pod in snapshot.pods.items()
-        if key.startswith(prefix)
-        and pod.active
-        and pod.status.phase == "Running"
-        and pod.status.start_time is not None
-        and pod.status.start_time >= opened
-        and owner_of(pod) == owner
-    ]
-    return min(started, default=None)
+    opened = {owner: known.opened for owner, known in owners.items() if known.opened is not None}
+    if not opened:
+        return {}
+    first, namespaces = min(opened.values()), {namespace_of(owner) for owner in opened}
+    since: dict[str, datetime] = {}
+    for pod in snapshot.pods.values():
+        started = pod.status.start_time
+        if started is None or started < first or pod.namespace not in namespaces:
+            continue
+        owner = owner_of(pod) if pod.active and pod.status.phase == "Running" else ""
+        if owner in opened and started >= opened[owner]:
+            since[owner] = min(started, since.get(owner, started))
+    return {
+        owner: msgspec.structs.replace(owners[owner], running_since=at)
+        for owner, at in since.items()
+    }

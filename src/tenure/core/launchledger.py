@@ -1,7 +1,8 @@
 """What is remembered of launches, and where: on claims as long as they live, then on their pool.
 
-A claim says by an annotation for whose pods it was created (``launched-for``). That, its creation
-and its Node are all that the launch breaker needs, as long as the claim is there. Of owners whose
+A claim says by an annotation for whose pods it was created (``launched-for``), and of which of these
+owners a pod has come to a good end there. That, its creation and its Node are all that the launch
+breaker needs, as long as the claim is there. Of owners whose
 pods were pending again, the pool's annotation ``launch-breaker`` keeps the launches of the last
 hours as well, so that neither a restart nor the end of a claim makes Tenure forget. Both are short
 on purpose: some pods of each owner, some owners of each claim, some launches of each pool.
@@ -12,17 +13,19 @@ What cannot be read counts as not there: it is written anew from what the claims
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from tenure.core.owners import owner_of, revision_of
-from tenure.model.names import LAUNCH_BREAKER
+from tenure.model.meta import Instant
+from tenure.model.names import LAUNCH_BREAKER, LAUNCHED_FOR
+from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
+from tenure.parse.jsontext import DECODE_ERRORS
 
 #: On a claim: so many owners, and of each so many pods by name.
 OWNERS_MAX: Final = 50
@@ -31,8 +34,6 @@ PODS_MAX: Final = 3
 LAUNCHES_MAX: Final = 300
 #: What is longer was not written by us, and is not read.
 LENGTH_MAX: Final = 64 * 1024
-#: Nothing was launched in this year or later.
-_YEARS: Final = 9000
 
 
 class For(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -45,15 +46,17 @@ class For(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     names: tuple[str, ...] = ()
     #: Of the owner's template; where there are several, of most of the pods.
     revision: str = ""
+    #: A pod of the owner has come to a good end on the claim's Node.
+    served: bool = False
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A launch for one owner, as its pool remembers it."""
 
     claim: str
-    at: datetime
+    at: Instant
     #: When its Node came; only where the owner's pods were pending again afterwards.
-    returned: datetime | None = None
+    returned: Instant | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,9 +64,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     launches: tuple[Kept, ...] = ()
     #: When the launch was made that opened the breaker; None while it is closed.
-    opened: datetime | None = None
+    opened: Instant | None = None
     #: Launches before this count no more: a pod of the owner had run for long enough.
-    closed: datetime | None = None
+    closed: Instant | None = None
 
 
 Ledger = Mapping[str, Entry]
@@ -87,6 +90,21 @@ def launched_for(pods: Iterable[Pod]) -> str:
     return _ENCODER.encode(said).decode()
 
 
+def unserved_owners(claim: NodeClaim) -> frozenset[str]:
+    """The owners for which it was created, without those whose pods have come to a good end."""
+    said = read_launched_for(claim.annotations.get(LAUNCHED_FOR, ""))
+    return frozenset(one.owner for one in said if not one.served)
+
+
+def marked_served(text: str, owners: Container[str]) -> str:
+    """What a claim said of its pods, with those owners whose pods have come to a good end."""
+    said = [
+        msgspec.structs.replace(one, served=one.served or one.owner in owners)
+        for one in read_launched_for(text)
+    ]
+    return _ENCODER.encode(said).decode()
+
+
 def _revision(pods: Iterable[Pod]) -> str:
     counts = Counter(map(revision_of, pods))
     return max(counts, key=lambda revision: (counts[revision], revision))
@@ -98,7 +116,7 @@ def read_launched_for(text: str) -> tuple[For, ...]:
         return ()
     try:
         return _FOR.decode(text)
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return ()
 
 
@@ -112,18 +130,9 @@ def _read_ledger(text: str) -> Ledger:
     if len(text) > LENGTH_MAX:
         return _EMPTY
     try:
-        found = _LEDGER.decode(text)
-    except msgspec.DecodeError:
+        return _LEDGER.decode(text)
+    except DECODE_ERRORS:
         return _EMPTY
-    return found if all(map(_can_be_counted_with, found.values())) else _EMPTY
-
-
-def _can_be_counted_with(entry: Entry) -> bool:
-    """An instant without a zone, or at the end of the calendar, was not written by us."""
-    instants = [entry.opened, entry.closed]
-    for kept in entry.launches:
-        instants += (kept.at, kept.returned)
-    return all(at is None or (at.tzinfo is not None and at.year < _YEARS) for at in instants)
 
 
 def written(ledger: Ledger) -> str | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from tenure.core.claims import class_label
 from tenure.core.hash import HASH_VERSION, template_hash
+from tenure.core.launchledger import launched_for
 from tenure.model import names
 from tenure.model.nodepool import NodePool
 from tenure.model.offering import InstanceType
+from tenure.model.pod import Pod
 from tenure.model.quantity import format_resources
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.packing.result import PlannedClaim
@@ -39,11 +41,16 @@ def claim_name(planned: PlannedClaim, taken: Container[str]) -> str:
 
 
 def claim_manifest(
-    planned: PlannedClaim, pool: NodePool, name: str, types: Iterable[InstanceType]
+    planned: PlannedClaim,
+    pool: NodePool,
+    name: str,
+    types: Iterable[InstanceType],
+    pods: Mapping[str, Pod],
 ) -> dict[str, Any]:
     """Born with the finalizer: there is no instant at which it could be lost with an instance.
 
-    ``types`` are those that the pool's provider offers.
+    ``types`` are those that the pool's provider offers; ``pods`` by UID, those that it is for among
+    them.
     """
     template = pool.spec.template
     labels = {
@@ -57,7 +64,7 @@ def claim_manifest(
         names.NODEPOOL_HASH: template_hash(template),
         names.NODEPOOL_HASH_VERSION: HASH_VERSION,
         names.MIN_VALUES_RELAXED: "false",
-        names.NOMINATED_PODS: ",".join(planned.pods),
+        **_for_pods([pods[uid] for uid in planned.pods]),
     }
     owner = {
         "apiVersion": NODE_POOLS.api_version,
@@ -77,6 +84,19 @@ def claim_manifest(
             "finalizers": [names.FINALIZER],
         },
         "spec": _spec(planned, pool),
+    }
+
+
+def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:
+    """For which pods it is created, and for whose.
+
+    Two annotations, because they answer two questions: which pod has its place here, all of them
+    and by UID, until it is bound (``nominations``); and for which owners this was a launch, few and
+    by name, because their pods come back as others (``launchbreaker``).
+    """
+    return {
+        names.NOMINATED_PODS: ",".join(pod.uid for pod in pods),
+        names.LAUNCHED_FOR: launched_for(pods),
     }
 
 

@@ -21,9 +21,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claims import is_ours
+from tenure.core.claims import is_ours, listed, room_of
 from tenure.core.demand import Demand
-from tenure.core.exchange import initialized_until, listed
+from tenure.core.readiness import initialized_until
 from tenure.core.supply import in_service_at
 from tenure.model.meta import later
 from tenure.model.names import NOMINATED_PODS
@@ -69,12 +69,6 @@ def nominations_in(snapshot: Snapshot, demands: Collection[Demand]) -> dict[str,
 def nominated_pods(claim: NodeClaim) -> list[str]:
     """The UIDs of the pods that the claim was created for."""
     return listed(claim.annotations.get(NOMINATED_PODS, ""))
-
-
-def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
-    """The name by which the room of a claim is known: its Node's, or its own."""
-    nodes = snapshot.nodes_with_provider(claim.provider_id)
-    return next(iter(nodes)) if len(nodes) == 1 else claim.name
 
 
 def _living(snapshot: Snapshot, since: datetime) -> Iterable[NodeClaim]:

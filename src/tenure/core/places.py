@@ -6,8 +6,9 @@ have to come to the same nodes at the same price, so both ask here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -110,7 +111,12 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return [demand.pod for demand in self.demands if demand.needs_place(now)]
 
     def problem(
-        self, pods: Iterable[Pod], zones: Look, settings: Settings, now: datetime
+        self,
+        pods: Iterable[Pod],
+        zones: Look,
+        settings: Settings,
+        now: datetime,
+        no_claim: frozenset[str] = frozenset(),
     ) -> Problem:
         return Problem(
             pods=tuple(pods),
@@ -120,21 +126,27 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.held_zones()),
             nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
+            no_claim=no_claim,
             node_fee_cpus=settings.node_fee_cpus,
         )
 
     def new_claims(
-        self, needed: Sequence[PlannedClaim], marks: Callable[[PlannedClaim], Mapping[str, str]]
+        self,
+        needed: Sequence[PlannedClaim],
+        pods: Iterable[Pod],
+        marks: Mapping[str, str] = MappingProxyType({}),
     ) -> list[NewClaim]:
-        """``marks``: annotations that one of them gets."""
+        """``pods``: those that they are for, and perhaps others; ``marks``: more annotations."""
+        by_uid = {pod.uid: pod for pod in pods}
         taken, found = set(self.claim_names), []
         for planned in needed:
             name = claim_name(planned, taken)
             taken.add(name)
             (template,) = (t for t in self.templates if t.pool == planned.pool)
             pool = self.pools[planned.pool]
-            body: dict[str, Any] = claim_manifest(planned, pool, name, template.instance_types)
-            body["metadata"]["annotations"] |= marks(planned)
+            types = template.instance_types
+            body: dict[str, Any] = claim_manifest(planned, pool, name, types, by_uid)
+            body["metadata"]["annotations"] |= marks
             create = Create(resource=NODE_CLAIMS, name=name, body=body)
             found.append(NewClaim(planned=planned, template=template, create=create))
         return found

@@ -18,7 +18,7 @@ from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.hash import HASH_VERSION, template_hash
 from tenure.core.health import unusable
-from tenure.core.launchbreaker import open_owners, owner_held
+from tenure.core.launchbreaker import open_breaker, open_owners
 from tenure.core.launchledger import ledger_of
 from tenure.core.pools import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.reasons import Reason
@@ -48,7 +48,7 @@ from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of
 _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
 
 #: Whether launches for some owner back off; not part of Ready, for the others are served.
-LAUNCHES_HELD: Final = "LaunchesHeld"
+LAUNCH_BREAKER_OPEN: Final = "LaunchBreakerOpen"
 
 #: The pool's Ready is True when both of these are.
 DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
@@ -199,22 +199,23 @@ def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
         if problem
         else Wanted("NodeClassReady", "True", "NodeClassReady"),
         *((health,) if health is not None else ()),
-        *_launches_held(pool),
+        *_launch_breaker(pool),
         _judged("DisruptionValid", "DisruptionInvalid", found.disruption),
         _judged("RepairValid", "RepairInvalid", found.repair),
     )
 
 
-def _launches_held(pool: NodePool) -> tuple[Wanted, ...]:
-    """By what the pool remembers; a pool for which nothing was ever held says nothing of it."""
+def _launch_breaker(pool: NodePool) -> tuple[Wanted, ...]:
+    """By what the pool remembers; a pool none of whose breakers was ever open says nothing of it."""
     ledger = ledger_of(pool)
-    held = open_owners(ledger)
-    if held:
-        said = "; ".join(owner_held(owner, ledger[owner]) for owner in held)
-        return (Wanted(LAUNCHES_HELD, "True", "PodsPendingAgain", said),)
-    if pool.condition(LAUNCHES_HELD) is None:
+    owners = open_owners(ledger)
+    if owners:
+        said = "; ".join(open_breaker(owner, ledger[owner]) for owner in owners)
+        return (Wanted(LAUNCH_BREAKER_OPEN, "True", "PodsPendingAgain", said),)
+    if pool.condition(LAUNCH_BREAKER_OPEN) is None:
         return ()
-    return (Wanted(LAUNCHES_HELD, "False", "NothingHeld", "launches are held for no owner"),)
+    said = "no launch breaker is open"
+    return (Wanted(LAUNCH_BREAKER_OPEN, "False", Reason.LAUNCH_BREAKER_CLOSED, said),)
 
 
 def _judged(type_: str, reason: str, problems: Problems) -> Wanted:

@@ -9,7 +9,7 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
    nominated there;
 4. what the cloud offers for a pool is not known yet, right after a start: a moment;
 5. nothing can take it: why not, pool by pool;
-6. it needs a new node, but launches for its owner are held (``launchbreaker``);
+6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
 7. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
    pods that come together share nodes;
 8. it needs a new node: the claim is created, the pod nominated to it.
@@ -33,9 +33,8 @@ from tenure.core.batching import Batch
 from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.domains import Look
-from tenure.core.launchbreaker import Held, hold_launches
-from tenure.core.launchhistory import History, launch_history
-from tenure.core.launchledger import launched_for
+from tenure.core.launchbreaker import Limited, limit_launches, remembered
+from tenure.core.launchhistory import History, launch_history, served_launches
 from tenure.core.nominations import SCHEDULER_TAKES
 from tenure.core.places import (
     CLUSTER,
@@ -49,23 +48,27 @@ from tenure.core.protection import CREATION
 from tenure.core.reasons import Reason
 from tenure.core.rooms import Rooms
 from tenure.core.supply import in_service_since
-from tenure.model.meta import format_time, later
+from tenure.core.writes import patch, subject_of
+from tenure.model.meta import earlier, format_time, later
 from tenure.model.names import LAUNCHED_FOR, ZONE
+from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
-from tenure.packing.result import PlannedClaim
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
-    places: Places
+    #: None where no pod needs one.
+    places: Places | None
     #: From when on the scheduler could use a node; only those that it can use now.
     in_service: Mapping[str, datetime]
     #: When claims were last created for pods, if we know.
     decided_at: datetime | None = None
     #: What earlier launches for the same owners came to.
     history: History = History()
+    #: Claims on which a pod has ended well, with what they are to say of it.
+    served: tuple[tuple[NodeClaim, str], ...] = ()
 
 
 class ProvisionDecider:
@@ -87,25 +90,46 @@ class ProvisionDecider:
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
         demands = pods_to_place(snapshot, self._protection_clock)
         history = launch_history(snapshot, demands)
-        if not demands and not history:
-            return None  # The usual case, and it must stay cheap.
+        served = served_launches(snapshot)
+        if not demands:
+            # The usual case, and it must stay cheap: no room is looked for.
+            return (
+                ProvisionView(None, {}, history=history, served=served)
+                if history or served
+                else None
+            )
         return ProvisionView(
             places_in(snapshot, demands, self._rooms),
             in_service_since(snapshot),
             snapshot.observations.pods_decided_at,
             history,
+            served,
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        served = [_served(claim, text) for claim, text in view.served]
         places = view.places
-        zones = places.zones.at(settings, now)
-        held = hold_launches(
+        if places is None:
+            return [*remembered(view.history, settings, now), *served]
+        zones, pods = places.zones.at(settings, now), places.waiting(now)
+        limited = limit_launches(
             view.history,
-            places.waiting(now),
-            lambda pods: pack(places.problem(pods, zones, settings, now)),
+            lambda no_claim: pack(places.problem(pods, zones, settings, now, no_claim)),
+            settings,
             now,
         )
-        return [*_Answer(view, held, zones, settings, now).verdicts(), *held.verdicts]
+        answer = _Answer(view, places, limited, zones, settings, now)
+        return [*answer.verdicts(), *limited.verdicts, *served]
+
+
+def _served(claim: NodeClaim, text: str) -> Verdict:
+    return Verdict(
+        concern=Concern.PROVISIONING,
+        subject=subject_of(claim),
+        reason=Reason.LAUNCH_SERVED,
+        message="a pod that it was launched for has ended well on it",
+        action=patch(claim, {"annotations": {LAUNCHED_FOR: text}}),
+    )
 
 
 def decides_on_pods(verdict: Verdict) -> bool:
@@ -124,23 +148,29 @@ class _Answer:
     """One packing, told."""
 
     def __init__(
-        self, view: ProvisionView, held: Held, zones: Look, settings: Settings, now: datetime
+        self,
+        view: ProvisionView,
+        places: Places,
+        limited: Limited,
+        zones: Look,
+        settings: Settings,
+        now: datetime,
     ) -> None:
-        packing = held.packing
-        self._places, self._in_service = view.places, view.in_service
-        self._packing, self._now, self._held = packing, now, held.pods
+        self._places, self._in_service = places, view.in_service
+        self._packing, self._now = limited.packing, now
+        #: By pod UID: the launch breaker that keeps it from a new node.
+        self._breakers = limited.pods
         self._held_zones = zones.held_zones()
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still being gathered is acted upon.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
-        self._pods = {demand.pod.uid: demand.pod for demand in view.places.demands}
         #: By pod UID: the new claim, for a sentence.
         self._target: dict[str, str] = {}
         instants = [
-            *view.places.instants(zones),
+            *places.instants(zones),
             *((closes_at,) if closes_at is not None else ()),
-            *filter(None, map(self._patience_ends, view.places.demands)),
-            *held.instants,
+            *filter(None, map(self._patience_ends, places.demands)),
+            *limited.instants,
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
 
@@ -159,18 +189,15 @@ class _Answer:
             coming=[
                 d for d in demands if (on := placed.get(d.pod.uid)) and on not in self._in_service
             ],
-            sold_out_at=None if dry_until is None else dry_until - settings.offering_dry,
+            sold_out_at=None if dry_until is None else earlier(dry_until, settings.offering_dry),
         )
 
     def _claims(self) -> list[Verdict]:
-        found = self._places.new_claims(self._packing.claims, self._marks)
+        pods = (demand.pod for demand in self._places.demands)
+        found = self._places.new_claims(self._packing.claims, pods)
         for new in found:
             self._target |= dict.fromkeys(new.planned.pods, f"{new.name} ({new.described})")
         return list(map(self._needed, found))
-
-    def _marks(self, planned: PlannedClaim) -> dict[str, str]:
-        """For whose pods it is: what the launch breaker counts by."""
-        return {LAUNCHED_FOR: launched_for(self._pods[uid] for uid in planned.pods)}
 
     def _needed(self, new: NewClaim) -> Verdict:
         pods = len(new.planned.pods)
@@ -222,8 +249,8 @@ class _Answer:
             return Reason.NOMINATED, f"fits {packing.placed[uid]}"
         if uid in packing.displaced:
             return Reason.BATCHING, self._displaced(demand)
-        if (state := self._held.get(uid)) is not None:
-            return Reason.LAUNCHES_HELD, state.message
+        if (state := self._breakers.get(uid)) is not None:
+            return Reason.LAUNCH_BREAKER_OPEN, state.message
         if unknown := self._places.unknown:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:

@@ -25,6 +25,10 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 
 READY_ONCE: Final = "ReadyOnce"
+
+#: How long a claim may be Ready without being initialized and is still counted on, where it does
+#: not say.
+INITIALIZES_WITHIN: Final = timedelta(minutes=10)
 #: Its reason on a node that has been initialized once, and is not while it is rebooted.
 SPENT: Final = "Initialized"
 #: Written on claims that a person made without the field.
@@ -120,3 +124,13 @@ def _span(value: str | None) -> timedelta | None:
         return parse_duration(value).timedelta
     except (SpecError, OverflowError):
         return None
+
+
+def initialized_until(claim: NodeClaim) -> datetime | None:
+    """Of a claim that is Ready and not initialized: by when it has to be, to be counted on."""
+    once = claim.condition(READY_ONCE)
+    if claim.initialized or claim.rebooting or once is None or once.status != "True":
+        return None
+    if once.last_transition_time is None:
+        return None
+    return later(once.last_transition_time, initialization_ttl(claim) or INITIALIZES_WITHIN)

@@ -127,9 +127,10 @@ class Reason(StrEnum):
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
     STAYS_FOR_NOW = "StaysForNow"
-    LAUNCHES_HELD = "LaunchesHeld"
+    LAUNCH_BREAKER_OPEN = "LaunchBreakerOpen"
     PODS_PENDING_AGAIN = "PodsPendingAgain"
-    LAUNCHES_RESUMED = "LaunchesResumed"
+    LAUNCH_BREAKER_CLOSED = "LaunchBreakerClosed"
+    LAUNCH_SERVED = "LaunchServed"
 
     # Pools and windows.
     POOL_CURRENT = "PoolCurrent"
@@ -529,9 +530,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.STAYS_FOR_NOW: ReasonInfo(
         "The pod's node is leaving, but the pod is protected; a place is looked for when that ends."
     ),
-    Reason.LAUNCHES_HELD: ReasonInfo(
-        "Three times within 10m nodes were launched for pods of one owner, and its pods were "
-        "pending again each time. Launches for that owner back off from 1m to 30m.",
+    Reason.LAUNCH_BREAKER_OPEN: ReasonInfo(
+        "The launch breaker of an owner is open: three times within 10m nodes were launched for its "
+        "pods, and its pods were pending again. Launches for that owner back off from 1m to 30m.",
         "Find out from the events of the owner's pods what takes them away (preemption, a taint, a "
         "controller) and stop that; a pod that runs for 10m ends the back-off. See "
         "launch-breaker.md.",
@@ -539,10 +540,16 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.PODS_PENDING_AGAIN: ReasonInfo(
         "Pods of one owner are pending again although a node was launched for them. The third time "
-        "within 10m holds further launches for that owner.",
+        "within 10m opens the owner's launch breaker.",
         event=_NORMAL,
     ),
-    Reason.LAUNCHES_RESUMED: ReasonInfo("Launches are held for no owner any more.", event=_NORMAL),
+    Reason.LAUNCH_BREAKER_CLOSED: ReasonInfo(
+        "The launch breakers that were open are closed: launches are made as needed.", event=_NORMAL
+    ),
+    Reason.LAUNCH_SERVED: ReasonInfo(
+        "A pod that the claim was created for has ended well on its node, and the claim says so: "
+        "the launch breaker does not count such a launch."
+    ),
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
     Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),
     Reason.POOL_NOT_READY: ReasonInfo(

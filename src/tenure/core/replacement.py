@@ -23,12 +23,13 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.core.claims import room_of
 from tenure.core.demand import is_reschedulable, pods_to_place
 from tenure.core.domains import Look
-from tenure.core.exchange import exchanges_under_way, initialized_until
-from tenure.core.nominations import room_of
+from tenure.core.exchange import exchanges_under_way
 from tenure.core.places import NewClaim, Places, places_in
 from tenure.core.pools import capacity_of
+from tenure.core.readiness import initialized_until
 from tenure.core.rooms import Rooms
 from tenure.model import names
 from tenure.model.node import Node
@@ -114,7 +115,7 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
                 return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
         if found.claims:
             marks = {names.REPLACES: mover.claim.uid}
-            return Plan(claims=tuple(self.places.new_claims(found.claims, lambda _: marks)))
+            return Plan(claims=tuple(self.places.new_claims(found.claims, mover.pods, marks)))
         awaited = sorted((set(found.placed.values()) & self.coming) - set(mover.own))
         if awaited:
             why = f"its pods fit {', '.join(awaited)}, which is not initialized yet"

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.claims import claim_status, claims_touched, is_ours, is_replaced
+from tenure.core.claims import claim_status, claims_touched, is_ours, is_replaced, listed
 from tenure.core.conditions import Wanted
 from tenure.core.decision import (
     Action,
@@ -31,13 +31,8 @@ from tenure.core.decision import (
     Subject,
     Verdict,
 )
-from tenure.core.exchange import (
-    Exchange,
-    exchange_of,
-    initialized_until,
-    is_readable,
-    listed,
-)
+from tenure.core.exchange import Exchange, exchange_of, is_readable
+from tenure.core.readiness import initialized_until
 from tenure.core.reasons import Reason
 from tenure.core.reboots import DISRUPTION_REASON
 from tenure.core.saying import also_of, say

@@ -8,7 +8,7 @@ restart learns it again from the cluster and the cloud.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -128,7 +128,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     arrivals: Mapping[str, tuple[Arrival, ...]] = {}
     #: By claim UID, for as long as a launch counts.
     departed_claims: Mapping[str, DepartedClaim] = {}
-    #: Claims on whose Nodes a pod has come to a good end.
-    served_claims: Collection[str] = frozenset()
+    #: By claim UID: the owners of whose pods one has come to a good end on the claim's Node, until
+    #: the claim itself says so.
+    served_claims: Mapping[str, frozenset[str]] = {}
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}

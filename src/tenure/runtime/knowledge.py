@@ -15,9 +15,11 @@ import msgspec
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
 from tenure.core.launchhistory import REMEMBERED as LAUNCHES_REMEMBERED
+from tenure.core.launchledger import unserved_owners
 from tenure.core.places import BATCH
 from tenure.core.registrations import REMEMBERED, generations_of
 from tenure.model.instance import Instance
+from tenure.model.meta import later
 from tenure.model.names import LAUNCHED_FOR
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
@@ -45,7 +47,7 @@ UNUSABLE_MAX: Final = timedelta(minutes=30)
 
 
 def _is_old(claim: DepartedClaim, now: datetime) -> bool:
-    return claim.created_at + LAUNCHES_REMEMBERED <= now
+    return later(claim.created_at, LAUNCHES_REMEMBERED) <= now
 
 
 class _Unusable(msgspec.Struct, frozen=True):
@@ -81,7 +83,7 @@ class Knowledge:
         self.instance_types: dict[str, tuple[InstanceType, ...]] = {}
         self.arrivals: dict[str, tuple[Arrival, ...]] = {}
         self.departed_claims: dict[str, DepartedClaim] = {}
-        self.served_claims: set[str] = set()
+        self.served_claims: dict[str, frozenset[str]] = {}
         self._observed: dict[Subject, None] = {}
         self._vanished_claims: dict[str, Subject] = {}
         self._unusable: dict[str, _Unusable] = {}
@@ -190,7 +192,7 @@ class Knowledge:
         """A claim that was created for pods is gone; its launch still counts for a while."""
         for uid in [uid for uid, one in self.departed_claims.items() if _is_old(one, now)]:
             del self.departed_claims[uid]
-        self.served_claims.discard(claim.uid)
+        self.served_claims.pop(claim.uid, None)
         if said := claim.annotations.get(LAUNCHED_FOR):
             self.departed_claims[claim.uid] = DepartedClaim(
                 name=claim.name,
@@ -199,10 +201,16 @@ class Knowledge:
                 launched_for=said,
             )
 
-    def served(self, claim: NodeClaim) -> None:
-        """A pod has come to a good end on the claim's Node."""
-        if LAUNCHED_FOR in claim.annotations:
-            self.served_claims.add(claim.uid)
+    def served(self, claim: NodeClaim, owner: str) -> None:
+        """A pod of the owner has come to a good end on the claim's Node."""
+        if owner in unserved_owners(claim):
+            self.served_claims[claim.uid] = self.served_claims.get(claim.uid, frozenset()) | {owner}
+
+    def claim_seen(self, claim: NodeClaim) -> None:
+        """What the claim itself says by now need not be remembered."""
+        owners = self.served_claims.get(claim.uid)
+        if owners is not None and owners.isdisjoint(unserved_owners(claim)):
+            del self.served_claims[claim.uid]
 
     def misconfigured(self, node_class: str, generation: int, now: datetime, message: str) -> None:
         """The cloud cannot use the class as it is: without its types nothing is planned on it."""

@@ -17,6 +17,7 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
+from tenure.core.owners import owner_of
 from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.core.provision import decides_on_pods
 from tenure.core.reasons import Reason
@@ -302,6 +303,8 @@ class Controller:
             self.census.node_classes_changed()
         if isinstance(change.old, NodeClaim) and change.new is None:
             self.knowledge.departed(change.old, now)
+        if isinstance(change.new, NodeClaim):
+            self.knowledge.claim_seen(change.new)
         if isinstance(change.new, Pod) and change.new.status.phase == "Succeeded":
             self._served(change.new)
         if change.new is None and change.old is not None:
@@ -310,7 +313,7 @@ class Controller:
     def _served(self, pod: Pod) -> None:
         node = self.cache.tables.table(r.NODES).get(pod.spec.node_name)
         if node is not None and (claim := self.snapshot().claim_of(node)) is not None:
-            self.knowledge.served(claim)
+            self.knowledge.served(claim, owner_of(pod))
 
     def _beside(self, work: Callable[[], None]) -> None:
         """What only tells of things, for one object: its failure stops neither the others nor us."""

@@ -292,12 +292,12 @@ DOMAIN_HELD: Final = Named(
     "1 for each zone, image and instance type where most nodes are sick, or were until just now, so "
     "that repairs there stop but for one at a time. No series is none.",
 )
-LAUNCHES_HELD: Final = Named(
-    "tenure_launches_held",
+LAUNCH_BREAKER_OPEN: Final = Named(
+    "tenure_launch_breaker_open",
     _G,
     ("nodepool",),
-    "Owners of pods for which launches back off, because their pods were pending again after each "
-    "of several launches. 0 is none.",
+    "Owners of pods whose launch breaker is open: launches for them back off, because their pods "
+    "were pending again after each of several launches. 0 is none.",
 )
 NODE_COUNT: Final = Named(
     "karpenter_cluster_state_node_count", _G, (), "Nodes and claims without one, all that we know."

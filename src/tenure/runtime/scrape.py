@@ -243,8 +243,8 @@ def _breakers(
         names.BREAKER_TRIPPED,
         [((name,), float(ward_of(name, snapshot).tripped_at(now))) for name in ours],
     )
-    held_for = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
-    yield names.LAUNCHES_HELD, [((n,), float(len(who))) for n, who in sorted(held_for.items())]
+    owners = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
+    yield names.LAUNCH_BREAKER_OPEN, [((n,), float(len(o))) for n, o in sorted(owners.items())]
     held = domains_in(snapshot).at(settings, now).holds
     yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
 
