@@ -99,11 +99,14 @@ def test_a_pod_has_no_place(objects: list[Any]) -> None:
     assert nomination(WEB, *objects) is None
 
 
-def test_of_two_claims_the_older_counts() -> None:
-    younger = a_claim(
-        "0", stage=0, annotations={NOMINATED_PODS: WEB.uid}, creation_timestamp=ago(70)
-    )
-    assert nomination(WEB, younger, for_web("z")) == Nomination("z")
+def test_of_two_claims_the_younger_counts() -> None:
+    """It was created because the place on the older one had come to its end."""
+    marks = {NOMINATED_PODS: WEB.uid}
+    younger = a_claim("z", stage=0, annotations=marks, creation_timestamp=ago(5))
+    in_service = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(40)),))
+    full = a_pod("guest", node="node-a", requests={"cpu": "4"})
+    assert nomination(WEB, younger, in_service, a_node(), full) == Nomination("z")
+    assert created(verdicts(WEB, younger, in_service, a_node(), full)) == []
 
 
 def test_a_pod_of_a_leaving_node_keeps_its_place_until_it_is_evicted() -> None:

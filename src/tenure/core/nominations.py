@@ -57,9 +57,9 @@ def nominations_in(snapshot: Snapshot, demands: Collection[Demand]) -> dict[str,
         return {}
     oldest = min(demand.pod.created_at for demand in demands)
     found: dict[str, Nomination] = {}
-    # The oldest claim first: it will be there first.
+    # The youngest claim first: it was created because the place on an older one had its end.
     claims = _living(snapshot, since=oldest)
-    for claim in sorted(claims, key=lambda claim: (claim.created_at, claim.name)):
+    for claim in sorted(claims, key=lambda claim: (claim.created_at, claim.name), reverse=True):
         named = [uid for uid in nominated_pods(claim) if uid in waiting and uid not in found]
         if named:
             found |= _of_claim(claim, [waiting[uid] for uid in named], snapshot)
