@@ -13,11 +13,14 @@ from tenure.core.isolation import fail_closed
 from tenure.core.reasons import Reason
 from tenure.core.repair import RepairDecider
 from tenure.core.termination import TerminationDecider
+from tenure.core.unreadables import UnreadableDecider, in_the_way
 from tenure.model.repairs import peers_statements
 from tenure.model.resource import NODES
 from tenure.model.snapshot import Snapshot
-from tenure.model.unreadable import stand_in
+from tenure.model.unreadable import UNKNOWN, stand_in
+from tenure.runtime.guard import veto
 from tests.core.build import (
+    NOW,
     a_budget,
     a_claim,
     a_leaving_claim,
@@ -118,3 +121,26 @@ def test_a_deadline_that_is_over_holds_for_what_cannot_be_read(part: str) -> Non
     assert before.recheck_at == ahead(630), "deleted half a minute ago, and a minute more"
     over = about(judged(TerminationDecider(), *objects, now=ahead(630)), "NodeClaim/a")
     assert isinstance(over.action, Terminate)
+
+
+def test_a_pod_that_cannot_be_read_holds_its_node_a_reboot_and_a_replacement() -> None:
+    claim, node, pool = a_claim(), a_node(), a_pool()
+    here, elsewhere = unread(a_pod()), unread(a_pod(node="node-b"))
+    somewhere = unread(a_pod(node=UNKNOWN))
+    for pod, blocks in ((here, True), (elsewhere, False), (somewhere, True)):
+        snapshot = Snapshot.of(pool, claim, node, pod)
+        assert bool(in_the_way(claim, (node,), pool, snapshot)) is blocks
+        assert not in_the_way(claim, (node,), pool, snapshot, pods=False)
+        terminate = Terminate(provider_id=claim.provider_id, claim_uid=claim.uid)
+        leaving = Snapshot.of(pool, a_leaving_claim(), a_leaving_node(), pod)
+        why = veto(terminate, leaving, NOW) or ""
+        assert ("cannot be read" in why) is blocks, "the guard is the last line of defence"
+
+
+def test_the_view_of_a_key_is_the_stand_in_that_it_names() -> None:
+    snapshot = Snapshot.of(*(unread(a_pod(f"p{n}")) for n in range(3)))
+    decider = UnreadableDecider()
+    keys = list(decider.keys(snapshot))
+    found = [decider.view(snapshot, key) for key in keys]
+    assert [view.stand_in.name for view in found if view is not None] == ["p0", "p1", "p2"]
+    assert decider.view(snapshot, "pods:default/other") is None

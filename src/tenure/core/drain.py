@@ -13,6 +13,7 @@ from tenure.core.claims import is_our_node
 from tenure.core.deadline import Deadline, deadline_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.leavingpods import Attachment, DrainView, PodView, judge_pods
+from tenure.core.unreadables import in_the_way
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -29,7 +30,7 @@ from tenure.model.resource import (
 from tenure.model.selectors import matches
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import UNKNOWN, Unreadable, first_unreadable
+from tenure.model.unreadable import UNKNOWN, is_unreadable
 from tenure.model.workload import VolumeAttachment
 
 
@@ -105,9 +106,10 @@ def drain_of(node: Node, snapshot: Snapshot) -> DrainView:
 
 def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> DrainView:
     pods = {**snapshot.pods_on(node.name), **snapshot.pods_nowhere()}
+    claim = snapshot.claim_of(node)
     return DrainView(
         node=node,
-        unreadable=first_unreadable((node, snapshot.claim_of(node))),
+        unreadable=in_the_way(claim, (node,), None, snapshot, pods=False),
         pods=tuple(_pod_view(pods[name], snapshot) for name in sorted(pods)),
         deadline=deadline,
         cap=protection_cap(node, snapshot),
@@ -133,7 +135,7 @@ def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
     users = _users(node, snapshot) if attached else {}
     for name in sorted(attached):
         volume = attached[name].spec.source.persistent_volume_name
-        if isinstance(attached[name], Unreadable):
+        if is_unreadable(attached[name]):
             yield Attachment(name, volume or UNKNOWN)
         elif volume:  # Others are the driver's own business.
             persistent = snapshot.persistent_volumes.get(volume)

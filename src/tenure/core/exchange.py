@@ -19,13 +19,13 @@ from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
 from tenure.core.readiness import Stage, boot_of, initialized_until
 from tenure.core.sickness import Illness, Rules
+from tenure.core.unreadables import in_the_way
 from tenure.model import names
 from tenure.model.meta import format_time
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
-from tenure.model.unreadable import first_unreadable
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,9 +140,9 @@ def exchanges_under_way(snapshot: Snapshot) -> tuple[Exchange, ...]:
 
 
 def is_readable(exchange: Exchange, snapshot: Snapshot) -> bool:
-    """Whether it may go on: the claim, its Nodes and its pool can all be read."""
+    """Whether it may go on: the claim, its Nodes, their pods and its pool can all be read."""
     pool = snapshot.pools.get(exchange.claim.pool_name)
-    return not first_unreadable((exchange.claim, *exchange.nodes, pool))
+    return not in_the_way(exchange.claim, exchange.nodes, pool, snapshot)
 
 
 def standing_in(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:

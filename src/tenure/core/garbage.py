@@ -29,7 +29,7 @@ from tenure.model.observations import OrphanSighting, TerminationAnswer
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import Unreadable
+from tenure.model.unreadable import is_unreadable
 
 INSTANCE = "Instance"
 _INSTANCE_KEY = "instance/"
@@ -86,7 +86,7 @@ class GarbageDecider:
             return None
         nodes = snapshot.nodes_with_provider(claim.provider_id).values()
         return VanishedView(
-            claim, listed_at, any(node.ready or isinstance(node, Unreadable) for node in nodes)
+            claim, listed_at, any(node.ready or is_unreadable(node) for node in nodes)
         )
 
     def decide(

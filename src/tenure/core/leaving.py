@@ -29,7 +29,6 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.settings import Settings
-from tenure.model.unreadable import first_unreadable
 
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +44,8 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     unlisted_at: datetime | None = None
     #: What the cloud said when it was asked for the instance itself.
     inspection: InspectionAnswer | None = None
+    #: Which of the claim and its Nodes cannot be read, and why.
+    unreadable: str = ""
 
     @property
     def nodes(self) -> list[Node]:
@@ -155,8 +156,7 @@ def blocked_by_unreadable(
 ) -> Verdict | None:
     """What cannot be read is not drained, nor ended before its deadline; None where all can be."""
     claim = view.claim
-    why = first_unreadable((*view.nodes, claim))
-    if not why:
+    if not (why := view.unreadable):
         return None
     deadline = deadline_of(claim)
     if claim is None or deadline is None:

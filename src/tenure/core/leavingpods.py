@@ -36,7 +36,7 @@ from tenure.model.observations import EvictionAnswer
 from tenure.model.pod import Pod
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
-from tenure.model.unreadable import Unreadable, why_unreadable
+from tenure.model.unreadable import is_unreadable, why_unreadable
 from tenure.model.workload import PodDisruptionBudget
 
 #: A pod that is still there this long after its grace ran out will not go by itself.
@@ -207,7 +207,7 @@ class _Judge:
 
     def _hopeless(self, item: PodView) -> Verdict:
         """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
-        if bad := next((b for b in item.budgets if isinstance(b, Unreadable)), None):
+        if bad := next((b for b in item.budgets if is_unreadable(b)), None):
             blockers = tuple(map(blocks, item.budgets))
             message = f"{why_unreadable(bad)}; so it is not evicted"
             return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, message, blockers=blockers)

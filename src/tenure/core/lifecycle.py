@@ -39,7 +39,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import Unreadable
+from tenure.model.unreadable import is_unreadable
 
 
 class LifecycleDecider:
@@ -57,7 +57,7 @@ class LifecycleDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> ClaimView | None:
         claim = snapshot.claims.get(key)
-        if claim is None or claim.deleting or isinstance(claim, Unreadable):
+        if claim is None or claim.deleting or is_unreadable(claim):
             return None
         nodes = snapshot.nodes_with_provider(claim.provider_id)
         return ClaimView(

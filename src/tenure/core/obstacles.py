@@ -24,7 +24,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.pod import Pod
 from tenure.model.resource import PODS
 from tenure.model.settings import Settings
-from tenure.model.unreadable import Unreadable, why_unreadable
+from tenure.model.unreadable import is_unreadable, why_unreadable
 
 
 class Disruption(StrEnum):
@@ -65,7 +65,7 @@ def obstacles(
         found += _of_pods(drain, settings, now)
     else:
         # A deadline that is still to be set would take them away.
-        found += [_blocks(item.pod) for item in drain.pods if isinstance(item.pod, Unreadable)]
+        found += [_blocks(item.pod) for item in drain.pods if is_unreadable(item.pod)]
     return found
 
 

@@ -22,7 +22,7 @@ from tenure.core.decision import Blocker, Subject
 from tenure.model.meta import find_condition
 from tenure.model.pod import Pod
 from tenure.model.resource import POD_DISRUPTION_BUDGETS
-from tenure.model.unreadable import Unreadable, why_unreadable
+from tenure.model.unreadable import is_unreadable, why_unreadable
 from tenure.model.workload import PodDisruptionBudget
 
 #: How many pods a sentence names.
@@ -38,7 +38,7 @@ class Allowances:
 
     def grants(self, pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the API server will probably agree; counts the pod if so."""
-        if any(isinstance(budget, Unreadable) for budget in budgets):
+        if any(is_unreadable(budget) for budget in budgets):
             return False
         if not budgets or pod.status.phase == "Pending":
             return True
@@ -80,7 +80,7 @@ def _wish(budget: PodDisruptionBudget) -> str:
 
 def arithmetic(budget: PodDisruptionBudget) -> str:
     """Why it allows as many as it does."""
-    if isinstance(budget, Unreadable):
+    if is_unreadable(budget):
         return f"cannot be read, so it allows no disruption: {why_unreadable(budget)}"
     status, wish = budget.status, _wish(budget)
     pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"

@@ -40,7 +40,7 @@ from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import Unreadable
+from tenure.model.unreadable import is_unreadable
 from tenure.packing.problem import NODES
 from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of_pool
 
@@ -96,7 +96,7 @@ class PoolDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> PoolView | None:
         pool = snapshot.pools.get(key)
-        if pool is None or isinstance(pool, Unreadable):
+        if pool is None or is_unreadable(pool):
             return None
         node_class = node_class_of(pool, snapshot)
         return PoolView(

@@ -32,7 +32,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
-from tenure.model.unreadable import Unreadable, why_unreadable
+from tenure.model.unreadable import is_unreadable, why_unreadable
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
@@ -76,7 +76,7 @@ class Protection(msgspec.Struct, frozen=True):
 
 def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) -> Protection | None:
     """The pod's protection, over or not; None when it has none."""
-    if isinstance(pod, Unreadable):
+    if is_unreadable(pod):
         return _unread(pod) if pod.active else None
     value = pod.annotations.get(DO_NOT_DISRUPT)
     if value is None or value == "false" or not pod.active:
@@ -107,7 +107,7 @@ def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> 
     A duration counts from when its value was first seen, which stands beside it. One that nobody
     has noted yet protects.
     """
-    if isinstance(thing, Unreadable):
+    if is_unreadable(thing):
         return _unread(thing)
     value = thing.annotations.get(annotation)
     if value is None or value == "false":

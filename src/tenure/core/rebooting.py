@@ -44,6 +44,7 @@ from tenure.core.reboots import (
 )
 from tenure.core.rebootsteps import RebootSteps
 from tenure.core.saying import say
+from tenure.core.unreadables import in_the_way
 from tenure.core.writes import delete_claim, open_again, patch
 from tenure.errors import SpecError
 from tenure.model.meta import ApiObject, format_time, later
@@ -61,7 +62,6 @@ from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import first_unreadable
 
 _say = partial(say, Concern.REBOOT)
 
@@ -105,8 +105,8 @@ class RebootDecider:
         if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
             nodes = ()  # Whose they are, nobody knows.
         pool = snapshot.pools.get(claim.pool_name)
-        if first_unreadable((claim, *nodes, pool)):
-            return None  # It waits until that can be read.
+        if in_the_way(claim, nodes, pool, snapshot, pods=not is_issued(claim)):
+            return None  # It waits until that can be read; the pods of an issued one are gone.
         drained = not claim.rebooting or mark_of(claim) is not None or is_issued(claim)
         return RebootView(
             claim=claim,

@@ -22,6 +22,7 @@ from tenure.core.poolcount import PoolCount, count_nodes
 from tenure.core.pools import rules_of
 from tenure.core.repairround import diagnose
 from tenure.core.sickness import Rules
+from tenure.core.unreadables import in_the_way
 from tenure.model.names import NODEPOOL
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -29,7 +30,6 @@ from tenure.model.nodepool import NodePool
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import first_unreadable
 
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
@@ -170,9 +170,7 @@ def _unreadable(
         return {}  # Nearly always.
     found: dict[str, str] = {}
     for member in members:
-        pods = (pod for node in member.nodes for pod in snapshot.pods_on(node.name).values())
-        things = (pool, member.claim, *member.nodes, *pods, *snapshot.pods_nowhere().values())
-        if why := first_unreadable(things):
+        if why := in_the_way(member.claim, member.nodes, pool, snapshot):
             found[member.claim.name] = why
     return found
 

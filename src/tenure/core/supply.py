@@ -38,7 +38,7 @@ from tenure.model.pod import Pod
 from tenure.model.quantity import fits, maximum, parse_resources, readable_amounts, subtract
 from tenure.model.requirements import Requirements
 from tenure.model.snapshot import Snapshot
-from tenure.model.unreadable import Unreadable, why_unreadable
+from tenure.model.unreadable import is_unreadable, why_unreadable
 from tenure.packing.problem import NODES, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.template import template_problems
@@ -203,7 +203,7 @@ def _requirements_of(claim: NodeClaim) -> Requirements:
 
 def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
     """Why the pool launches nothing for pods; empty when it does."""
-    if isinstance(pool, Unreadable):
+    if is_unreadable(pool):
         return why_unreadable(pool)
     if pool.deleting:
         return "it is being deleted"

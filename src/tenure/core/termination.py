@@ -18,6 +18,7 @@ from tenure.core.drain import drain_of, drains_touched, is_held, leaving_node_of
 from tenure.core.leaving import TerminationView
 from tenure.core.leavingclaim import decide_claim
 from tenure.core.leavingnode import decide_node
+from tenure.core.unreadables import in_the_way
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -103,6 +104,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
         instance=observations.instances.get(claim.uid),
         unlisted_at=observations.vanished.get(claim.uid),
         inspection=observations.inspections.get(claim.uid),
+        unreadable=in_the_way(claim, nodes, None, snapshot, pods=False),
     )
 
 
@@ -112,4 +114,5 @@ def _view_of_node(snapshot: Snapshot, name: str) -> TerminationView | None:
         return None
     if snapshot.claim_of(node) is not None:
         return None  # Judged together with it.
-    return TerminationView(claim=None, drains=(drain_of(node, snapshot),))
+    unreadable = in_the_way(None, (node,), None, snapshot, pods=False)
+    return TerminationView(claim=None, drains=(drain_of(node, snapshot),), unreadable=unreadable)

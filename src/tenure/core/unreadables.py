@@ -1,23 +1,33 @@
 """Say of every object that cannot be read, or not be evaluated, what is wrong with it.
 
 One verdict per such object, never an action. What it holds back says so itself, with the reason
-``BlockedByUnreadable``.
+``BlockedByUnreadable``: everything that would take something away asks ``in_the_way``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.reasons import Reason
+from tenure.model.kinds import TYPES
 from tenure.model.meta import ApiObject
+from tenure.model.node import Node
+from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
-from tenure.model.unreadable import Unreadable, is_unreadable, why_unreadable
+from tenure.model.unreadable import (
+    Unreadable,
+    first_unreadable,
+    is_unreadable,
+    why_unreadable,
+)
 
 
 class UnreadableView(msgspec.Struct, frozen=True):
@@ -39,10 +49,10 @@ class UnreadableDecider:
         return ()
 
     def view(self, snapshot: Snapshot, key: str) -> UnreadableView | None:
-        for (resource, name), stand_in in snapshot.unreadable().items():
-            if _key(resource, name) == key:
-                return UnreadableView(resource.kind, stand_in)
-        return None
+        plural, _, name = key.partition(":")
+        resource = _RESOURCES[plural]
+        stand_in = snapshot.unreadable().get((resource, name))
+        return UnreadableView(resource.kind, stand_in) if stand_in is not None else None
 
     def decide(self, view: UnreadableView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         found = view.stand_in
@@ -51,6 +61,30 @@ class UnreadableDecider:
         message = f"{why_unreadable(found)}; {_then(view.kind)}"
         subject = Subject.of(view.kind, found)
         return (Verdict(concern=Concern.OBJECT, subject=subject, reason=reason, message=message),)
+
+
+def in_the_way(
+    claim: NodeClaim | None,
+    nodes: Iterable[Node],
+    pool: NodePool | None,
+    snapshot: Snapshot,
+    *,
+    pods: bool = True,
+) -> str:
+    """Which object cannot be read, so that these must not be taken away; empty where all can.
+
+    The pods are those on the Nodes, and those of which nobody can read on which Node they are.
+    ``pods`` is false for what goes on with the other pods: a drain.
+    """
+    if not snapshot.unreadable():
+        return ""  # Nearly always.
+    nodes = tuple(nodes)
+    there = [pod for node in nodes for pod in snapshot.pods_on(node.name).values()]
+    there += snapshot.pods_nowhere().values()
+    return first_unreadable((pool, claim, *nodes, *(there if pods else ())))
+
+
+_RESOURCES: Final = {str(resource): resource for resource in TYPES}
 
 
 def _key(resource: Resource, key: str) -> str:

@@ -22,7 +22,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.observations import Observations
 from tenure.model.pod import Pod
-from tenure.model.unreadable import UNKNOWN, Unreadable, stand_in, type_of
+from tenure.model.unreadable import UNKNOWN, is_unreadable, stand_in, type_of
 from tenure.model.window import MaintenanceWindow
 from tenure.model.workload import (
     DaemonSet,
@@ -237,7 +237,7 @@ class Tables:
             groups = [index.group_of(item) for index in indexes]
         key = item.key
         self.kept.clear()
-        if isinstance(item, Unreadable):
+        if is_unreadable(item):
             self.unreadable[resource, key] = item
         else:
             self.unreadable.pop((resource, key), None)

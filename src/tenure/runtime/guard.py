@@ -27,6 +27,7 @@ from tenure.core.decision import (
 )
 from tenure.core.drain import protection_cap
 from tenure.core.protection import CREATION
+from tenure.core.unreadables import in_the_way
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -69,7 +70,8 @@ def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
             pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
             node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
             claim = snapshot.claim_of(node) if node is not None else None
-            return first_unreadable([pod, node, claim])
+            nodes = [node] if node is not None else []
+            return first_unreadable([pod]) or in_the_way(claim, nodes, None, snapshot, pods=False)
         case Terminate() | Reboot():
             return _unreadable_instance(_claim(action.claim_uid, snapshot), snapshot, now)
     return ""
@@ -80,8 +82,7 @@ def _unreadable_instance(claim: NodeClaim | None, snapshot: Snapshot, now: datet
     if claim is None or (deadline is not None and deadline.end <= now):
         return ""
     nodes = snapshot.nodes_with_provider(claim.provider_id).values()
-    pods = (pod for node in nodes for pod in snapshot.pods_on(node.name).values())
-    return first_unreadable([claim, *nodes, *pods])
+    return in_the_way(claim, nodes, None, snapshot)
 
 
 def _create(action: Create, snapshot: Snapshot) -> str | None:
