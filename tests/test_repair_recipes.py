@@ -17,7 +17,7 @@ from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class
-from tests.test_leaving_pages import DOCS, blocks
+from tests.test_leaving_pages import DOCS, blocks, explained
 
 PAGE = "repair-recipes.md"
 
@@ -64,10 +64,7 @@ def test_every_pool_is_valid_and_leaves_nothing_open(
 
 
 def test_explain_says_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    (command,) = blocks(PAGE, "console")
-    words = command.split()[2:]
-    words[words.index("--in") + 1] = str(DOCS.parent / words[words.index("--in") + 1])
-    assert run(words) == 0
+    assert run(explained(PAGE)) == 0
     (shown,) = blocks(PAGE, "text")
     assert shown in capsys.readouterr().out
 
