@@ -178,6 +178,15 @@ def test_a_batch_of_which_a_watch_tells_late_is_gathered_until(
     assert {verdict.recheck_at for verdict in found} == {opens_at}
 
 
+@pytest.mark.parametrize("since", [ahead(600), FOR_EVER], ids=["ten minutes", "for ever"])
+def test_a_scheduler_whose_clock_is_ahead_keeps_no_pod_waiting(since: Any) -> None:
+    pod = a_pending_pod(since=since)
+    early = verdict_on("web", a_pool(), pod, waiting_seen={pod.uid: ago(1)})
+    assert (early.reason, early.recheck_at) == (Reason.BATCHING, ahead(1))
+    seen_long_ago = verdicts(a_pool(), pod, waiting_seen={pod.uid: ago(10)})
+    assert len(created(seen_long_ago)) == 1
+
+
 def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
     small = a_pending_pod("fits", since=ago(0.1))
     large = a_pending_pod("large", requests={"cpu": "4"}, since=ago(5))

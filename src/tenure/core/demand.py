@@ -115,5 +115,8 @@ def _replaced(exchange: Exchange, snapshot: Snapshot) -> list[Demand]:
 def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
     condition = find_condition(pod.status.conditions, "PodScheduled")
     since = condition.last_transition_time if condition else None
+    since = since or pod.created_at
+    if seen_at is not None:
+        since = min(since, seen_at)  # The scheduler's clock may be ahead of ours.
     said = condition.message if condition else ""
-    return Demand(pod, since or pod.created_at, said=said, seen_at=seen_at)
+    return Demand(pod, since, said=said, seen_at=seen_at)
