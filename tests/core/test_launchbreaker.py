@@ -12,6 +12,7 @@ import pytest
 from tenure.core.decider import decide_all
 from tenure.core.decision import Create, Patch, Verdict
 from tenure.core.launchledger import (
+    LENGTH_MAX,
     Entry,
     Kept,
     launched_for,
@@ -404,3 +405,25 @@ def packings(*objects: ApiObject) -> int:
 def test_what_is_remembered_stays_short() -> None:
     owners = [of(a_pod(f"pod-{n}"), f"owner-{n}") for n in range(200)]
     assert len(read_launched_for(launched_for(owners))) == 50
+
+
+def test_what_is_too_long_to_be_read_again_loses_the_oldest_first() -> None:
+    """200 owners with the longest names; the last has more launches than fit by themselves."""
+    owners = [f"Deployment/{'n' * 60}{n:03}/{'d' * 240}{n:03}" for n in range(200)]
+    ledger = {
+        owner: Entry((Kept(f"general-{n:05}", ahead(n), ahead(n)),), opened=ahead(n))
+        for n, owner in enumerate(owners)
+    }
+    text = written(ledger)
+    assert text is not None
+    assert LENGTH_MAX / 2 < len(text) <= LENGTH_MAX
+    again = ledger_of(a_pool_that_remembers(text))
+    assert set(again) == set(owners[-len(again) :])
+    assert again == {owner: ledger[owner] for owner in again}
+    assert written(again) == text
+    many = tuple(Kept(f"{'c' * 253}{n}", ahead(n), ahead(n)) for n in range(300))
+    text = written({WEB: Entry(many, opened=ahead(0))})
+    assert text is not None
+    kept = ledger_of(a_pool_that_remembers(text))[WEB].launches
+    assert 100 < len(kept) < 300
+    assert kept == many[-len(kept) :]

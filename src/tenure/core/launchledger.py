@@ -136,19 +136,26 @@ def _read_ledger(text: str) -> Ledger:
 
 
 def written(ledger: Ledger) -> str | None:
-    """As the pool's annotation has it; None when there is nothing to remember."""
-    if not ledger:
-        return None
+    """As the pool's annotation has it; None when there is nothing to remember.
+
+    What is too much to be read again loses the oldest first, never all of it.
+    """
     newest = sorted(
         ((kept.at, owner, kept) for owner, entry in ledger.items() for kept in entry.launches),
         key=lambda item: (item[0], item[1], item[2].claim),
     )[-LAUNCHES_MAX:]
+    closed = [(e.closed, owner, None) for owner, e in ledger.items() if e.closed is not None]
     of: dict[str, list[Kept]] = {}
-    for _, owner, kept in newest:
-        of.setdefault(owner, []).append(kept)
-    short = {
-        owner: msgspec.structs.replace(ledger[owner], launches=tuple(of.get(owner, ())))
-        for owner in sorted(ledger)
-        if owner in of or ledger[owner].closed is not None
-    }
+    left = LENGTH_MAX - len("{}")
+    for _, owner, kept in sorted([*newest, *closed], key=lambda item: item[:2], reverse=True):
+        alone = {} if owner in of else {owner: _with(ledger[owner], ())}
+        left -= len(_ENCODER.encode((alone, kept))) + len('"launches":[],')
+        if left < 0:
+            break
+        of.setdefault(owner, []).extend([kept] if kept is not None else [])
+    short = {owner: _with(ledger[owner], of[owner][::-1]) for owner in sorted(of)}
     return _ENCODER.encode(short).decode() if short else None
+
+
+def _with(entry: Entry, launches: Iterable[Kept]) -> Entry:
+    return msgspec.structs.replace(entry, launches=tuple(launches))
