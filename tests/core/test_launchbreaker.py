@@ -36,6 +36,7 @@ from tenure.packing.pack import pack
 from tenure.packing.problem import Problem
 from tenure.packing.result import Packing
 from tests.core.build import (
+    FOREIGN,
     NOW,
     SETTINGS,
     a_claim,
@@ -298,6 +299,24 @@ def test_a_pod_that_has_run_for_ten_minutes_closes_it() -> None:
     assert len(created(again)) == 1, "what was before counts no more"
     long_running = decided(pool, *free, pod_since(opened - MINUTE), now=closes_at)
     assert on(long_running, "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN, "it ran all the time"
+
+
+def test_only_our_pools_that_launched_for_the_owner_remember_that_it_closed() -> None:
+    text = remembered(decided(*launches(5, 3, 0.6), waiting()))
+    closes_at = ago(36) + timedelta(hours=1)
+    others = [a_pool("other"), a_pool("foreign", ref=FOREIGN)]
+    verdicts = decided(a_pool_that_remembers(text), *others, now=closes_at)
+    assert [(v.subject.name, v.reason) for v in verdicts] == [
+        ("general", Reason.LAUNCH_BREAKER_CLOSED)
+    ]
+
+
+def test_what_a_foreign_pool_remembers_is_not_ours() -> None:
+    text = remembered(decided(*launches(5, 3, 0.6), waiting()))
+    foreign = a_pool("foreign", annotations={names.LAUNCH_BREAKER: text}, ref=FOREIGN)
+    verdicts = decided(a_pool(), foreign, waiting())
+    assert len(created(verdicts)) == 1
+    assert not [v for v in verdicts if v.subject.kind == "NodePool"]
 
 
 def test_it_closes_when_nothing_was_launched_for_an_hour() -> None:

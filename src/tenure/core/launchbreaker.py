@@ -361,7 +361,11 @@ def _instants(
 
 def _on_pool(pool: NodePool, states: Collection[State], now: datetime) -> Verdict | None:
     before = ledger_of(pool)
-    ledger = {s.owner: entry for s in states if (entry := _entry(s, pool.name, now))}
+    ledger = {
+        s.owner: entry
+        for s in states
+        if (entry := _entry(s, pool.name, now)) and (entry.launches or s.owner in before)
+    }
     text = written(ledger)
     if text is None and not before:
         return None

@@ -27,6 +27,7 @@ from tenure.core.launchledger import (
     read_launched_for,
 )
 from tenure.core.owners import family_of, namespace_of, owner_of, revision_of
+from tenure.core.pools import is_ours
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -78,7 +79,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     owner_of: Mapping[str, str] = {}
     #: By pod UID, too: of its owner's template.
     revision_of: Mapping[str, str] = {}
-    #: Pools with something to remember, or about whose launches something may be said.
+    #: Ours: others remember nothing for us.
     pools: Mapping[str, NodePool] = {}
 
     def __bool__(self) -> bool:
@@ -93,7 +94,8 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
     demands = list(demands)
     whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
     revisions = {demand.pod.uid: revision_of(demand.pod) for demand in demands}
-    ledgers = {name: ledger_of(pool) for name, pool in sorted(snapshot.pools.items())}
+    pools = {n: pool for n, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot)}
+    ledgers = {name: ledger_of(pool) for name, pool in pools.items()}
     remembered = {owner for ledger in ledgers.values() for owner in ledger}
     if not whose and not remembered:
         return History()
@@ -115,7 +117,6 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
         if launches or entries[owner]
     }
     owners |= _with_running_pods(owners, snapshot)
-    pools = dict(sorted(snapshot.pools.items()))
     return History(owners=owners, owner_of=whose, revision_of=revisions, pools=pools)
 
 
