@@ -441,3 +441,33 @@ def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
     assert {hold.message for row in table.pods for hold in row.held_by} == {
         "PDB default/web can never allow an eviction (maxUnavailable 0 of 4 pods)"
     }
+
+
+def _with_resources(kind: str, resources: Obj) -> Obj:
+    container = {"name": "web", "image": "web:1", "resources": resources}
+    return a_deployment(kind=kind, containers=[container])
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+def test_an_amount_may_be_written_as_a_number(lint: Any, kind: str) -> None:
+    """As kubectl takes it: the API server reads ``cpu: 1`` as it reads ``cpu: "1"``."""
+    amounts = {"requests": {"cpu": 1, "memory": 1.5e9}, "limits": {"nvidia.com/gpu": 1}}
+    assert lint(_with_resources(kind, amounts)) == (0, [])
+
+
+def test_what_the_decoder_refuses_is_told_with_its_whole_path_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No kind that lint reads lacks a shape today; one that does is told as well as the others."""
+    monkeypatch.setattr("tenure.cli.linting.check_shape", lambda *_: None)
+    written = tmp_path / "web.yaml"
+    written.write_text(
+        yaml.safe_dump(a_deployment(terminationGracePeriodSeconds="soon"), sort_keys=False)
+    )
+    line = 1 + written.read_text().splitlines().index("      terminationGracePeriodSeconds: soon")
+    assert run(["lint", str(written)]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"{written}:{line}: error Invalid: Deployment/web: "
+        "spec.template.spec.terminationGracePeriodSeconds: got text, expected a whole number or "
+        "nothing."
+    )

@@ -18,7 +18,9 @@ from tenure.cli.lintsource import Source
 from tenure.cli.remarks import Remark
 from tenure.cli.writtenworkloads import (
     TEMPLATES,
+    CannotBeRead,
     budget_in,
+    converted,
     grounds_for,
     places,
     scaled,
@@ -71,7 +73,9 @@ def remarks_on(sources: Sequence[Source], now: datetime) -> list[Remark]:
                 workloads.append((source, workload))
             elif (budget := budget_in(source)) is not None:
                 budgets.append((source, budget))
-        except (msgspec.ValidationError, SpecError) as error:
+        except CannotBeRead as error:
+            found[id(source)] += () if wrong else [Finding(Code.INVALID, error.field, str(error))]
+        except SpecError as error:
             found[id(source)] += () if wrong else [Finding(Code.INVALID, "", str(error))]
     for owner, finding in _together(workloads, budgets, pools, sources):
         found[id(owner)].append(finding)
@@ -154,7 +158,7 @@ def _typed(source: Source) -> ApiObject | None:
     if schema is None:
         return None
     stored = schema.default(schema.prune(without_nulls(source.value)))
-    return msgspec.convert(stored, TYPES[schema.resource])
+    return converted(stored, TYPES[schema.resource])
 
 
 # -- together ----------------------------------------------------------------------------

@@ -30,7 +30,8 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
         place = f"{self.file}:{self.line}: " if self.file else ""
         said = f"{finding.at}: {finding.message}" if finding.at else finding.message
         said += "" if said.endswith((".", "?")) else "."
-        return f"{place}{finding.severity} {finding.code}: {self.about}: {said} {finding.advice}"
+        said = f"{said} {finding.advice}".rstrip()
+        return f"{place}{finding.severity} {finding.code}: {self.about}: {said}"
 
 
 def lines(remarks: Sequence[Remark], objects: int) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
 from tenure.model.requirements import Requirements, pod_alternatives
 from tenure.model.taints import untolerated
+from tenure.model.unreadable import problem_and_field
 from tenure.model.workload import PodDisruptionBudget, PodTemplate
 from tenure.sim.tree import dig, without_nulls
 
@@ -39,6 +41,21 @@ _REPLICAS: Final = {
     "StatefulSet": ("spec", "replicas"),
     "Job": ("spec", "parallelism"),
 }
+#: Maps whose values are amounts of a resource.
+_AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
+#: How the decoder says that a value has another type than it must have.
+_EXPECTED: Final = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+_TYPE_WORDS: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a map",
+    "null": "nothing",
+}
+
+T = TypeVar("T")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -50,7 +67,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def workload_in(source: Source) -> Workload | None:
-    """None for what has no pods; raises ``msgspec.ValidationError`` for what cannot be read."""
+    """None for what has no pods; raises ``CannotBeRead`` for what cannot be read."""
     path = TEMPLATES.get(source.kind)
     if path is None:
         return None
@@ -60,17 +77,72 @@ def workload_in(source: Source) -> Workload | None:
     return Workload(
         name=source.name,
         namespace=str(dig(source.value, "metadata", "namespace") or ""),
-        template=msgspec.convert(without_nulls(written or {}), PodTemplate),
+        template=_template(written or {}, path),
         at=path,
         replicas=replicas if isinstance(replicas, int) else 1 if kind in _REPLICAS else None,
     )
+
+
+def _template(written: Any, path: str) -> PodTemplate:
+    return converted(_with_amounts_as_text(without_nulls(written)), PodTemplate, path)
+
+
+def _with_amounts_as_text(value: Any, *, amounts: bool = False) -> Any:
+    """``cpu: 1`` for ``cpu: "1"``: the API server reads a number as an amount, too."""
+    if isinstance(value, list):
+        return [_with_amounts_as_text(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if amounts:
+        return {key: _amount(part) for key, part in value.items()}
+    return {
+        key: _with_amounts_as_text(part, amounts=key in _AMOUNTS) for key, part in value.items()
+    }
+
+
+def _amount(value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return repr(value) if number else value
 
 
 def budget_in(source: Source) -> PodDisruptionBudget | None:
     if source.kind != ("policy", "PodDisruptionBudget"):
         return None
     value = {key: part for key, part in source.value.items() if key != "status"}
-    return msgspec.convert(without_nulls(value), PodDisruptionBudget)
+    return converted(without_nulls(value), PodDisruptionBudget)
+
+
+# -- what cannot be read -------------------------------------------------------------------
+
+
+class CannotBeRead(Exception):
+    """A field that has another type than it must have."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def converted(value: Any, type_: type[T], path: str = "") -> T:
+    """Typed; ``path`` is where the value stands in its object."""
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        problem, field = problem_and_field(str(error))
+        # The decoder writes [...] for the key of a map, which no line of a file has.
+        field = field.removesuffix("[...]")
+        raise CannotBeRead(".".join(filter(None, (path, field))), _in_words(problem)) from None
+
+
+def _in_words(problem: str) -> str:
+    found = _EXPECTED.fullmatch(problem)
+    if found is None:
+        return problem
+    wanted, got = (
+        " or ".join(_TYPE_WORDS.get(one, one) for one in said.split(" | "))
+        for said in found.groups()
+    )
+    return f"got {got}, expected {wanted}"
 
 
 def scaled(workloads: Iterable[Workload], sources: Sequence[Source]) -> list[Workload]:

@@ -54,9 +54,8 @@ class CodeInfo(msgspec.Struct, frozen=True):
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 CODES: Final[dict[Code, CodeInfo]] = {
-    Code.INVALID: CodeInfo(
-        _ERROR, "A value is refused, or cannot be acted on.", "Write what is expected."
-    ),
+    # The message says what is expected, and shows an example where there is one.
+    Code.INVALID: CodeInfo(_ERROR, "A value is refused, or cannot be acted on.", ""),
     Code.UNKNOWN_FIELD: CodeInfo(
         _ERROR, "There is no such field; elsewhere it is dropped silently.", "Correct its name."
     ),
