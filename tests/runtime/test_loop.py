@@ -70,7 +70,7 @@ def test_pods_that_a_slow_watch_tells_of_one_by_one_share_nodes_all_the_same() -
         story.api_tap.lag[PODS] = 0.3
         story.apply(a_deployment(replicas=10, cpu="300m"))
         story.run(MINUTE)
-        assert len(story.store.list(NODE_CLAIMS)) == 2
+        assert len(story.store.list(NODE_CLAIMS)) == 1
 
 
 def pod_name(story: Tapped) -> str:

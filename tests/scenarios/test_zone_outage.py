@@ -186,7 +186,10 @@ def test_it_says_what_it_does_and_why() -> None:
         for kind in ("Node", "NodeClaim", "NodePool"):
             message = said[kind, "NodeRepairBlocked"]["message"]
             # As it is now: the first is being tried, and has left.
-            assert "11 of the 11 nodes with zone=zone-a, in 2 pools, are sick since" in message
+            assert (
+                "11 of the 11 nodes with zone=zone-a, in 2 pools, are sick, and the replacement of blue-a01 is not initialized"
+                in message
+            )
             assert " is tried since " in message
         assert "is repaired to try it" in said["NodePool", "NodeRepairProbe"]["message"]
         news = [e["message"] for e in story.store.list(EVENTS) if e["reason"] == "NeededForPods"]
