@@ -10,6 +10,7 @@ import msgspec
 
 from tenure.cli.scene import Scene
 from tenure.cli.timespans import parse_moment
+from tenure.core.readers import READERS
 from tenure.model.kinds import decode
 from tenure.model.snapshot import Snapshot, Tables
 from tenure.runtime.view import WATCHED
@@ -34,7 +35,7 @@ def played(scenario: Path, moment: str, seed: int | None) -> Iterator[tuple[Worl
 
 def scene_of(world: World) -> Scene:
     """The store as it is, of which Tenure may hear a moment later."""
-    tables = Tables()
+    tables = Tables(READERS)
     for resource in WATCHED:
         for obj in world.store.list(resource):
             tables.put(resource, decode(resource, msgspec.json.encode(obj)))

@@ -23,6 +23,7 @@ from tenure.cli.greeting import EMBEDDED, advice, cluster_uid, server_time, serv
 from tenure.cli.instants import span
 from tenure.cli.scene import Scene
 from tenure.core.plan import PATIENCE, UNMOVED, deciders
+from tenure.core.readers import READERS
 from tenure.errors import ApiError, SpecError, TenureError, Unavailable
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
@@ -198,7 +199,7 @@ def _clock_of(own: Clock, server: datetime | None) -> tuple[Clock, str]:
 
 async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:
     """``notes``: where it is said which kinds are done without."""
-    cache = Cache()
+    cache = Cache(readers=READERS)
 
     async def fill(resource: Resource) -> None:
         raw, version = await client.list_all(resource)

@@ -15,10 +15,10 @@ that object, because then its version counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -36,8 +36,12 @@ Place = tuple[Resource, str]
 
 
 class Cache:
-    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
-        self.tables = Tables()
+    def __init__(
+        self,
+        wake: Callable[[], None] = lambda: None,
+        readers: Mapping[Resource, Sequence[Callable[[Any], object]]] = {},
+    ) -> None:
+        self.tables = Tables(readers)
         #: Called whenever there is something new to judge.
         self.wake = wake
         # By place and UID: an object that went and its namesake that came are two changes.

@@ -8,12 +8,13 @@ as long as it is used; what runs beside the loop works on ``Tables.copy()``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
+from tenure.errors import SpecError
 from tenure.model import resource as r
 from tenure.model.meta import ApiObject, controller_of
 from tenure.model.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY, ZONE
@@ -205,7 +206,11 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
 class Tables:
     """Every object we watch, by kind and key, with the indexes above."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, readers: Mapping[r.Resource, Sequence[Callable[[Any], object]]] = {}
+    ) -> None:
+        """``readers``: of each kind, what deciders read of an object by itself."""
+        self._readers = readers
         self.objects: dict[r.Resource, dict[str, Any]] = {}
         #: Those in the tables that are stand-ins: they cannot be read, or not be evaluated.
         self.unreadable: dict[tuple[r.Resource, str], ApiObject] = {}
@@ -228,9 +233,10 @@ class Tables:
         return self._indexes[resource, name].newest(group)
 
     def put(self, resource: r.Resource, item: ApiObject) -> Change:
-        """An object on which an index fails gets a stand-in, and stops no other."""
+        """An object on which an index or a reader fails gets a stand-in, and stops no other."""
         indexes = self._indexes_of.get(resource, ())
         try:
+            self._read(resource, item)
             groups = [index.group_of(item) for index in indexes]
         except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is that object's
             item = stand_in(item, f"{type(error).__name__}: {error}", decoded=True)
@@ -250,6 +256,15 @@ class Tables:
                 index.replace(key, old, item, group)
         table[key] = item
         return Change(resource, key, old, item)
+
+    def _read(self, resource: r.Resource, item: ApiObject) -> None:
+        if is_unreadable(item):
+            return
+        for read in self._readers.get(resource, ()):
+            try:
+                read(item)
+            except SpecError:  # one after the other
+                continue  # A field that cannot be used: the deciders say so themselves.
 
     def set_aside(self, resource: r.Resource, key: str, problem: str, field: str = "") -> Change:
         """A decider failed on the object: until it changes, a stand-in takes its place."""

@@ -96,7 +96,7 @@ class Topology:
         self._unreadable: dict[str, SpecError] = {}
         for pod in pods:
             try:
-                rules = _own_rules(pod)
+                rules = own_rules(pod)
             except SpecError as error:
                 self._unreadable[pod.uid] = error
                 continue
@@ -210,7 +210,7 @@ class Tally:
         return twin
 
 
-def _own_rules(pod: Pod) -> Rules:
+def own_rules(pod: Pod) -> Rules:
     """The pod's own constraints; what it is a member of is found out later."""
     spec = pod.spec
     if not (spec.affinity or spec.topology_spread_constraints or spec.volumes):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
+from tenure.core.readers import READERS
 from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache import Cache
 from tenure.kube.client import Client
@@ -52,7 +53,7 @@ class View:
         self._listed = asyncio.Event()
         #: Helpful kinds that the API server does not let us list.
         self._refused: set[Resource] = set()
-        self.cache = Cache()
+        self.cache = Cache(readers=READERS)
         self.informers = [
             Informer(
                 client,
