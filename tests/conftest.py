@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import bed, workers
+from tests import bed, evaluations, workers
 from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
+from tests.evaluations import pytest_runtest_call as pytest_runtest_call
 
 settings.register_profile("repeat", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
@@ -24,6 +25,7 @@ settings.load_profile(os.environ.get("TENURE_EXAMPLES", "repeat"))
 def pytest_configure(config: pytest.Config) -> None:
     for marker, meaning in bed.MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {meaning}")
+    config.addinivalue_line("markers", evaluations.MARKER)
 
 
 @pytest.hookimpl(optionalhook=True)

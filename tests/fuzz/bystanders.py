@@ -19,6 +19,7 @@ import msgspec
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict
 from tenure.core.plan import UNMOVED, deciders
+from tenure.core.readers import READERS
 from tenure.core.reasons import Reason
 from tenure.model import names
 from tenure.model.kinds import TYPES, decode
@@ -88,7 +89,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 class Bystanders:
     def __init__(self) -> None:
-        self._tables = Tables()
+        self._tables = Tables(READERS)
         self._judge = Judge(deciders(SETTINGS), SETTINGS, unmoved=UNMOVED)
         self._now: datetime = NOW
         first = [self._tables.put(RESOURCE_OF[type(item)], item) for item in the_cluster()]

@@ -73,7 +73,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
         crashes = _trouble(world, random, pace)
         problems = _calm(world, pace)
         problems += [f"{v.at:%H:%M:%S} {v.rule}: {v.message}" for v in world.checkers.violations]
-        problems += _failed_judgements(world)
+        problems += _failed_evaluations(world)
         return Outcome(
             seed=seed,
             problems=tuple(problems),
@@ -126,9 +126,9 @@ def _told(world: Tapped, reason: Reason) -> Iterator[Entry]:
     return (e for e in world.history.entries if e.reason == reason and "NodeClaim" in e.subject)
 
 
-def _failed_judgements(world: World) -> list[str]:
+def _failed_evaluations(world: World) -> list[str]:
     return [
         f"{entry.at:%H:%M:%S} {entry.subject}: {entry.message}"
         for entry in world.history.entries
-        if entry.reason == Reason.JUDGEMENT_FAILED
+        if entry.reason in (Reason.JUDGEMENT_FAILED, Reason.EVALUATION_FAILED)
     ]

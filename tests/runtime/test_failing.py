@@ -21,6 +21,7 @@ def fail(_: Any) -> Any:
     raise ZeroDivisionError("of nobody's making")
 
 
+@pytest.mark.failing_evaluations
 def test_an_evaluation_that_fails_as_a_whole_is_told_everywhere_and_heals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
