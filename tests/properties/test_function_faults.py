@@ -93,6 +93,9 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
     failing = judge.failing()
     assert [verdict.concern for verdict in failing] == [concern] * expected[part]
     assert all("ZeroDivisionError: of no object's making (" in v.message for v in failing)
+    if concern in (Concern.LIFECYCLE, Concern.NODE, Concern.POOL, Concern.PROVISIONING):
+        told = {v.subject.kind for v in judge.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
+        assert told == {"Judgement", "NodePool"}
     others = [d for d in all_deciders if d.concern is not concern]
     full = [v for d in others for v in decide_all(d, snapshot, SETTINGS, NOW)]
     found = [v for v in judge.in_force() if v.concern is not concern]

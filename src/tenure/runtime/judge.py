@@ -28,6 +28,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.isolation import fail_closed
 from tenure.core.places import CLUSTER
 from tenure.core.reasons import Reason
+from tenure.model.names import NODEPOOL
 from tenure.model.pod import Pod
 from tenure.model.resource import NODE_POOLS, NODES, PODS, Resource
 from tenure.model.settings import Settings
@@ -492,7 +493,7 @@ def _failed(
     concern: Concern, key: str, name: str, message: str, snapshot: Snapshot, again_at: datetime
 ) -> Iterator[Verdict]:
     """On the key itself, and on the pools that it is about: people look at objects."""
-    pools = snapshot.pools if key == CLUSTER else {key} & snapshot.pools.keys()
+    pools = snapshot.pools if key == CLUSTER else _pool_of(key, snapshot)
     subjects = [Subject.of(NODE_POOLS.kind, snapshot.pools[pool]) for pool in sorted(pools)]
     for subject in (Subject("Judgement", f"{concern}/{name}"), *subjects):
         yield Verdict(
@@ -502,6 +503,12 @@ def _failed(
             message=message,
             recheck_at=again_at,
         )
+
+
+def _pool_of(key: str, snapshot: Snapshot) -> set[str]:
+    """The pool that the key names, or the one of the claim or Node that it names."""
+    thing = snapshot.claims.get(key) or snapshot.nodes.get(key)
+    return {thing.labels.get(NODEPOOL, "") if thing is not None else key} & snapshot.pools.keys()
 
 
 def _over(verdicts: Sequence[Verdict], now: datetime) -> bool:
