@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.model.resource import DEPLOYMENTS, EVENTS, JOBS, NODE_CLAIMS, NODE_POOLS, NODES
+import pytest
+
+from tenure.model.resource import DEPLOYMENTS, EVENTS, JOBS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.sim.actors.kubelet import KubeletTimings
 from tenure.sim.cloud import CloudTimings
 from tenure.sim.dsl import Story
@@ -164,6 +166,56 @@ def test_a_webhook_that_lets_daemons_take_the_whole_node() -> None:
         assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
 
 
+def test_a_webhook_that_grows_pods_each_time_they_are_created() -> None:
+    """And the controller that evicts them for it: a vertical autoscaler gone wrong."""
+    with Story(*a_cluster(a_deployment(cpu="1")), options=QUICK) as story:
+        story.infrastructure.faults.set(
+            pod_growth_app="web",
+            pod_growth=1.6,
+            pod_deleter_app="web",
+            pod_deleter_after=5 * SECOND,
+        )
+        story.run(HOUR)
+        assert 3 <= launched(story) <= WHEN_OPEN
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
+
+
+def test_kubelets_that_refuse_pods_cost_one_node() -> None:
+    """The scheduler sees room there: the next pod goes where the last one was refused."""
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+        story.pace("", start_takes=MINUTE)
+        story.infrastructure.faults.set(kubelet_refuses_app="web")
+        story.run(HOUR)
+        assert refused(story) > 3
+        assert launched(story) == 1
+
+
+def test_kubelets_that_refuse_pods_on_nodes_that_are_cordoned_for_it() -> None:
+    """As node problem detectors do: no room is left where the pod was refused."""
+    with Story(*a_cluster(a_deployment(cpu="1")), options=QUICK) as story:
+        story.infrastructure.faults.set(kubelet_refuses_app="web")
+        story.store.subscribe(PODS, cordon_when_refused(story))
+        story.run(HOUR)
+        assert refused(story) >= 3
+        assert 3 <= launched(story) <= WHEN_OPEN
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
+
+
+def refused(story: Story) -> int:
+    return sum(pod["status"].get("reason") == "OutOfcpu" for pod in story.all(PODS))
+
+
+def cordon_when_refused(story: Story) -> Any:
+    def told(_type: str, pod: Manifest, _old: Manifest | None) -> None:
+        name = pod["spec"].get("nodeName", "")
+        if pod["status"].get("reason") == "OutOfcpu" and story.store.find(NODES, "", name):
+            story.environment.soon(
+                story.store.patch, NODES, "", name, {"spec": {"unschedulable": True}}
+            )
+
+    return told
+
+
 def test_nodes_that_turn_not_ready_after_a_minute() -> None:
     """Their pods are evicted after five: too seldom for the breaker, and bounded by that."""
     with Story(*a_cluster(a_deployment()), options=QUICK) as story:
@@ -231,10 +283,14 @@ def test_a_rollout_that_needs_larger_nodes_is_never_held() -> None:
         assert "LaunchBreakerOpen" not in story.reasons("*")
 
 
-def test_jobs_that_finish_are_never_held() -> None:
+@pytest.mark.parametrize("crashes", [False, True])
+def test_jobs_that_finish_are_never_held(crashes: bool) -> None:
+    """They are gone before a replica that starts after them could see them."""
     with Story(*a_cluster(), options=QUICK) as story:
         story.pace("", run_takes=5 * SECOND)
         for number in range(10):
+            if crashes:
+                story.crash()
             cpu = f"{1 + number}"
             story.apply(a_job(f"sum-{28930000 + number}", cpu=cpu))
             story.run(40 * SECOND)

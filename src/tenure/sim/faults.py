@@ -67,6 +67,9 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     #: Every kubelet dies this long after its node was to be Ready; None = never.
     kubelet_dies_after: timedelta | None = None
 
+    #: Not empty: every kubelet refuses the pods of this app: they fail, with reason OutOfcpu.
+    kubelet_refuses_app: str = ""
+
     # What others do to nodes and pods (``actors.meddlers``).
     #: Not empty: an agent puts this taint, ``key=value:Effect``, on every Node, again and again.
     node_taint: str = ""
@@ -76,6 +79,10 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pod_deleter_after: timedelta = _NONE
     #: A webhook makes daemon pods ask for this share of their node's CPU.
     daemon_growth_share: float = 0.0
+    #: Not empty: a webhook makes each new pod of this app …
+    pod_growth_app: str = ""
+    #: … ask for so many times the CPU of the one before.
+    pod_growth: float = 2.0
 
     # The machine that Tenure runs on.
     #: How far its wall clock is ahead of the true time; behind it when negative.

@@ -104,6 +104,7 @@ class Kubelets:
             alive=self.is_alive,
             timings=self._timings.pods,
             volumes=volumes,
+            refuses=self._refuses,
         )
         self._volumes = volumes
         store.compute_on_read(LEASES, self._renewed)
@@ -204,6 +205,10 @@ class Kubelets:
         self._environment.after(down_for, self.resume, node)
 
     # What others ask.
+
+    def _refuses(self, pod: Obj) -> bool:
+        app = self._faults.current.kubelet_refuses_app
+        return bool(app) and dig(pod, "metadata", "labels", "app") == app
 
     def is_alive(self, node: str) -> bool:
         kubelet = self._kubelets.get(node)

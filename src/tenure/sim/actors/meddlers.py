@@ -5,7 +5,9 @@ Each is switched on by a fault, and each is a program that people really run:
 * an agent that taints every Node, and puts its taint back when it is taken off;
 * a controller that deletes the pods of an app a while after they have started;
 * an admission webhook that gives daemon pods a share of the node that they are for, whatever their
-  template says.
+  template says;
+* an admission webhook that gives each new pod of an app more than the one before, as a vertical
+  autoscaler does.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class Meddlers:
         self._doomed: set[str] = set()
         store.subscribe(NODES, self._on_node, replay=True)
         store.subscribe(PODS, self._on_pod, replay=True)
-        store.gate.webhooks.append(self._grown)
+        #: How many pods of the app that grows were created.
+        self._created = 0
+        store.gate.webhooks += (self._grown, self._larger)
 
     def _on_node(self, type_: str, node: Obj, _old: Obj | None) -> None:
         if type_ != DELETED and (taint := _taint(self._faults.current.node_taint)):
@@ -67,12 +71,26 @@ class Meddlers:
         cpu = dig(node, "status", "allocatable", "cpu")
         if not cpu:
             return pod
-        text = format_quantity(int(parse_quantity(cpu) * share))
-        first, *others = pod["spec"]["containers"]
-        resources = first.get("resources") or {}
-        requests = {**(resources.get("requests") or {}), "cpu": text}
-        grown = {**first, "resources": {**resources, "requests": requests}}
-        return {**pod, "spec": {**pod["spec"], "containers": [grown, *others]}}
+        return _asking_for(pod, int(parse_quantity(cpu) * share))
+
+    def _larger(self, pod: Obj) -> Obj:
+        faults = self._faults.current
+        app = dig(pod, "metadata", "labels", "app")
+        cpu = dig(pod["spec"]["containers"][0], "resources", "requests", "cpu")
+        if not faults.pod_growth_app or app != faults.pod_growth_app or not cpu:
+            return pod
+        times = faults.pod_growth**self._created
+        self._created += 1
+        return _asking_for(pod, int(parse_quantity(cpu) * times))
+
+
+def _asking_for(pod: Obj, cpu: int) -> Obj:
+    """The pod with that much CPU for its first container, in nano-units."""
+    first, *others = pod["spec"]["containers"]
+    resources = first.get("resources") or {}
+    requests = {**(resources.get("requests") or {}), "cpu": format_quantity(cpu)}
+    grown = {**first, "resources": {**resources, "requests": requests}}
+    return {**pod, "spec": {**pod["spec"], "containers": [grown, *others]}}
 
 
 def _taint(text: str) -> Obj | None:

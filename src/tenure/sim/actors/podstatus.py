@@ -151,6 +151,17 @@ def finished_status(pod: Obj, now: datetime) -> Obj:
     }
 
 
+def refused_status(pod: Obj, now: datetime) -> Obj:
+    """Of a pod that the kubelet does not admit."""
+    message = "Pod was rejected: Node didn't have enough resource: cpu"
+    return {
+        "phase": "Failed",
+        "reason": "OutOfcpu",
+        "message": message,
+        "conditions": with_readiness(pod, "False", now, "PodFailed"),
+    }
+
+
 def stopped_status(pod: Obj, now: datetime) -> Obj:
     """Of a pod that was told to go before it was done."""
     return {"phase": "Failed", "conditions": with_readiness(pod, "False", now, "PodFailed")}

@@ -13,7 +13,7 @@ is back it looks at all of its pods afresh.
 How long things take, and by which annotations a scenario changes that: ``podstatus.py``.
 
 Simplified: one status write per start (a real kubelet first reports ``startTime`` alone),
-no restarts, no probes, no admission by resources, and no two seconds more for a pod whose preStop
+no restarts, no probes, no admission by resources but for a fault, and no two seconds more for a pod whose preStop
 hook has used up the grace.
 """
 
@@ -34,6 +34,7 @@ from tenure.sim.actors.podstatus import (
     is_finished,
     ready_for,
     ready_status,
+    refused_status,
     run_for,
     running_status,
     start_for,
@@ -62,8 +63,10 @@ class PodWorkers:
         alive: Callable[[str], bool],
         timings: PodTimings,
         volumes: AttachDetach,
+        refuses: Callable[[Obj], bool] = lambda _: False,
     ) -> None:
-        """``alive``: whether that node's kubelet is at work."""
+        """``alive``: whether that node's kubelet is at work; ``refuses``: a pod that is bound."""
+        self._refuses = refuses
         self._environment, self._store, self._pods = environment, store, pods
         self._alive, self._volumes = alive, volumes
         volumes.on_ready(self._on_volume)
@@ -138,6 +141,9 @@ class PodWorkers:
     def _run(self, work: PodWork) -> None:
         pod = self._current(work)
         if pod is None:
+            return
+        if self._refuses(pod):
+            self._write(work, refused_status(pod, self._environment.now()))
             return
         now, ready_after = self._environment.now(), ready_for(pod, self._pace(pod))
         work.running, work.ready = True, not ready_after

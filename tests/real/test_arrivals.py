@@ -1,0 +1,98 @@
+"""Pods that wait, with the real scheduler and the real controllers: which nodes they get."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final
+
+from tenure.core.reasons import Reason
+from tenure.model.names import OS
+from tenure.model.resource import NODES, PODS
+from tenure.model.settings import Settings
+from testbed.controlplane import ControlPlane
+from tests.builders import (
+    SECOND,
+    Manifest,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pool,
+    a_requirement,
+    pod_spec,
+)
+from tests.real.story import LOOK_EVERY, tenure_at_work
+from tests.scenarios.test_arrivals import Arrival, a_spread_deployment
+
+Json = dict[str, Any]
+SETTINGS: Final = Settings(
+    cluster_name="bed", drain_min=timedelta(seconds=1), termination_poll=timedelta(seconds=1)
+)
+#: Four Deployments of so many; kube-controller-manager creates about 20 pods per second.
+REPLICAS: Final = 125
+#: Seconds; most of it is for a busy machine.
+PATIENCE: Final = 300.0
+#: One pod of 4 cpus fits beside the shy one, one of 5 does not.
+TYPE: Final = "c-8x-amd64-linux"
+
+
+def a_shy_pod() -> Manifest:
+    """Wants no other pod, of any namespace, within what no node has."""
+    term = {
+        "topologyKey": "example.com/no-such-label",
+        "namespaceSelector": {},
+        "labelSelector": {},
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    spec = pod_spec(cpu="10m", memory="8Mi", affinity={"podAntiAffinity": required})
+    metadata = {"name": "shy", "labels": {"app": "shy"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def test_anti_affinity_over_an_unknown_key_keeps_no_other_pod_from_its_node(
+    cluster: ControlPlane,
+) -> None:
+    asyncio.run(_anti_affinity(cluster))
+
+
+async def _anti_affinity(cluster: ControlPlane) -> None:
+    async with tenure_at_work(cluster, "shy", TYPE, settings=SETTINGS) as story:
+        await story.apply(*a_cluster(a_deployment("first", cpu="4")))
+        await story.until(PODS, lambda pods: _running(pods) == {"first"}, "running")
+        await story.apply(a_shy_pod())
+        await story.until(PODS, lambda pods: _running(pods) == {"first", "shy"}, "bound")
+        await story.apply(a_deployment("other", cpu="5"))
+        await story.until(PODS, lambda pods: "other" in _running(pods), "running")
+        assert len(await story.all(NODES)) == 2
+        assert Reason.FAILED_SCHEDULING not in story.diary.reasons
+
+
+def _running(pods: list[Json]) -> set[str]:
+    return {pod["metadata"]["labels"]["app"] for pod in pods if pod["status"]["phase"] == "Running"}
+
+
+def test_pods_that_arrive_one_after_the_other_get_about_the_nodes_of_one_plan(
+    cluster: ControlPlane,
+) -> None:
+    with Arrival(4 * REPLICAS, None) as together:
+        together.run(15 * SECOND)
+        plan = together.count("claims")
+    assert plan > 4
+    assert asyncio.run(_arriving(cluster)) <= 1.25 * plan
+
+
+async def _arriving(cluster: ControlPlane) -> int:
+    """How many nodes there are when all run."""
+    small = a_requirement("karpenter.kwok.sh/instance-cpu", "33", operator="Lt")
+    pool = a_pool(requirements=[small, a_requirement(OS, "linux")])
+    deployments = [a_spread_deployment(number, REPLICAS) for number in (1, 2, 3, 4)]
+    async with tenure_at_work(cluster, "arriving", settings=SETTINGS) as story:
+        await story.apply(a_node_class(), pool, *deployments)
+        async with asyncio.timeout(PATIENCE):
+            while _count(await story.all(PODS)) < 4 * REPLICAS:
+                await asyncio.sleep(10 * LOOK_EVERY)
+        return len(await story.claims())
+
+
+def _count(pods: list[Json]) -> int:
+    return sum(pod["status"]["phase"] == "Running" for pod in pods)
