@@ -6,11 +6,13 @@ Four Deployments, spread over four zones, on the instance types of Karpenter's K
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from tenure.model.instance import Instance
 from tenure.model.names import NOMINATED_PODS, OS, ZONE
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
@@ -94,11 +96,15 @@ class Arrival(Story):
 
     @property
     def dollars(self) -> float:
-        prices = {
-            (kind.name, o.zone, o.capacity_type): o.price for kind in TYPES for o in kind.offerings
-        }
-        bought = self.cloud.instances()
-        return sum(prices[i.instance_type, i.zone, i.capacity_type] for i in bought) / 1e6
+        return price_of(self.cloud.instances())
+
+
+def price_of(instances: Iterable[Instance]) -> float:
+    """Of all of them together, in dollars per hour."""
+    prices = {
+        (kind.name, o.zone, o.capacity_type): o.price for kind in TYPES for o in kind.offerings
+    }
+    return sum(prices[i.instance_type, i.zone, i.capacity_type] for i in instances) / 1e6
 
 
 @pytest.mark.parametrize("per_second", [20, 200, None], ids=["20 a second", "200", "at once"])
