@@ -9,12 +9,15 @@ import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
 from tenure.core.disruption import FIRST, DisruptionDecider
+from tenure.core.launchledger import Entry, Kept, written
+from tenure.core.owners import owner_of
 from tenure.core.reasons import Reason
 from tenure.model.meta import Condition
 from tenure.model.names import (
     DISRUPTION_REASON,
     DO_NOT_DISRUPT,
     INSTANCE_TYPE,
+    LAUNCH_BREAKER,
     REBOOT_GRACE_PERIOD,
     REBOOT_HISTORY,
     REPLACED_BY,
@@ -169,6 +172,19 @@ def test_pods_that_wait_get_their_nodes_first() -> None:
     told = on_claim(*full(), waiting)
     assert told.reason is Reason.DISRUPTION_WAITS
     assert told.message.endswith("pods that wait get their nodes first")
+
+
+def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:
+    waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
+    launches = tuple(Kept(f"n{n}", ago(50 - n), ago(49 - n)) for n in range(3))
+    text = written({owner_of(waiting): Entry(launches, opened=ago(48))})
+    pool = a_pool(disruption=ANY, annotations={LAUNCH_BREAKER: text or ""})
+    found = verdicts(pool, *full(), waiting)
+    assert len(created(found)) == 1
+    assert about(found, "NodeClaim/a").reason is not Reason.DISRUPTION_WAITS
+    known = Observations(repair_statements=peers_statements(), instance_types=types())
+    snapshot = Snapshot.of(a_class(), pool, *full(), waiting, observations=known)
+    check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(minutes=1))
 
 
 def test_where_nobody_has_to_move_nothing_is_waited_for() -> None:

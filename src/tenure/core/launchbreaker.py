@@ -121,8 +121,7 @@ def limit_launches(
     """
     if not history:
         return Limited(packing=pack_(frozenset()))
-    known = _Breakers(history, _NOTHING_PACKED, settings, now)
-    no_claim = frozenset(uid for uid in history.owner_of if known.most(uid) == 0)
+    no_claim, _ = without_claims(history, settings, now)
     packing = pack_(no_claim)
     breakers = _Breakers(history, packing, settings, now)
     over = breakers.over(packing)
@@ -138,6 +137,16 @@ def limit_launches(
         verdicts=breakers.verdicts(),
         instants=breakers.instants,
     )
+
+
+def without_claims(
+    history: History, settings: Settings, now: datetime
+) -> tuple[frozenset[str], tuple[datetime, ...]]:
+    """UIDs of pods that get no claim now, as far as pools remember, and when that may change."""
+    if not history:
+        return frozenset(), ()
+    known = _Breakers(history, _NOTHING_PACKED, settings, now)
+    return frozenset(uid for uid in history.owner_of if known.most(uid) == 0), known.instants
 
 
 def remembered(history: History, settings: Settings, now: datetime) -> tuple[Verdict, ...]:

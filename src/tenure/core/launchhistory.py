@@ -120,6 +120,13 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
     return History(owners=owners, owner_of=whose, revision_of=revisions, pools=pools)
 
 
+def remembered_launches(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
+    """The history for who only asks which breakers are open: none where no pool remembers any."""
+    if not any(ledger_of(pool) for pool in snapshot.pools.values()):
+        return History()
+    return launch_history(snapshot, demands)
+
+
 def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
     """Claims that do not say yet that a pod has ended well on them, and what they are to say.
 

@@ -4,7 +4,8 @@ The same packing as for pending pods, but everybody keeps what is his. In this o
 
 1. whoever is being replaced, or drained after that, has the places that were launched for him;
 2. then come pods that wait, and pods of other nodes that leave: where those need new nodes they
-   get them first, which takes seconds;
+   get them first, which takes seconds; those whose launch breaker is open may wait for an hour,
+   and nobody waits for them;
 3. what is left is for the node in question: rooms that are there, the ones that were launched for
    it, and new ones.
 
@@ -27,6 +28,8 @@ from tenure.core.claims import room_of
 from tenure.core.demand import is_reschedulable, pods_to_place
 from tenure.core.domains import Look
 from tenure.core.exchange import exchanges_under_way
+from tenure.core.launchbreaker import without_claims
+from tenure.core.launchhistory import History, remembered_launches
 from tenure.core.places import NewClaim, Places, places_in
 from tenure.core.pools import capacity_of
 from tenure.core.readiness import initialized_until
@@ -72,6 +75,8 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
     late_at: Mapping[str, datetime]
     #: Names of nodes that are not initialized.
     coming: frozenset[str]
+    #: What earlier launches for the pods that wait came to.
+    history: History = History()
 
     def plan(
         self,
@@ -89,7 +94,8 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         if not mover.pods:
             return Plan()  # Nobody has to move.
         zones = self.places.zones.at(settings, now)
-        instants = [*self.places.instants(zones), *self.late_at.values()]
+        _, breakers_change = without_claims(self.history, settings, now)
+        instants = [*self.places.instants(zones), *self.late_at.values(), *breakers_change]
         changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
@@ -151,7 +157,9 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         known = {pod.uid for one in (*others, mover) for pod in one.pods}
         demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
-        problem = self.places.problem(first, zones, settings, now)
+        # Pods whose launch breaker is open wait for long: nobody else waits for them.
+        no_claim, _ = without_claims(self.history, settings, now)
+        problem = self.places.problem(first, zones, settings, now, no_claim)
         packing = pack(msgspec.structs.replace(problem, nodes=table.nodes()))
         table.seat(packing.placed, first)
         # Those that stay for now come later, and count where there is room for them.
@@ -265,6 +273,7 @@ def exchanges_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Exc
         movers=tuple(_movers(snapshot)),
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
         coming=frozenset(late),
+        history=remembered_launches(snapshot, demands),
     )
 
 
