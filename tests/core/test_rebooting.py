@@ -28,6 +28,7 @@ from tenure.model.nodepool import NodePool
 from tenure.model.observations import RebootAnswer
 from tenure.model.repairs import peers_statements
 from tenure.model.settings import Settings
+from tenure.model.unreadable import stand_in
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -379,9 +380,9 @@ def test_the_cloud_is_asked_with_one_operation_for_every_try() -> None:
     assert action.operation_id == OPERATION
     assert action.witness is not None
     assert action.witness.resource_version == "7"
-    assert verdict.recheck_at == ago(10) + ISSUE_MAX
-    later = on_claim(ISSUING, the_node(CLOSED), now=ahead(200))
-    assert later.action == action
+    assert verdict.recheck_at is None
+    later = on_claim(ISSUING, the_node(CLOSED), now=ahead(86_400))
+    assert later.action == action, "however long something of ours has held it"
 
 
 def test_a_boot_id_without_end_does_not_make_operations_without_end() -> None:
@@ -435,14 +436,49 @@ def test_a_refusal_under_a_veto_says_that_the_claim_stays() -> None:
     assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
 
 
-def test_a_cloud_that_does_not_answer_is_asked_for_five_minutes_from_the_end_of_the_drain() -> None:
-    long_ago = rebooting(requested(ago(86_400)), drained(ago(299)), bound=None, boot="boot-1")
-    assert isinstance(on_claim(long_ago, the_node(CLOSED)).action, Reboot)
-    verdict = on_claim(long_ago, the_node(CLOSED), now=ahead(1))
+def unanswered(failed_at: datetime) -> dict[str, RebootAnswer]:
+    asked = RebootAnswer(
+        operation_id=OPERATION, at=NOW, failed_at=failed_at, failure="RequestLimitExceeded"
+    )
+    return {"uid-a": asked}
+
+
+def test_a_cloud_that_does_not_answer_is_asked_for_five_minutes_from_the_first_call_on() -> None:
+    until = NOW + ISSUE_MAX
+    more = {"now": ahead(86_400), "reboots": unanswered(until - timedelta(seconds=1))}
+    goes_on = on_claim(ISSUING, the_node(CLOSED), **more)
+    assert isinstance(goes_on.action, Reboot), "only a call that fails gives it up"
+    assert goes_on.message.endswith(
+        "until 2026-03-02T12:05:00Z or the first try after it: RequestLimitExceeded"
+    )
+    verdict = on_claim(ISSUING, the_node(CLOSED), reboots=unanswered(until))
     assert (verdict.reason, said(verdict)["RebootIssued"]) == (
         Reason.REBOOT_FAILED,
         ("False", "ProviderError"),
     )
+    assert verdict.message == (
+        "the cloud has not accepted it, asked from 2026-03-02T12:00:00Z until "
+        "2026-03-02T12:05:00Z: RequestLimitExceeded; it is replaced"
+    )
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(ISSUING, id="drained"),
+        pytest.param(rebooting(requested(), bound="0s", boot="boot-1"), id="bound over"),
+    ],
+)
+def test_an_instance_is_not_rebooted_under_a_pod_that_cannot_be_read(claim: NodeClaim) -> None:
+    pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
+    verdict = on_claim(claim, the_node(CLOSED), pod, now=ahead(86_400))
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+    assert verdict.message == (
+        "Pod default/odd cannot be read: Expected `int` at spec.priority; so it is not rebooted "
+        "until that can be read, or is gone"
+    )
+    finished = stand_in(a_pod("odd", phase="Succeeded"), "Expected `int`")
+    assert on_claim(claim, the_node(CLOSED), finished).action is not None
 
 
 def test_nobody_is_asked_to_leave_once_the_drain_is_over() -> None:
@@ -668,18 +704,18 @@ def test_a_claim_whose_node_is_gone_as_well_is_deleted() -> None:
 @pytest.mark.parametrize(
     ("bound", "grace", "stamp", "written"),
     [
-        pytest.param("1m", None, None, "2026-03-02T12:00:50Z", id="bounded"),
-        pytest.param("0s", None, None, "2026-03-02T11:59:50Z", id="at once"),
-        pytest.param("1m", "2h", None, "2026-03-02T12:00:50Z", id="shorter than its own"),
+        pytest.param("1m", None, None, MINUTE, id="bounded"),
+        pytest.param("0s", None, None, timedelta(), id="at once"),
+        pytest.param("1m", "2h", None, MINUTE, id="shorter than its own"),
         pytest.param("1m", "10s", None, None, id="its own is shorter"),
         pytest.param("1m", None, "2026-03-02T12:00:00Z", None, id="stamped earlier"),
-        pytest.param("1m", None, "2026-03-02T13:00:00Z", "2026-03-02T12:00:50Z", id="later"),
+        pytest.param("1m", None, "2026-03-02T13:00:00Z", MINUTE, id="later"),
         pytest.param(None, None, None, None, id="not bounded"),
         pytest.param("soon", None, None, None, id="unreadable"),
     ],
 )
-def test_the_bound_is_one_for_the_end_too_counted_from_the_failure(
-    bound: str | None, grace: str | None, stamp: str | None, written: str | None
+def test_the_bound_is_one_for_the_end_too_counted_from_when_that_is_written(
+    bound: str | None, grace: str | None, stamp: str | None, written: timedelta | None
 ) -> None:
     notes = {REBOOT_GRACE_PERIOD: bound, TERMINATION_TIMESTAMP: stamp}
     claim = a_leaving_claim(
@@ -692,7 +728,8 @@ def test_the_bound_is_one_for_the_end_too_counted_from_the_failure(
         assert verdicts == []
         return
     (verdict,) = verdicts
-    assert body_of(verdict)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: written}
+    assert isinstance(verdict.action, Patch)
+    assert (verdict.action.dated, verdict.action.ahead) == (TERMINATION_TIMESTAMP, written)
     assert verdict.reason is Reason.REBOOT_FAILED
 
 

@@ -521,7 +521,8 @@ def test_a_cloud_that_does_not_answer_is_asked_again_and_given_up_after_five_min
         story.until("RebootIssued", "Unknown")
         began = story.now
         story.until("Rebooting", "False")
-        assert abs(story.now - began - 5 * MINUTE) <= 2 * SECOND
+        # With the first try that fails after that.
+        assert 5 * MINUTE <= story.now - began <= 6 * MINUTE
         assert len(story.cloud_tap.of("reboot")) > 3
         story.run(10 * MINUTE)
         replaced(story)

@@ -117,6 +117,13 @@ def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> Dr
     )
 
 
+def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
+    """Whoever would lose something if the instance stopped; one that has finished would not."""
+    for node in nodes:
+        pods = snapshot.pods_on(node.name)
+        yield from (pods[name] for name in sorted(pods) if not pods[name].finished)
+
+
 def protection_cap(node: Node, snapshot: Snapshot) -> str | None:
     """The ``maxPodProtection`` of the node's pool."""
     pool = snapshot.pools.get(node.labels.get(names.NODEPOOL, ""))

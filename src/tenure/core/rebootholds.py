@@ -38,6 +38,8 @@ class RebootView(msgspec.Struct, frozen=True, kw_only=True):
     #: The pods of the Node, as long as they are asked to leave.
     drain: DrainView | None = None
     answer: RebootAnswer | None = None
+    #: A pod of the Node that has not finished and cannot be read, and why; empty where there is none.
+    unreadable: str = ""
 
     @property
     def node(self) -> Node | None:

@@ -23,9 +23,9 @@ from functools import partial
 
 from tenure.core.claims import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
-from tenure.core.deadline import deadline_of
+from tenure.core.deadline import hurry
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.drain import drain_until
+from tenure.core.drain import drain_until, unfinished_pods
 from tenure.core.health import unusable
 from tenure.core.pools import rules_of
 from tenure.core.reasons import Reason
@@ -45,15 +45,15 @@ from tenure.core.reboots import (
 from tenure.core.rebootsteps import RebootSteps
 from tenure.core.saying import say
 from tenure.core.unreadables import in_the_way
-from tenure.core.writes import delete_claim, open_again, patch
+from tenure.core.writes import delete_claim, open_again, patch, stamp_claim
 from tenure.errors import SpecError
-from tenure.model.meta import ApiObject, format_time, later
+from tenure.model.duration import Duration
+from tenure.model.meta import ApiObject
 from tenure.model.names import (
     DISRUPTED_TAINT,
     REBOOT_GRACE_PERIOD,
     REBOOT_PRE_BOOT_ID,
     REBOOTING_TAINT,
-    TERMINATION_TIMESTAMP,
 )
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -105,8 +105,10 @@ class RebootDecider:
         if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
             nodes = ()  # Whose they are, nobody knows.
         pool = snapshot.pools.get(claim.pool_name)
-        if in_the_way(claim, nodes, pool, snapshot, pods=not is_issued(claim)):
-            return None  # It waits until that can be read; the pods of an issued one are gone.
+        # What ends with the claim depends on nothing else.
+        around = () if claim.deleting else nodes
+        if in_the_way(claim, around, None if claim.deleting else pool, snapshot, pods=False):
+            return None  # It waits until that can be read.
         drained = not claim.rebooting or mark_of(claim) is not None or is_issued(claim)
         return RebootView(
             claim=claim,
@@ -116,11 +118,14 @@ class RebootDecider:
             broken=unusable(pool),
             drain=None if drained or len(nodes) != 1 else drain_until(nodes[0], None, snapshot),
             answer=snapshot.observations.reboots.get(claim.uid) if claim.rebooting else None,
+            unreadable=first_unreadable(
+                unfinished_pods(nodes if claim.rebooting else (), snapshot)
+            ),
         )
 
     def decide(self, view: RebootView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         if view.claim.deleting:
-            leaving = _leaving(view)
+            leaving = _leaving(view, now)
             return (leaving,) if leaving is not None else ()
         if view.claim.rebooting:
             return list(RebootSteps(view, settings, now).verdicts())
@@ -177,7 +182,7 @@ def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
 # -- when the claim is being deleted -------------------------------------------------------
 
 
-def _leaving(view: RebootView) -> Verdict | None:
+def _leaving(view: RebootView, now: datetime) -> Verdict | None:
     claim, node = view.claim, view.node
     if claim.rebooting:
         message = "the claim is being deleted: its reboot has ended, whether or not it was issued"
@@ -185,7 +190,7 @@ def _leaving(view: RebootView) -> Verdict | None:
     left = [key for key in (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if key in claim.annotations]
     if has_failed(claim):
         left = []  # They say by when it has to be gone.
-        if (hurried := _hurried(claim)) is not None:
+        if (hurried := _hurried(claim, now)) is not None:
             return hurried
     message = "the claim is being deleted; what its reboot left is taken off"
     if left:
@@ -218,19 +223,14 @@ def _why(claim: NodeClaim) -> str:
     return condition.message if condition is not None else ""
 
 
-def _hurried(claim: NodeClaim) -> Verdict | None:
-    """The bound of the reboot's drain is one for the node's end as well, from the failure on."""
-    mark, deadline = mark_of(claim), deadline_of(claim)
+def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
+    """The bound of the reboot's drain is one for the node's end as well. It counts from when that is
+    written down: before, no pod has been told to stop."""
     try:
-        bound = bound_of(claim)
+        span = hurry(claim, bound_of(claim), now)
     except SpecError:
         return None
-    if mark is None or mark.last_transition_time is None or bound is None:
+    if span is None:
         return None
-    at = later(mark.last_transition_time, bound)
-    if deadline is not None and deadline.at <= at:
-        return None
-    written = format_time(at)
-    message = f"its reboot has failed, and its drain may take no longer than until {written}"
-    action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: written}})
-    return _say(claim, Reason.REBOOT_FAILED, message, action=action)
+    message = f"its reboot has failed, and its drain may take no longer than {Duration.of(span)}"
+    return _say(claim, Reason.REBOOT_FAILED, message, action=stamp_claim(claim, span))

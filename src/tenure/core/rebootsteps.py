@@ -12,7 +12,8 @@ has accepted, and a boot that is another than the noted one that it was asked.
 3. drain        pods are asked to leave as in any drain, never forced: until the bound is over;
                 whoever is left then stays. A bound of nothing: nobody is asked;
 4. note         which boot this is, and that the drain is over;
-5. issue        the cloud is asked, with one and the same operation, for five minutes;
+5. issue        the cloud is asked, with one and the same operation, for five minutes from the first
+                call on; not while a pod there cannot be read, and that time does not count;
 6. watch        ``Initialized`` waits, its label is off the Node, until there is another boot: then
                 the taint goes. Ready as well: succeeded. Twenty minutes at the longest;
 7. failure      is noted; what follows from it is ``rebooting``'s.
@@ -62,9 +63,10 @@ from tenure.model.meta import format_time, later
 from tenure.model.names import INITIALIZED, REBOOT_PRE_BOOT_ID, REBOOTING_TAINT
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.observations import RebootAnswer
 from tenure.model.settings import Settings
 
-#: How long the cloud is asked, from the end of the drain on.
+#: How long the cloud is asked, from the first call on that left; what holds us does not count.
 ISSUE_MAX: Final = timedelta(minutes=5)
 #: How long the node may take to be back, from when the cloud has accepted.
 RECOVERY_MAX: Final = timedelta(minutes=20)
@@ -108,7 +110,7 @@ class RebootSteps:
         if not self._claim.registered:
             yield self._invalid("it has no Node that could be rebooted")
         elif self._node is None or self._view.drain is None:
-            yield self._no_node()
+            yield self._no_node(self._since)
         elif not self._node.has_taint(REBOOTING_TAINT, "NoSchedule"):
             message = f"Node {self._node.name} is closed for new pods before it is rebooted"
             yield self._say(Reason.REBOOT_REQUESTED, message, close(self._node, REBOOTING_TAINT))
@@ -126,6 +128,9 @@ class RebootSteps:
         settled = later(self._since, self._settings.drain_min)
         ends = None if bound is None else max(later(self._since, bound), settled)
         if bound == timedelta() or (ends is not None and self._now >= ends):
+            if self._view.unreadable:
+                yield self._blocked()
+                return
             staying = [item.pod.key for item in drain.pods if not left_alone(item.pod)]
             yield self._noted(node, staying, None)
             return
@@ -163,8 +168,8 @@ class RebootSteps:
             action = msgspec.structs.replace(action, witness=as_judged(node))
         return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
 
-    def _no_node(self) -> Verdict:
-        due = later(self._since, ISSUE_MAX)
+    def _no_node(self, since: datetime) -> Verdict:
+        due = later(since, ISSUE_MAX)
         message = "it has no Node any more, or several"
         if self._now >= due:
             return self._failed(PROVIDER_ERROR, f"{message}; waited until {format_time(due)}")
@@ -174,30 +179,38 @@ class RebootSteps:
     # -- until the cloud has accepted --------------------------------------------------
 
     def _issuing(self) -> Verdict:
-        due = later(self._marked_at(), ISSUE_MAX)
         answer, operation = self._view.answer, _operation(self._claim, self._since)
         if answer is not None and answer.operation_id != operation:
             answer = None
-        if self._rebooted() or (answer is not None and not answer.refusal):
+        final = answer is not None and answer.failed_at is None
+        if self._rebooted() or (answer is not None and final and not answer.refusal):
             message = f"the cloud has accepted that {self._claim.provider_id} is rebooted"
             return self._say(Reason.REBOOT_ISSUED, message, self._accepted(message))
-        if answer is not None:
+        if answer is not None and final:
             return self._failed(PROVIDER_ERROR, f"the cloud will not: {answer.refusal}")
-        if self._now >= due:
-            message = f"the cloud has not accepted it until {format_time(due)}"
-            return self._failed(PROVIDER_ERROR, message)
-        until = f"until {format_time(due)} at the longest"
+        if answer is not None and (why := _too_long(answer)):
+            return self._failed(PROVIDER_ERROR, why)
         if self._node is None:
-            message = f"it has no Node any more, or several; waited for {until}"
-            return self._say(Reason.REBOOT_REQUESTED, message, recheck_at=due)
-        message = f"asking the cloud to reboot {self._claim.provider_id}, {until}"
+            return self._no_node(self._marked_at())
+        if self._view.unreadable:
+            return self._blocked()
+        message = f"asking the cloud to reboot {self._claim.provider_id}"
+        if answer is not None:
+            due = format_time(later(answer.at, ISSUE_MAX))
+            message = f"{message}, until {due} or the first try after it: {answer.failure}"
         action = Reboot(
             provider_id=self._claim.provider_id,
             claim_uid=self._claim.uid,
             operation_id=operation,
             witness=as_judged(self._claim),
         )
-        return self._say(Reason.REBOOT_REQUESTED, message, action, due)
+        return self._say(Reason.REBOOT_REQUESTED, message, action)
+
+    def _blocked(self) -> Verdict:
+        message = (
+            f"{self._view.unreadable}; so it is not rebooted until that can be read, or is gone"
+        )
+        return self._say(Reason.BLOCKED_BY_UNREADABLE, message)
 
     def _accepted(self, message: str) -> Action | None:
         wanted = [
@@ -314,6 +327,15 @@ def _operation(claim: NodeClaim, since: datetime) -> str:
     if len(before) > _BOOT_ID_MAX:
         before = hashlib.sha256(before.encode()).hexdigest()[:32]
     return f"{claim.uid}-{int(since.timestamp()) * _NANOS}-{before}"
+
+
+def _too_long(answer: RebootAnswer) -> str:
+    """Why it is not asked for any more; empty while it is. By calls that left, so that nothing is
+    given up because of what has held ourselves."""
+    if answer.failed_at is None or answer.failed_at < later(answer.at, ISSUE_MAX):
+        return ""
+    asked = f"asked from {format_time(answer.at)} until {format_time(answer.failed_at)}"
+    return f"the cloud has not accepted it, {asked}: {answer.failure}"
 
 
 def _open(node: Node) -> Action | None:

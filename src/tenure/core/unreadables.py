@@ -73,7 +73,8 @@ def in_the_way(
 ) -> str:
     """Which object cannot be read, so that these must not be taken away; empty where all can.
 
-    The pods are those on the Nodes, and those of which nobody can read on which Node they are.
+    The pods are those on the Nodes, and those whose Node cannot be read. A pod that has finished
+    loses nothing.
     ``pods`` is false for what goes on with the other pods: a drain.
     """
     if not snapshot.unreadable():
@@ -81,7 +82,8 @@ def in_the_way(
     nodes = tuple(nodes)
     there = [pod for node in nodes for pod in snapshot.pods_on(node.name).values()]
     there += snapshot.pods_nowhere().values()
-    return first_unreadable((pool, claim, *nodes, *(there if pods else ())))
+    running = (pod for pod in there if pods and not pod.finished)
+    return first_unreadable((pool, claim, *nodes, *running))
 
 
 _RESOURCES: Final = {str(resource): resource for resource in TYPES}

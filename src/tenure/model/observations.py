@@ -57,12 +57,16 @@ class InspectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RebootAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cloud said when it was asked to reboot a claim's instance, for good."""
+    """What the cloud said when it was asked to reboot a claim's instance."""
 
     operation_id: str
+    #: When; while it has not answered for good, when the first of the calls in a row left.
     at: datetime
     #: Why it will not be rebooted; empty when the cloud has accepted it.
     refusal: str = ""
+    #: Without an answer so far: when the last call failed, and how. None: it has answered for good.
+    failed_at: datetime | None = None
+    failure: str = ""
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):

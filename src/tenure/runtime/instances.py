@@ -9,6 +9,7 @@ idempotent by the claim's UID, reboots by their operation's id.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -19,6 +20,7 @@ from tenure.core.supply import could_hold
 from tenure.errors import (
     InstanceGone,
     Misconfigured,
+    NotLeader,
     OutOfCapacity,
     ProviderError,
     RebootFailed,
@@ -49,6 +51,8 @@ from tenure.runtime.outcome import OK, Outcome
 #: Where a zone fails all its leaving nodes are asked about, and each once.
 INSPECTION_RATE: Final = 20.0
 INSPECTION_BURST: Final = 20
+#: So many of the longest pauses between two calls: whatever is longer was a hold of our own.
+_IN_A_ROW: Final = 3
 
 
 class Instances:
@@ -123,17 +127,40 @@ class Instances:
 
     async def reboot(self, claim: Subject, action: Reboot) -> Outcome:
         """A refusal is final; whatever else goes wrong is asked for again."""
-        refusal = ""
+        refusal, left_at = "", self._clock.now()
         try:
             await self._cloud.reboot(action.provider_id, action.operation_id)
         except (RebootNotSupported, RebootFailed, InstanceGone) as error:
             refusal = str(error) or type(error).__name__
+        except NotLeader:
+            raise  # No call has left.
+        except Exception as error:
+            if self._is_known(claim):
+                self._knowledge.rebooted(claim, self._unanswered(claim, action, left_at, error))
+            raise
         if self._is_known(claim):
             answer = RebootAnswer(
                 operation_id=action.operation_id, at=self._clock.now(), refusal=refusal
             )
             self._knowledge.rebooted(claim, answer)
         return Outcome("refused", refusal) if refusal else OK
+
+    def _unanswered(
+        self, claim: Subject, action: Reboot, left_at: datetime, error: Exception
+    ) -> RebootAnswer:
+        """Calls are in a row as long as nothing but the pause between tries lies between them."""
+        known = self._knowledge.reboots.get(claim.uid)
+        first_at = left_at
+        if known is not None and known.operation_id == action.operation_id and known.failed_at:
+            pause = left_at - known.failed_at
+            if timedelta() <= pause <= _IN_A_ROW * self._settings.retry_max:
+                first_at = known.at
+        return RebootAnswer(
+            operation_id=action.operation_id,
+            at=first_at,
+            failed_at=self._clock.now(),
+            failure=str(error) or type(error).__name__,
+        )
 
     async def inspect(self, subject: Subject, action: Inspect) -> Outcome:
         """One that is terminating counts as gone, as in the lists."""
