@@ -10,8 +10,9 @@ from tenure.core.decision import Delete, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.termination import TerminationDecider
 from tenure.model import names
-from tenure.model.observations import TerminationAnswer
+from tenure.model.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.unreadable import stand_in
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -215,3 +216,18 @@ def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
     assert verdict.message == (
         "nobody is waited for on Node node-a any more; stuck there: default/web"
     )
+
+
+def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_nobody_is_drained() -> None:
+    claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
+    pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
+    verdict = verdict_on(claim, node, pod)
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+    assert verdict.message == (
+        "Pod default/odd cannot be read: Expected `int` at spec.priority; so instance cloud://a is "
+        "not terminated until that can be read, or is gone"
+    )
+    finished = stand_in(a_pod("odd", phase="Failed"), "Expected `int`")
+    assert isinstance(verdict_on(claim, node, finished).action, Terminate)
+    gone = {"inspections": {"uid-a": InspectionAnswer(asked_at=ago(1), gone=True)}}
+    assert isinstance(verdict_on(claim, node, pod, **gone).action, Terminate)

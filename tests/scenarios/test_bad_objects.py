@@ -23,6 +23,7 @@ from tests.builders import (
     Manifest,
     a_budget,
     a_deployment,
+    a_job,
     a_node_class,
     a_pool,
     pod_spec,
@@ -186,6 +187,32 @@ def test_a_leaving_node_that_cannot_be_read_is_neither_drained_nor_terminated() 
         assert story.running("web") == 1
         assert "BlockedByUnreadable" in story.reasons(f"NodeClaim/{claim}")
         assert not story.when("InstanceTerminating")
+
+
+def test_a_finished_pod_that_cannot_be_read_holds_nothing() -> None:
+    with Story(*a_cluster(a_deployment(), a_job("sum"))) as story:
+        story.pace("sum", run_takes=10 * SECOND)
+        story.run(3 * MINUTE)
+        assert story.the(PODS, app="sum")["status"]["phase"] == "Succeeded"
+        rewritten(story, PODS, unreadable, app="sum")
+        gone = story.delete_claim()
+        story.run(10 * MINUTE)
+        assert gone not in [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)]
+        assert "BlockedByUnreadable" not in story.reasons(f"NodeClaim/{gone}")
+        assert story.running("web") == 1
+
+
+def test_a_pod_that_cannot_be_read_protects_no_instance_that_is_gone() -> None:
+    with a_running() as story:
+        rewritten(story, PODS, unreadable, app="web")
+        instance = story.the(NODES)["spec"]["providerID"]
+        gone = story.delete_claim()
+        story.run(MINUTE)
+        assert "BlockedByUnreadable" in story.reasons("Pod/default/web-*")
+        story.cloud.vanish(instance)
+        story.run(10 * MINUTE)
+        assert gone not in [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)]
+        assert "Releasing" in story.reasons(f"NodeClaim/{gone}")
 
 
 def test_a_budget_that_cannot_be_read_allows_no_eviction() -> None:

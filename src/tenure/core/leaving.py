@@ -28,7 +28,9 @@ from tenure.model.meta import BEGINNING, find_condition, format_time, later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import InspectionAnswer, TerminationAnswer
+from tenure.model.pod import Pod
 from tenure.model.settings import Settings
+from tenure.model.unreadable import first_unreadable
 
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     inspection: InspectionAnswer | None = None
     #: Which of the claim and its Nodes cannot be read, and why.
     unreadable: str = ""
+    #: The pods of its Nodes that cannot be read, also where none is drained.
+    unreadable_pods: tuple[Pod, ...] = ()
 
     @property
     def nodes(self) -> list[Node]:
@@ -185,6 +189,12 @@ def end_instance(
     if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
         message = f"{what} is terminating; checked again at {format_time(again_at)}"
         return say(about, Reason.INSTANCE_TERMINATING, message, recheck_at=again_at)
+    deadline, lost = deadline_of(claim), lost_instance(view, claim, settings)
+    pods = (pod for pod in view.unreadable_pods if holds_node(pod, now))
+    if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
+        message = f"{why}; so {what} is not terminated until that can be read, or is gone"
+        at = deadline.end if deadline is not None else None
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)
     return say(
         about,
         Reason.INSTANCE_TERMINATING,

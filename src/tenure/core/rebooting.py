@@ -25,7 +25,7 @@ from tenure.core.claims import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.deadline import hurry
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.drain import drain_until, unfinished_pods
+from tenure.core.drain import drain_until
 from tenure.core.health import unusable
 from tenure.core.pools import rules_of
 from tenure.core.reasons import Reason
@@ -118,9 +118,7 @@ class RebootDecider:
             broken=unusable(pool),
             drain=None if drained or len(nodes) != 1 else drain_until(nodes[0], None, snapshot),
             answer=snapshot.observations.reboots.get(claim.uid) if claim.rebooting else None,
-            unreadable=first_unreadable(
-                unfinished_pods(nodes if claim.rebooting else (), snapshot)
-            ),
+            unreadable=in_the_way(None, nodes, None, snapshot) if claim.rebooting else "",
         )
 
     def decide(self, view: RebootView, settings: Settings, now: datetime) -> Sequence[Verdict]:

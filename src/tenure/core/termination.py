@@ -14,7 +14,13 @@ from typing import Final
 
 from tenure.core.claims import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.drain import drain_of, drains_touched, is_held, leaving_node_of
+from tenure.core.drain import (
+    drain_of,
+    drains_touched,
+    is_held,
+    leaving_node_of,
+    unfinished_pods,
+)
 from tenure.core.leaving import TerminationView
 from tenure.core.leavingclaim import decide_claim
 from tenure.core.leavingnode import decide_node
@@ -22,9 +28,11 @@ from tenure.core.unreadables import in_the_way
 from tenure.model import names
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.pod import Pod
 from tenure.model.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
+from tenure.model.unreadable import is_unreadable
 
 #: Keys of Nodes that are judged by themselves; a claim's name cannot contain a slash.
 _ALONE: Final = "node/"
@@ -55,6 +63,10 @@ class TerminationDecider:
             for name in drains_touched(change, snapshot):
                 if (leaving := snapshot.leaving_nodes().get(name)) is not None:
                     yield from _keys_of(leaving, snapshot)
+            for pod in filter(is_unreadable, change.versions()):
+                # It also protects where nobody is drained: on a Node that never registered.
+                its_node = snapshot.nodes.get(pod.spec.node_name) if isinstance(pod, Pod) else None
+                yield from _keys_of(its_node, snapshot) if its_node is not None else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         if subject.kind == NODE_CLAIMS.kind:
@@ -105,6 +117,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
         unlisted_at=observations.vanished.get(claim.uid),
         inspection=observations.inspections.get(claim.uid),
         unreadable=in_the_way(claim, nodes, None, snapshot, pods=False),
+        unreadable_pods=tuple(filter(is_unreadable, unfinished_pods(nodes, snapshot))),
     )
 
 

@@ -25,7 +25,8 @@ from tenure.core.decision import (
     Reboot,
     Terminate,
 )
-from tenure.core.drain import protection_cap
+from tenure.core.drain import protection_cap, unfinished_pods
+from tenure.core.leavingpods import holds_node
 from tenure.core.protection import CREATION
 from tenure.core.unreadables import in_the_way
 from tenure.model import names
@@ -73,16 +74,29 @@ def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
             nodes = [node] if node is not None else []
             return first_unreadable([pod]) or in_the_way(claim, nodes, None, snapshot, pods=False)
         case Terminate() | Reboot():
-            return _unreadable_instance(_claim(action.claim_uid, snapshot), snapshot, now)
+            claim = _claim(action.claim_uid, snapshot)
+            if claim is None or _is_gone(claim, snapshot):
+                return ""
+            return _unreadable_instance(claim, snapshot, now)
     return ""
 
 
-def _unreadable_instance(claim: NodeClaim | None, snapshot: Snapshot, now: datetime) -> str:
+def _is_gone(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """The cloud says that it no longer has the instance, so nobody can lose anything there."""
+    answer = snapshot.observations.inspections.get(claim.uid)
+    return (answer is not None and answer.gone) or claim.uid in snapshot.observations.vanished
+
+
+def _unreadable_instance(claim: NodeClaim, snapshot: Snapshot, now: datetime) -> str:
     deadline = deadline_of(claim)
-    if claim is None or (deadline is not None and deadline.end <= now):
+    if deadline is not None and deadline.end <= now:
         return ""
     nodes = snapshot.nodes_with_provider(claim.provider_id).values()
-    return in_the_way(claim, nodes, None, snapshot)
+    if why := in_the_way(claim, nodes, None, snapshot, pods=False):
+        return why
+    # As the drain does: pods that should have stopped long ago are no longer waited for.
+    pods = (*unfinished_pods(nodes, snapshot), *snapshot.pods_nowhere().values())
+    return first_unreadable(pod for pod in pods if holds_node(pod, now))
 
 
 def _create(action: Create, snapshot: Snapshot) -> str | None:
