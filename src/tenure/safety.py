@@ -17,6 +17,7 @@ from tenure.model.meta import earlier, format_time, seconds_of
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.pod import Pod
+from tenure.model.unreadable import is_unreadable
 
 Ours = frozenset[tuple[str, str]]
 
@@ -47,8 +48,15 @@ def early_node_deletion(node: Node, claim: NodeClaim) -> str | None:
     return f"Node {node.name} would be deleted while its claim {claim.name} lives"
 
 
-def early_eviction(pod: Pod, node: Node | None, claim: NodeClaim | None = None) -> str | None:
-    """Pods are taken only from a Node that is leaving, or reboots, and is closed for new pods."""
+def early_eviction(
+    pod: Pod, node: Node | None, claim: NodeClaim | None = None, *, forced: bool = False
+) -> str | None:
+    """Pods are taken only from a Node that is leaving, or reboots, and is closed for new pods.
+
+    One that cannot be read is not closed; for its claim's deadline (``early_force``) they are taken.
+    """
+    if forced and node is not None and is_unreadable(node) and claim is not None and claim.deleting:
+        return None
     if node is not None and not node.deleting and claim is not None and claim.rebooting:
         if node.has_taint(names.REBOOTING_TAINT, "NoSchedule"):
             return None

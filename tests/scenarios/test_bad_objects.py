@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -213,6 +214,28 @@ def test_a_pod_that_cannot_be_read_protects_no_instance_that_is_gone() -> None:
         story.run(10 * MINUTE)
         assert gone not in [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)]
         assert "Releasing" in story.reasons(f"NodeClaim/{gone}")
+
+
+@pytest.mark.parametrize("resource", [NODES, NODE_CLAIMS], ids=["Node", "NodeClaim"])
+def test_a_deadline_that_is_set_holds_for_the_pods_of_what_cannot_be_read(
+    resource: Resource,
+) -> None:
+    """They are told to stop in time for their grace, and their successors have a place."""
+    with a_running(terminationGracePeriod="10m") as story:
+        story.pace("web", stop_takes=25 * SECOND)
+        rewritten(story, resource, unreadable)
+        gone = story.delete_claim()
+        deleted_at = story.now
+        story.run(9 * MINUTE)
+        assert story.running("web") == 1
+        assert "BlockedByUnreadable" in story.reasons(f"NodeClaim/{gone}")
+        story.run(6 * MINUTE)
+        forced = story.when("Disrupted")[0]
+        assert timedelta(minutes=9, seconds=29) <= forced - deleted_at <= timedelta(minutes=9.6)
+        assert story.when("InstanceTerminating")[0] - forced >= 30 * SECOND
+        story.run(5 * MINUTE)
+        assert story.running("web") == 1, "its successor"
+        assert story.cloud.launch_count == 2
 
 
 def test_a_budget_that_cannot_be_read_allows_no_eviction() -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.core.claims import is_our_node, is_replaced
 from tenure.core.deadline import deadline_of, force_at
-from tenure.core.drain import is_held, protection_cap
+from tenure.core.drain import is_held, protection_cap, unmarked_nodes
 from tenure.core.exchange import Exchange, exchanges_under_way
 from tenure.core.protection import CREATION, protection_of
 from tenure.core.reboots import DISRUPTION_REASON
@@ -23,6 +23,7 @@ from tenure.model.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.node import Node
 from tenure.model.pod import Pod
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import first_unreadable
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -51,8 +52,9 @@ def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
         for pod in snapshot.unschedulable_pods().values()
         if is_provisionable(pod)
     ]
-    for node in snapshot.leaving_nodes().values():
-        if is_held(node) and is_our_node(node, snapshot):
+    unmarked = unmarked_nodes(snapshot)
+    for node in {**snapshot.leaving_nodes(), **unmarked}.values():
+        if (is_held(node) or node.name in unmarked) and is_our_node(node, snapshot):
             demands += _leaving(node, snapshot, clock)
     for exchange in exchanges_under_way(snapshot):
         demands += _replaced(exchange, snapshot)
@@ -83,8 +85,10 @@ def is_reschedulable(pod: Pod) -> bool:
 
 
 def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
-    deleted_at = node.metadata.deletion_timestamp or BEGINNING
     claim = snapshot.claim_of(node)
+    told = claim.metadata.deletion_timestamp if claim is not None else None
+    deleted_at = node.metadata.deletion_timestamp or told or BEGINNING
+    blocked = first_unreadable((node, claim))
     deadline, cap = deadline_of(claim), protection_cap(node, snapshot)
     kept = claim is not None and is_replaced(claim)
     demands = []
@@ -93,6 +97,7 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
             continue
         protection = protection_of(pod, cap=cap, clock=clock) if not kept else None
         until = protection.until if protection else deleted_at
+        until = FOR_EVER if blocked else until  # Nobody is asked to leave before he is forced.
         if deadline is not None:
             until = min(until, force_at(pod, deadline))
         if until != FOR_EVER:

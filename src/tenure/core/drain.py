@@ -38,7 +38,7 @@ class DrainDecider:
     concern = Concern.DRAIN
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
-        return snapshot.leaving_nodes()
+        return {**snapshot.leaving_nodes(), **unmarked_nodes(snapshot)}
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         return drains_touched(change, snapshot)
@@ -48,8 +48,12 @@ class DrainDecider:
             yield node.name
 
     def view(self, snapshot: Snapshot, key: str) -> DrainView | None:
-        node = snapshot.leaving_nodes().get(key)
-        if node is None or not is_held(node) or not is_our_node(node, snapshot):
+        node = snapshot.nodes.get(key)
+        if node is None or not is_our_node(node, snapshot):
+            return None
+        if is_unmarked(node, snapshot):
+            return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
+        if not is_held(node):
             return None
         if not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
             return None  # Nobody is asked to leave before the door is closed.
@@ -67,8 +71,10 @@ def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
         for pod in change.versions():
             assert isinstance(pod, Pod)
             if pod.spec.node_name == UNKNOWN:
-                yield from snapshot.leaving_nodes()
-            elif pod.spec.node_name in snapshot.leaving_nodes():
+                yield from {**snapshot.leaving_nodes(), **unmarked_nodes(snapshot)}
+            elif pod.spec.node_name in snapshot.leaving_nodes() or (
+                (node := snapshot.nodes.get(pod.spec.node_name)) and is_unmarked(node, snapshot)
+            ):
                 yield pod.spec.node_name
     elif change.resource == NODE_CLAIMS:
         for claim in change.versions():
@@ -81,7 +87,7 @@ def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
                 yield from snapshot.leaving_nodes()
             yield attachment.spec.node_name
     elif change.resource in (POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUMES, NODE_POOLS):
-        yield from snapshot.leaving_nodes()
+        yield from {**snapshot.leaving_nodes(), **unmarked_nodes(snapshot)}
 
 
 def leaving_node_of(subject: Subject, snapshot: Snapshot) -> Node | None:
@@ -95,6 +101,20 @@ def leaving_node_of(subject: Subject, snapshot: Snapshot) -> Node | None:
 def is_held(node: Node) -> bool:
     """It is being deleted, and waits for us."""
     return node.deleting and names.FINALIZER in node.metadata.finalizers
+
+
+def is_unmarked(node: Node, snapshot: Snapshot) -> bool:
+    """Its claim leaves by a deadline, and it is neither deleted nor closed for that: it cannot be
+    read, so nobody writes to it. Its pods are told to stop in time all the same."""
+    if not is_unreadable(node):
+        return False
+    return deadline_of(snapshot.claim_of(node)) is not None
+
+
+def unmarked_nodes(snapshot: Snapshot) -> dict[str, Node]:
+    """By name."""
+    found = (one for one in snapshot.unreadable().values() if isinstance(one, Node))
+    return {node.name: node for node in found if is_unmarked(node, snapshot)}
 
 
 def drain_of(node: Node, snapshot: Snapshot) -> DrainView:

@@ -11,7 +11,7 @@ import msgspec
 from tenure.core import saying
 from tenure.core.claims import is_missing
 from tenure.core.deadline import deadline_of, force_at
-from tenure.core.decision import Concern, Inspect, Terminate, Verdict
+from tenure.core.decision import Concern, Delete, Inspect, Patch, Terminate, Verdict
 from tenure.core.leavingpods import (
     REFUSED,
     Attachment,
@@ -22,15 +22,16 @@ from tenure.core.leavingpods import (
     left_alone,
 )
 from tenure.core.reasons import Reason
-from tenure.core.writes import release
+from tenure.core.writes import close_leaving, delete_node, release
 from tenure.model.instance import Instance
 from tenure.model.meta import BEGINNING, find_condition, format_time, later
+from tenure.model.names import FINALIZER
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.pod import Pod
 from tenure.model.settings import Settings
-from tenure.model.unreadable import first_unreadable
+from tenure.model.unreadable import first_unreadable, is_unreadable
 
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,9 +168,27 @@ def blocked_by_unreadable(
         message = f"{why}; so it is neither drained nor ended until that can be read, or is gone"
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
     if now < deadline.end:
-        message = f"{why}; so it is not drained, and ended at {format_time(deadline.end)}"
-        return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=deadline.end)
+        message = (
+            f"{why}; so no pod is asked to leave. Each is deleted in time before "
+            f"{format_time(deadline.at)}, and the instance goes at {format_time(deadline.end)}"
+        )
+        action = _marked(claim, about, view.nodes) if not view.shared else None
+        return say(
+            about, Reason.BLOCKED_BY_UNREADABLE, message, action=action, recheck_at=deadline.end
+        )
     return end_instance(view, claim, about, settings, now)
+
+
+def _marked(
+    claim: NodeClaim, about: Node | NodeClaim, nodes: Sequence[Node]
+) -> Delete | Patch | None:
+    """Where the claim alone cannot be read: its Nodes leave with it, and take no new pods."""
+    readable = [node for node in nodes if not is_unreadable(node)]
+    if isinstance(about, Node):
+        return close_leaving(about) if about in readable else None
+    waiting = (one for one in readable if not one.deleting and FINALIZER in one.metadata.finalizers)
+    node = next(waiting, None)
+    return delete_node(node) if node is not None and claim.deleting else None
 
 
 def end_instance(

@@ -22,10 +22,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from tenure.core.deadline import stops_at
-from tenure.core.decision import Blocker, Patch, Subject, Verdict
+from tenure.core.decision import Blocker, Subject, Verdict
 from tenure.core.leaving import (
     TerminationView,
     Waiting,
@@ -42,10 +40,9 @@ from tenure.core.leaving import (
 from tenure.core.leavingpods import REFUSED, Attachment, DrainView, PodView, refusal_of
 from tenure.core.podbudgets import blocked_since
 from tenure.core.reasons import Reason
-from tenure.core.writes import patch, release
-from tenure.model import names
+from tenure.core.writes import close_leaving, release
 from tenure.model.meta import format_time, later
-from tenure.model.node import Node, Taint
+from tenure.model.node import Node
 from tenure.model.resource import VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
@@ -78,7 +75,7 @@ def _next_step(
     node = drain.node
     if (blocked := blocked_by_unreadable(view, node, settings, now)) is not None:
         return blocked
-    closing = _close(node)
+    closing = close_leaving(node)
     if closing is not None:
         return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)
     claim = view.claim
@@ -102,23 +99,6 @@ def _next_step(
         message = f"it is empty; the instance goes at {format_time(settled)}"
         return say(node, Reason.SETTLING, message, recheck_at=settled)
     return say(node, Reason.DRAINED, "it is empty; its claim notes that")
-
-
-def _close(node: Node) -> Patch | None:
-    """The patch that keeps new pods and load balancers away; None when it is in place."""
-    ours = (names.DISRUPTED_TAINT, "NoSchedule")
-    tainted = any((taint.key, taint.effect) == ours for taint in node.spec.taints)
-    if tainted and names.EXCLUDE_BALANCERS in node.labels:
-        return None
-    # Another effect of the same key is replaced, as the peer does.
-    taints = [t for t in node.spec.taints if t.key != ours[0] or t.effect == ours[1]]
-    if not tainted:
-        taints.append(Taint(key=ours[0], effect=ours[1]))
-    return patch(
-        node,
-        {"labels": {names.EXCLUDE_BALANCERS: "karpenter"}},
-        {"taints": [msgspec.to_builtins(taint) for taint in taints]},
-    )
 
 
 def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:

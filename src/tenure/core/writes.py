@@ -122,3 +122,20 @@ def stale_stamp(claim: NodeClaim) -> str:
 def delete_node(node: Node) -> Delete:
     """On any version: heartbeats write to a Node all the time, and its UID is enough."""
     return Delete(resource=NODES, name=node.name, uid=node.uid)
+
+
+def close_leaving(node: Node) -> Patch | None:
+    """The patch that keeps new pods and load balancers away; None when it is in place."""
+    ours = (names.DISRUPTED_TAINT, "NoSchedule")
+    tainted = any((taint.key, taint.effect) == ours for taint in node.spec.taints)
+    if tainted and names.EXCLUDE_BALANCERS in node.labels:
+        return None
+    # Another effect of the same key is replaced, as the peer does.
+    taints = [t for t in node.spec.taints if t.key != ours[0] or t.effect == ours[1]]
+    if not tainted:
+        taints.append(Taint(key=ours[0], effect=ours[1]))
+    return patch(
+        node,
+        {"labels": {names.EXCLUDE_BALANCERS: "karpenter"}},
+        {"taints": [msgspec.to_builtins(taint) for taint in taints]},
+    )

@@ -113,7 +113,8 @@ def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
     node = snapshot.nodes.get(pod.spec.node_name)
     claim = snapshot.claim_of(node) if node is not None else None
     foreign = safety.foreign_node(node, claim, snapshot.ours) if node is not None else None
-    return foreign or safety.early_eviction(pod, node, claim)
+    forced = isinstance(action, DeletePod)
+    return foreign or safety.early_eviction(pod, node, claim, forced=forced)
 
 
 def _evict(action: Evict, snapshot: Snapshot, now: datetime, clock: str) -> str | None:

@@ -147,7 +147,7 @@ class Checkers:
         assert isinstance(pod, Pod), f"{target.name} cannot be read"
         node = self._node(pod.spec.node_name)
         claim = self._claim_of(node) if node is not None else None
-        early = safety.early_eviction(pod, node, claim)
+        early = safety.early_eviction(pod, node, claim, forced=method == "DELETE")
         if node is None or early is not None:
             return early
         now = self._environment.now()
