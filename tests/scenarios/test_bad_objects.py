@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACES
 from tenure.model.resource import (
     EVENTS,
     NODE_CLAIMS,
@@ -258,3 +258,54 @@ def test_a_grace_beyond_all_calendars_is_waited_for() -> None:
         story.delete_claim()
         story.run(30 * MINUTE)
         assert not story.when("InstanceTerminating")
+
+
+# -- a replacement that cannot be read --------------------------------------------------------
+
+
+def replacing() -> Story:
+    """Of an unhealthy node, up to the instant at which its replacement is created."""
+    story = Story(*a_cluster(a_deployment(cpu="1")))
+    story.run(5 * MINUTE)
+    name = story.the(NODES)["metadata"]["name"]
+    story.kubelets.set_condition(name, "KWOKUnhealthy", "True", "Leak", "memory leaks")
+    story.run_while(lambda: len(story.all(NODE_CLAIMS)) < 2, at_most=5 * MINUTE, step=SECOND)
+    return story
+
+
+def spoil_replacement(story: Story, change: Callable[[Any], None]) -> tuple[str, str]:
+    """The names of both claims."""
+    old, new = sorted(
+        story.all(NODE_CLAIMS), key=lambda claim: REPLACES in claim["metadata"]["annotations"]
+    )
+    changed = {**new, "status": dict(new.get("status", {}))}
+    change(changed)
+    story.store.rewrite(NODE_CLAIMS, changed)
+    return old["metadata"]["name"], new["metadata"]["name"]
+
+
+def disrupted(story: Story, claim: str) -> bool:
+    (node,) = [one for one in story.all(NODES) if one["metadata"]["name"].endswith(claim)]
+    return DISRUPTED_TAINT in [taint["key"] for taint in node["spec"].get("taints", [])]
+
+
+def test_a_replacement_that_cannot_be_read_closes_no_node_for_ever() -> None:
+    with replacing() as story:
+        old, _ = spoil_replacement(story, unreadable)
+        story.run(20 * MINUTE)
+        assert disrupted(story, old), "it may still come up"
+        story.run(6 * MINUTE)
+        assert not disrupted(story, old)
+        assert "ReplacementFailed" in story.reasons(f"NodeClaim/{old}")
+        assert story.running("web") == 1
+
+
+def test_a_replacement_that_can_be_read_again_in_time_is_one() -> None:
+    with replacing() as story:
+        old, new = spoil_replacement(story, unreadable)
+        story.run(10 * MINUTE)
+        spoil_replacement(story, mended)
+        story.run(10 * MINUTE)
+        assert [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)] == [new]
+        assert "ReplacementFailed" not in story.reasons(f"NodeClaim/{old}")
+        assert story.running("web") == 1

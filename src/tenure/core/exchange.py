@@ -26,6 +26,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import first_unreadable
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +100,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
             until = initialized_until(replacement)
             if until is not None and until <= now:
                 at = format_time(until)
+                if why := first_unreadable((replacement,)):
+                    return (
+                        f"its replacement did not come up by {at} for all that can be told: {why}"
+                    )
                 return f"its replacement {name} was Ready, but not initialized by {at}"
         return ""
 

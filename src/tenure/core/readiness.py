@@ -23,6 +23,7 @@ from tenure.model.meta import BEGINNING, find_condition, later
 from tenure.model.names import INITIALIZED
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.unreadable import is_unreadable
 
 READY_ONCE: Final = "ReadyOnce"
 
@@ -127,7 +128,12 @@ def _span(value: str | None) -> timedelta | None:
 
 
 def initialized_until(claim: NodeClaim) -> datetime | None:
-    """Of a claim that is Ready and not initialized: by when it has to be, to be counted on."""
+    """Of a claim that is Ready and not initialized: by when it has to be, to be counted on.
+
+    Of one that cannot be read, from its creation on: its conditions and TTLs are unknown.
+    """
+    if is_unreadable(claim):
+        return later(claim.created_at, DEFAULT_TTL + INITIALIZES_WITHIN)
     once = claim.condition(READY_ONCE)
     if claim.initialized or claim.rebooting or once is None or once.status != "True":
         return None

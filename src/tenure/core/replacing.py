@@ -4,7 +4,8 @@ What an exchange is, and where it stands, is in ``exchange``. Of each claim, the
 
 1. cancelled   nothing is wrong any more, or a person vetoes it: the mark is taken off;
 2. failed      a replacement is gone or leaving, or has been Ready for long and is not
-               initialized: the mark is taken off, and the failure noted, in one write;
+               initialized, or cannot be read for as long as that may take in all: the mark is
+               taken off, and the failure noted, in one write;
 3. stale       a deadline is stamped on it: taken off, because it is not being deleted yet. The
                stamp that it goes with is written once all its replacements are there;
 4. closed      its Node is tainted, so that no new pod comes, and the claim says why;
