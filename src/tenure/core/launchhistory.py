@@ -33,6 +33,7 @@ from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import is_unreadable
 
 #: Launches are remembered for this long: enough to know the longest back-off by their number.
 REMEMBERED: Final = timedelta(hours=3)
@@ -194,15 +195,18 @@ def _living(
 
 def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     node, observations = _node_in_service(claim, snapshot), snapshot.observations
+    # An unreadable claim without a Node gets none: its launch came to nothing when it was made.
+    since = node.created_at if node is not None else _stuck_since(claim, snapshot)
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
-    if node is not None:
-        there = [pod for pod in snapshot.pods_on(node.name).values() if owner_of(pod) == one.owner]
+    if since is not None:
+        pods = snapshot.pods_on(node.name).values() if node is not None else ()
+        there = [pod for pod in pods if owner_of(pod) == one.owner]
         served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
         mates = [snapshot.pods.get(f"{namespace_of(one.owner)}/{name}") for name in one.names]
         settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
         if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
-            deserted = node.created_at
+            deserted = since
             waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
     return PastLaunch(
         claim=claim.name,
@@ -229,6 +233,12 @@ def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
         return None
     (node,) = nodes.values()
     return None if node.deleting else node
+
+
+def _stuck_since(claim: NodeClaim, snapshot: Snapshot) -> datetime | None:
+    if not is_unreadable(claim) or claim.deleting or is_replaced(claim):
+        return None
+    return None if snapshot.nodes_with_provider(claim.provider_id) else claim.created_at
 
 
 def _with_running_pods(

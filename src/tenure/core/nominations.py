@@ -4,7 +4,7 @@ Each claim that is created for pods names them (``karpenter.sh/nominated-pods``,
 replica that starts anew knows as much as the one before. A pod keeps its place there, before all
 others, and no second claim is created for it, until one of these:
 
-1. the claim is being deleted or is gone, because it failed or for any other reason;
+1. the claim is being deleted, cannot be read or is gone, for whatever reason;
 2. the pod does not fit any more: the scheduler gave the room to other pods, the Node was cordoned,
    tainted or came up smaller (``packing.nodes`` finds that out);
 3. the Node has been in service for so long that the scheduler should have bound the pod, or it is
@@ -29,6 +29,7 @@ from tenure.model.meta import later
 from tenure.model.names import NOMINATED_PODS
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import is_unreadable
 
 #: How long the scheduler may take for a pod that fits a node. It tries a pod again after ten
 #: seconds at the latest once something has changed; beyond this it sees what we do not.
@@ -79,6 +80,7 @@ def _living(snapshot: Snapshot, since: datetime) -> Iterable[NodeClaim]:
         if later(claim.created_at, SERVERS_DIFFER) >= since
         and NOMINATED_PODS in claim.annotations
         and not claim.deleting
+        and not is_unreadable(claim)  # Nothing more is done for it.
         and is_ours(claim, snapshot)
     )
 

@@ -6,6 +6,11 @@ with the labels, taints and resources that its claim promises; so is one that is
 which will be back in a moment, without the pods that are leaving it. Cordoned and leaving nodes
 take no pods, but the scheduler counts those that run there. Pools: those that may launch,
 with what their limits leave; of the others, why they may not.
+
+What cannot be read promises nothing: a Node with an unreadable pod takes no more pods, because what
+that pod has reserved is not known; an unreadable claim without a Node is no node on its way; a Node
+with an unreadable claim is taken as it is. Against limits an unreadable claim counts as the most
+that it may turn out to be.
 """
 
 from __future__ import annotations
@@ -52,9 +57,9 @@ def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[Exis
     rooms = Rooms() if rooms is None else rooms
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
-        claim = snapshot.claim_of(node)
-        if not _is_closed(node, claim):
-            found.append(rooms.on(node, claim, snapshot.pods_on(name).values(), _existing))
+        claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
+        if not _takes_none(node, claim, pods):
+            found.append(rooms.on(node, claim, pods, _existing))
     rooms.keep(snapshot.nodes, snapshot.claims)
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return found + [
@@ -76,7 +81,7 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
             closed=True,
         )
         for name, node in sorted(snapshot.nodes.items())
-        if _is_closed(node, snapshot.claim_of(node))
+        if _takes_none(node, snapshot.claim_of(node), snapshot.pods_on(name).values())
     ]
 
 
@@ -93,6 +98,8 @@ def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
     """Since when the scheduler can use the node; None where it cannot now."""
     if not node.ready or _is_closed(node, claim):
         return None
+    if is_unreadable(claim):
+        claim = None  # The Node alone says whether the scheduler can use it.
     if claim is not None and (claim.rebooting or not claim.initialized):
         return None
     told = [find_condition(node.status.conditions, "Ready")]
@@ -105,12 +112,18 @@ def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
     return node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting)
 
 
+def _takes_none(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> bool:
+    return _is_closed(node, claim) or any(is_unreadable(pod) for pod in pods if not pod.finished)
+
+
 def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
     return sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
 
 
 def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> ExistingNode:
-    initialized = claim is None or (claim.initialized and not claim.rebooting)
+    # No taint is removed from the Node of a claim that cannot be read.
+    as_it_is = claim is None or is_unreadable(claim)
+    initialized = claim is None or as_it_is or (claim.initialized and not claim.rebooting)
     allocatable: Mapping[str, int] = node.allocatable
     taints, labels = node.spec.taints, node.labels
     if claim is not None and not initialized:
@@ -133,8 +146,13 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
 
 
 def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    """Its Node is still to come. One that has registered and is gone will not come again."""
-    if claim.deleting or claim.registered or not claim_is_ours(claim, snapshot):
+    """Its Node is still to come. One that has registered and is gone will not come again.
+
+    An unreadable claim is neither launched nor registered, so no Node is promised for it.
+    """
+    if is_unreadable(claim) or claim.deleting or claim.registered:
+        return False
+    if not claim_is_ours(claim, snapshot):
         return False
     return not snapshot.nodes_with_provider(claim.provider_id)
 
@@ -285,10 +303,18 @@ def _remaining(pool: NodePool, snapshot: Snapshot) -> dict[str, int] | None:
     used = usage_of(pool.name, snapshot)
     left = subtract(limits, {name: used.get(name, 0) for name in limits})
     for claim in snapshot.claims_of_pool(pool.name).values():
-        if not claim.launched and not claim.deleting:
+        if not claim.deleting and not _size_is_known(claim, snapshot):
             largest = _largest(claim, snapshot)
             left = subtract(left, {name: largest.get(name, 0) for name in limits})
     return left
+
+
+def _size_is_known(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether the pool's usage has what it is; of an unreadable claim no condition is known."""
+    if not is_unreadable(claim):
+        return claim.launched
+    nodes = snapshot.nodes_with_provider(claim.provider_id).values()
+    return bool(claim.status.capacity) or any(node.capacity for node in nodes)
 
 
 def _largest(claim: NodeClaim, snapshot: Snapshot) -> dict[str, int]:

@@ -19,9 +19,16 @@ from typing import Any, Final, TypeVar, cast, get_args, get_origin
 import msgspec
 
 from tenure.model.meta import ApiObject, ObjectMeta
-from tenure.model.names import REPLACED_BY, REPLACES, TERMINATION_TIMESTAMP
+from tenure.model.names import (
+    LAUNCHED_FOR,
+    NOMINATED_PODS,
+    REBOOT_HISTORY,
+    REPLACED_BY,
+    REPLACES,
+    TERMINATION_TIMESTAMP,
+)
 from tenure.model.node import Node, NodeSpec
-from tenure.model.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
+from tenure.model.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests
 from tenure.model.nodepool import NodeClaimTemplate, NodePool, NodePoolSpec
 from tenure.model.pod import LabelSelector, Pod, PodSpec, PodStatus
 from tenure.model.resource import NODES, PODS, VOLUME_ATTACHMENTS, Resource
@@ -40,8 +47,16 @@ _AT: Final = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
 #: Stands for the name of a Node, or a provider id, that an object has and nobody can read.
 UNKNOWN: Final = "?"
 
-#: Annotations without which somebody else would be judged wrongly.
-_KEPT: Final = (TERMINATION_TIMESTAMP, REPLACES, REPLACED_BY)
+#: Annotations without which another object would be evaluated wrongly: the launch breaker counts a
+#: claim by what it was launched for.
+_KEPT: Final = (
+    TERMINATION_TIMESTAMP,
+    REPLACES,
+    REPLACED_BY,
+    NOMINATED_PODS,
+    LAUNCHED_FOR,
+    REBOOT_HISTORY,
+)
 
 
 class Unreadable:
@@ -146,8 +161,15 @@ def _pod(pod: Pod, bare: bool) -> dict[str, Any]:
         return {"spec": PodSpec(node_name=spec.node_name)}
     kept = PodSpec(
         node_name=spec.node_name,
+        tolerations=spec.tolerations,
+        containers=spec.containers,
+        init_containers=spec.init_containers,
+        overhead=spec.overhead,
+        resources=spec.resources,
+        priority=spec.priority,
         priority_class_name=spec.priority_class_name,
         termination_grace_period_seconds=spec.termination_grace_period_seconds,
+        host_network=spec.host_network,
     )
     return {"spec": kept, "status": PodStatus(phase=pod.status.phase)}
 
@@ -161,9 +183,16 @@ def _claim(claim: NodeClaim, bare: bool) -> dict[str, Any]:
     spec, status = claim.spec, claim.status
     kept = NodeClaimSpec(
         node_class_ref=spec.node_class_ref,
+        # What it may turn out to be: limits count that.
+        requirements=() if bare else spec.requirements,
+        resources=ResourceRequests() if bare else spec.resources,
         termination_grace_period=None if bare else spec.termination_grace_period,
     )
-    known = NodeClaimStatus(node_name=status.node_name, provider_id=status.provider_id)
+    known = NodeClaimStatus(
+        node_name=status.node_name,
+        provider_id=status.provider_id,
+        capacity={} if bare else status.capacity,
+    )
     return {"spec": kept, "status": known}
 
 

@@ -1,0 +1,110 @@
+"""What cannot be read promises no place for pods, and launches beside it stay bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.sim.dsl import Story
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_deployment,
+    a_node_class,
+    a_pool,
+)
+from tests.scenarios.test_bad_objects import (
+    a_cluster,
+    a_running,
+    rewritten,
+    unreadable,
+)
+from tests.scenarios.test_launch_breaker import QUICK, a_daemon_set, launched
+
+
+def spoiled(story: Story, resource: Any, name: str) -> None:
+    """One of several is rewritten so that it cannot be read."""
+    (known,) = (one for one in story.all(resource) if one["metadata"]["name"] == name)
+    new = {**known, "status": dict(known.get("status", {}))}
+    unreadable(new)
+    story.store.rewrite(resource, new)
+
+
+def claims(story: Story) -> list[str]:
+    return sorted(claim["metadata"]["name"] for claim in story.all(NODE_CLAIMS))
+
+
+def with_an_unreadable_claim_in_flight(**limits: str) -> Story:
+    story = Story(a_node_class(), a_pool(limits=limits), a_deployment("first"))
+    for _ in range(30):
+        if not claims(story):
+            story.run(SECOND)
+    rewritten(story, NODE_CLAIMS, unreadable)
+    return story
+
+
+# -- pods that cannot be read -------------------------------------------------------------------
+
+
+def test_the_node_of_a_running_pod_that_cannot_be_read_takes_no_more_pods() -> None:
+    with a_running() as story:
+        rewritten(story, PODS, unreadable, app="web")
+        story.apply(a_deployment("late", cpu="1600m"))
+        story.run(15 * MINUTE)
+        assert story.running("late") == 1
+        assert launched(story) == 2
+        assert "SchedulerDisagrees" not in story.reasons("Pod/default/late-*")
+
+
+def test_daemon_pods_that_cannot_be_read_cost_no_further_nodes() -> None:
+    agent = a_daemon_set(cpu="10m", memory="16Mi")
+    with Story(*a_cluster(a_deployment(), agent), options=QUICK) as story:
+        done: set[str] = set()
+        for _ in range(300):
+            story.run(SECOND)
+            pods = [pod["metadata"]["name"] for pod in story.all(PODS)]
+            for name in [one for one in pods if one.startswith("agent") and one not in done]:
+                spoiled(story, PODS, name)
+                done.add(name)
+        assert done
+        assert story.running("web") == 1
+        assert launched(story) == 1
+
+
+# -- claims that cannot be read -----------------------------------------------------------------
+
+
+def test_pods_of_others_do_not_wait_for_a_claim_that_cannot_be_read() -> None:
+    with with_an_unreadable_claim_in_flight() as story:
+        story.run(MINUTE)
+        story.apply(a_deployment("late", cpu="300m"))
+        story.run(10 * MINUTE)
+        assert story.running("late") == 1
+
+
+def test_the_pods_of_a_claim_that_cannot_be_read_get_another_once() -> None:
+    with with_an_unreadable_claim_in_flight() as story:
+        story.run(HOUR)
+        assert story.running("first") == 1
+        assert launched(story) == 2
+        assert "ObjectUnreadable" in story.reasons("NodeClaim/*")
+
+
+def test_a_claim_that_cannot_be_read_counts_against_the_limits_of_its_pool() -> None:
+    with with_an_unreadable_claim_in_flight(cpu="3") as story:
+        story.run(20 * MINUTE)
+        assert launched(story) == 1
+        assert "FailedScheduling" in story.reasons("Pod/default/first-*")
+
+
+def test_launches_are_bounded_where_no_claim_can_be_read() -> None:
+    with Story(*a_cluster(a_deployment())) as story:
+        done: set[str] = set()
+        for _ in range(720):
+            story.run(5 * SECOND)
+            for name in set(claims(story)) - done:
+                spoiled(story, NODE_CLAIMS, name)
+                done.add(name)
+        assert 2 <= launched(story) <= 12
+        assert "LaunchesHeld" in story.reasons("NodePool/general")
