@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.meta import format_time
+from tenure.model.resource import NODE_CLAIMS, NODES, PODS
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,
@@ -13,12 +14,14 @@ from tests.builders import (
     a_deployment,
     a_node_class,
     a_pool,
+    a_requirement,
 )
 from tests.scenarios.test_bad_objects import (
     a_cluster,
     a_running,
     rewritten,
     unreadable,
+    with_condition,
 )
 from tests.scenarios.test_launch_breaker import QUICK, a_daemon_set, launched
 
@@ -108,3 +111,28 @@ def test_launches_are_bounded_where_no_claim_can_be_read() -> None:
                 done.add(name)
         assert 2 <= launched(story) <= 12
         assert "LaunchesHeld" in story.reasons("NodePool/general")
+
+
+# -- Nodes that cannot be read ------------------------------------------------------------------
+
+
+def test_an_unhealthy_node_that_cannot_be_read_still_counts_in_the_breaker_of_its_pool() -> None:
+    small = a_requirement("node.kubernetes.io/instance-type", "t4g.small")
+    repair = {"maxUnhealthy": 1, "terminationMode": "Forceful"}
+    pool = a_pool(requirements=[small], repair=repair)
+    with Story(a_node_class(), pool, a_deployment(replicas=5, cpu="1200m")) as story:
+        story.run(5 * MINUTE)
+        names = sorted(node["metadata"]["name"] for node in story.all(NODES))
+        for name in names[:2]:
+            (node,) = (one for one in story.all(NODES) if one["metadata"]["name"] == name)
+            told = {**node, "status": dict(node["status"])}
+            with_condition("KWOKUnhealthy", format_time(story.now), reason="X")(told)
+            status = {"conditions": told["status"]["conditions"]}
+            story.store.patch(NODES, "", name, {"status": status}, subresource="status")
+        story.run(5 * SECOND)
+        spoiled(story, NODES, names[0])
+        story.run(20 * MINUTE)
+        assert len(names) == 5
+        assert "NodeRepair" not in story.reasons("NodeClaim/*")
+        assert "NodeRepairBlocked" in story.reasons("NodePool/general")
+        assert sorted(node["metadata"]["name"] for node in story.all(NODES)) == names

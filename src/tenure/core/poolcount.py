@@ -3,7 +3,8 @@
 A Node is in it by its label, or because its claim is of the pool: a Node that has lost its label
 still counts, and where many have lost it the breaker is not blind. Of each claim's Node the health
 is known (``health``). One that no claim stands for alone is in the set all the same, and unhealthy
-if it is registered and a condition says so.
+if it is registered and a condition says so. An unreadable Node counts as unhealthy: it may be, and
+counting it disrupts less.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tenure.core.sickness import Rules, illnesses
 from tenure.model.names import REGISTERED
 from tenure.model.node import Node
 from tenure.model.snapshot import Snapshot
+from tenure.model.unreadable import is_unreadable
 
 
 class PoolCount(msgspec.Struct, frozen=True):
@@ -30,14 +32,18 @@ class PoolCount(msgspec.Struct, frozen=True):
 def count_nodes(pool: str, rules: Rules, snapshot: Snapshot) -> PoolCount:
     labelled = snapshot.nodes_of_pool(pool)
     claims = snapshot.claims_of_pool(pool).values()
-    others = sum(
-        name not in labelled
+    others = {
+        name: node
         for claim in claims
-        for name in snapshot.nodes_with_provider(claim.provider_id)
-    )
+        for name, node in snapshot.nodes_with_provider(claim.provider_id).items()
+        if name not in labelled
+    }
     unwell = (node for name, node in snapshot.unwell_nodes().items() if name in labelled)
     strays = sum(_is_stray(node, pool, snapshot) and _is_ill(node, rules) for node in unwell)
-    return PoolCount(len(labelled) + others, strays)
+    if snapshot.unreadable():
+        nodes = (*labelled.values(), *others.values())
+        strays += sum(is_unreadable(node) and not _is_booting(node, snapshot) for node in nodes)
+    return PoolCount(len(labelled) + len(others), strays)
 
 
 def _is_stray(node: Node, pool: str, snapshot: Snapshot) -> bool:
@@ -45,6 +51,12 @@ def _is_stray(node: Node, pool: str, snapshot: Snapshot) -> bool:
     if claim is None or claim.pool_name != pool:
         return True
     return len(snapshot.nodes_with_provider(claim.provider_id)) > 1
+
+
+def _is_booting(node: Node, snapshot: Snapshot) -> bool:
+    """Whether its claim counts it, by its readiness TTL."""
+    claim = snapshot.claim_of(node)
+    return claim is not None and not is_unreadable(claim) and not claim.initialized
 
 
 def _is_ill(node: Node, rules: Rules) -> bool:
