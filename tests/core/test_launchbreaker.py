@@ -27,7 +27,7 @@ from tenure.model import names
 from tenure.model.meta import ApiObject, OwnerReference
 from tenure.model.node import Taint
 from tenure.model.nodepool import NodePool
-from tenure.model.observations import DepartedClaim, Observations
+from tenure.model.observations import DepartedClaim, Observations, TerminationAnswer
 from tenure.model.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
@@ -339,7 +339,7 @@ def gone(count: int, owner: str) -> dict[str, DepartedClaim]:
 
 
 @pytest.mark.parametrize("owner", [WEB, "StatefulSet/default/web-*"])
-def test_whatever_the_cause_a_family_has_a_bound(owner: str) -> None:
+def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
     """Claims that come and go for owners of one family: nobody's pods were seen pending again."""
     name = "web-bbbbb" if "*" in owner else "web"
     few = decided(waiting(owner=name), departed_claims=gone(63, owner))
@@ -348,6 +348,42 @@ def test_whatever_the_cause_a_family_has_a_bound(owner: str) -> None:
     told = on(many, "Pod")
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     assert "64 nodes were launched" in told.message
+
+
+def deleted(count: int, *, answer: Any = None, **fields: Any) -> tuple[list[ApiObject], Any]:
+    """Claims that others deleted soon, and what the cloud said when asked to terminate them."""
+    fields = {"deletion_timestamp": ago(60), **fields}
+    answers = {f"uid-n{n}": answer or TerminationAnswer(asked_at=ago(30)) for n in range(count)}
+    return launches(*[5] * count, **fields), answers
+
+
+def test_claims_that_others_delete_soon_have_a_bound_and_are_remembered() -> None:
+    few, answers = deleted(63)
+    assert len(created(decided(*few, waiting(), terminations=answers))) == 1
+    many, answers = deleted(64)
+    verdicts = decided(*many, waiting(), terminations=answers)
+    told = on(verdicts, "Pod")
+    assert (told.reason, created(verdicts)) == (Reason.LAUNCH_BREAKER_OPEN, [])
+    assert on(verdicts, "NodePool").reason is Reason.PODS_PENDING_AGAIN
+    after_restart = decided(a_pool_that_remembers(remembered(verdicts)), waiting())
+    assert on(after_restart, "Pod").reason is Reason.LAUNCH_BREAKER_OPEN
+
+
+SERVED = {names.LAUNCHED_FOR: marked_served(launched_for([of(a_pod("web-0"))]), {WEB})}
+NOT_WASTED: list[Any] = [
+    pytest.param({"answer": TerminationAnswer(asked_at=NOW, gone=True, lost=True)}, id="lost"),
+    pytest.param({"annotations": SERVED}, id="a pod ended well there"),
+    pytest.param({"annotations": {names.DISRUPTION_REASON: "Empty"}}, id="we disrupted it"),
+    pytest.param({"deletion_timestamp": ahead(300)}, id="it was there for ten minutes"),
+]
+
+
+@pytest.mark.parametrize("fields", NOT_WASTED)
+def test_claims_that_are_gone_for_other_reasons_hold_nothing(fields: Any) -> None:
+    many, answers = deleted(100, **fields)
+    verdicts = decided(*many, waiting(), terminations=answers)
+    assert len(created(verdicts)) == 1
+    assert [v.reason for v in verdicts if v.subject.kind == "Pod"] == [Reason.NOMINATED]
 
 
 def test_nothing_is_written_to_a_pool_that_cannot_be_read() -> None:

@@ -242,6 +242,25 @@ def test_a_restart_forgets_nothing() -> None:
         assert launched(story) <= WHEN_OPEN
 
 
+def test_a_controller_that_deletes_every_node_is_bounded_across_restarts() -> None:
+    with Story(*a_cluster(a_deployment()), options=QUICK) as story:
+
+        def delete(name: str) -> None:
+            if story.store.find(NODES, "", name):
+                story.store.delete(NODES, "", name)
+
+        def told(type_: str, node: Manifest, _old: Manifest | None) -> None:
+            if type_ == "ADDED":
+                story.environment.after(5 * SECOND, delete, node["metadata"]["name"])
+
+        story.store.subscribe(NODES, told, replay=True)
+        for _ in range(6):
+            story.run(3 * MINUTE)
+            story.crash()
+        assert launched(story) <= 66
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/web-*")
+
+
 def test_fifty_pods_that_no_node_helps_cost_three_times_their_nodes_and_twelve() -> None:
     with Story(*a_cluster(a_deployment(replicas=50)), options=QUICK) as story:
         story.infrastructure.faults.set(node_taint=AGENT)

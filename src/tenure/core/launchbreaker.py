@@ -11,12 +11,13 @@ it. So launches are counted per owner:
    nodes are launched in an hour;
 3. it closes when a pod of the owner that started since has run for 10m, or when nothing was
    launched for the owner for an hour;
-4. whatever the cause: of owners of one family (one owner, or those whose names differ only by a
-   generated end) no more than 60 nodes an hour, and 4 for each pod that waits, may come to nothing.
+4. of owners of one family (one owner, or those whose names differ only by a generated end) no more
+   than 60 launches an hour, and 4 for each pod that waits, may be in vain: counted by rule 1, or
+   their claims or Nodes deleted by others within 10m.
 
 Pods whose breaker is open get no claim, but may go to nodes that exist, and no other owner's pods
-wait for them. Rules 1 to 3 count what claims and pools say, so a restart changes nothing about
-them; of rule 4, claims that are gone are counted only by the process that saw them go.
+wait for them. Counted is what claims and pools say, so a restart changes nothing; only the first two
+claims of a family that are gone are known to none but the process that saw them go.
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         since = format_time(min(one.at for one in self.launches))
         is_open = f"launch breaker of {in_words(self.owner)} is open"
         if self.opened is None:
-            why = f"{_nodes(len(self.launches))} launched for its pods since {since} in vain"
+            family = in_words(family_of(self.owner))
+            why = (
+                f"{_nodes(len(self.launches))} launched for pods of {family} since {since} in vain"
+            )
         else:
             named = [one.claim for one in self.launches if one.claim in self.returned]
             why = _pending_again(len(self.returned), len(self.launches), since)
@@ -177,7 +181,9 @@ class _Breakers:
             owner: _state(owner, known, packing, history, settings, now)
             for owner, known in history.owners.items()
         }
-        self._bounds = _families(history, self._states, now)
+        in_vain = _in_vain(history, self._states, now)
+        self._bounds = _families(in_vain, history)
+        self._often = {family for family, launches in in_vain.items() if len(launches) >= TIMES}
         self.instants = tuple(sorted(_instants(history, self._states.values(), self._bounds)))
 
     def of(self, uid: str) -> State | None:
@@ -214,7 +220,8 @@ class _Breakers:
         return tuple(
             msgspec.structs.replace(verdict, recheck_at=recheck_at)
             for pool in self._history.pools.values()
-            if (verdict := _on_pool(pool, self._states.values(), self._now)) is not None
+            if (verdict := _on_pool(pool, self._states.values(), self._often, self._now))
+            is not None
         )
 
 
@@ -331,19 +338,28 @@ class _Bound(msgspec.Struct, frozen=True):
     next_at: datetime
 
 
-def _families(history: History, states: Mapping[str, State], now: datetime) -> dict[str, _Bound]:
-    """The families whose launches have come to nothing too often, whatever the cause."""
-    wasted: dict[str, dict[str, PastLaunch]] = {}
+def _in_vain(
+    history: History, states: Mapping[str, State], now: datetime
+) -> dict[str, dict[str, PastLaunch]]:
+    """By family and claim: launches of the last hour that helped none of the family's pods."""
+    found: dict[str, dict[str, PastLaunch]] = {}
     for owner, known in history.owners.items():
         lately = [
             one for one in known.launches if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
         ]
         returned = states[owner].returned
-        of_family = wasted.setdefault(family_of(owner), {})
-        of_family |= {one.claim: one for one in lately if one.claim in returned or one.gone}
+        of_family = found.setdefault(family_of(owner), {})
+        of_family |= {one.claim: one for one in lately if one.claim in returned or one.wasted}
+    return found
+
+
+def _families(
+    in_vain: Mapping[str, Mapping[str, PastLaunch]], history: History
+) -> dict[str, _Bound]:
+    """The families whose launches were in vain too often."""
     waiting = Counter(map(family_of, history.owner_of.values()))
     bounds = {}
-    for family, launches in wasted.items():
+    for family, launches in in_vain.items():
         most = FAMILY_MAX + FAMILY_PER_POD * waiting[family]
         if len(launches) >= most:
             ordered = tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim)))
@@ -368,12 +384,15 @@ def _instants(
 # -- what is remembered, and said of pools ----------------------------------------------
 
 
-def _on_pool(pool: NodePool, states: Collection[State], now: datetime) -> Verdict | None:
+def _on_pool(
+    pool: NodePool, states: Collection[State], often: Collection[str], now: datetime
+) -> Verdict | None:
+    """``often``: families that had several launches in vain, which are then remembered."""
     before = ledger_of(pool)
     ledger = {
         s.owner: entry
         for s in states
-        if (entry := _entry(s, pool.name, now)) and (entry.launches or s.owner in before)
+        if (entry := _entry(s, pool.name, often, now)) and (entry.launches or s.owner in before)
     }
     text = written(ledger)
     if text is None and not before:
@@ -385,22 +404,32 @@ def _on_pool(pool: NodePool, states: Collection[State], now: datetime) -> Verdic
     if are_open:
         said = "; ".join(state.message for state in are_open)
         return _say(pool, Reason.LAUNCH_BREAKER_OPEN, said, action)
-    if again:
-        return _say(pool, Reason.PODS_PENDING_AGAIN, "; ".join(map(_again, again)), action)
+    wasted = Counter(
+        family_of(owner)
+        for owner, entry in ledger.items()
+        for one in entry.launches
+        if one.wasted and entry.opened is None
+    )
+    if again or wasted:
+        said = "; ".join(
+            [*map(_again, again), *(_wasted(*each) for each in sorted(wasted.items()))]
+        )
+        return _say(pool, Reason.PODS_PENDING_AGAIN, said, action)
     owners = ", ".join(in_words(owner) for owner in sorted(before)) or "any owner"
     said = f"launch breaker of {owners} is closed"
     return _say(pool, Reason.LAUNCH_BREAKER_CLOSED, said, action)
 
 
-def _entry(state: State, pool: str, now: datetime) -> Entry | None:
+def _entry(state: State, pool: str, often: Collection[str], now: datetime) -> Entry | None:
     closed = state.closed if state.closed and later(state.closed, REMEMBERED) > now else None
-    kept: tuple[Kept, ...] = ()
-    if state.returned or state.opened is not None:
-        kept = tuple(
-            Kept(one.claim, one.at, state.returned.get(one.claim))
-            for one in state.launches
-            if one.pool == pool
-        )
+    all_count = bool(state.returned) or state.opened is not None
+    wasted_count = family_of(state.owner) in often
+    kept = tuple(
+        Kept(one.claim, one.at, state.returned.get(one.claim), one.wasted)
+        for one in state.launches
+        if one.pool == pool
+        and (all_count or (wasted_count and one.wasted and later(one.at, HOUR) > now))
+    )
     opened = state.opened if kept else None
     return Entry(kept, opened, closed) if kept or closed else None
 
@@ -431,6 +460,13 @@ def _again(state: State) -> str:
         f"pods of {in_words(state.owner)} are pending again although "
         f"{_nodes(len(state.returned))} launched for them, last at {last}; the third launch in "
         "vain within 10m opens the launch breaker"
+    )
+
+
+def _wasted(family: str, count: int) -> str:
+    return (
+        f"{_nodes(count)} launched for pods of {in_words(family)} and deleted by others within 10m; "
+        f"from {FAMILY_MAX} such launches an hour on there are no more"
     )
 
 

@@ -1,10 +1,13 @@
 """The launches that were made for an owner's pods, and what became of them.
 
 Read from living claims, from the pools' ledgers, and from what this process saw of claims that are
-gone. A launch has *failed its owner* when its Node is in service, none of the owner's pods is
+gone (the first of a family: the ledger has them from the third on). A launch has *failed its owner* when its Node is in service, none of the owner's pods is
 there, and those it was made for run nowhere else either. Whatever Tenure itself, the cloud or an
 interruption does to a claim takes the launch out of this: a claim that is leaving, being replaced
 or rebooted, or whose instance or Node is lost, says nothing about its owner.
+
+A launch was *wasted* when others deleted its claim or Node within 10m of its creation, before a
+pod of the owner had ended well there.
 """
 
 from __future__ import annotations
@@ -28,15 +31,20 @@ from tenure.core.launchledger import (
 )
 from tenure.core.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.pools import is_ours
+from tenure.core.reboots import DISRUPTION_REASON
 from tenure.model import names
+from tenure.model.meta import later
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
+from tenure.model.observations import TerminationAnswer
 from tenure.model.snapshot import Snapshot
 from tenure.model.unreadable import is_unreadable
 
 #: Launches are remembered for this long: enough to know the longest back-off by their number.
 REMEMBERED: Final = timedelta(hours=3)
+#: A claim that was not deleted for this long was of use, whatever became of it afterwards.
+OF_USE_AFTER: Final = timedelta(minutes=10)
 
 
 class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +65,8 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     revision: str = ""
     #: How long after its launch a list of instances lacked its own one.
     missing_after: timedelta | None = None
-
-    @property
-    def gone(self) -> bool:
-        """The claim is."""
-        return not self.places
+    #: The claim was deleted soon after its creation, and no pod of the owner had ended well there.
+    wasted: bool = False
 
 
 class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +113,12 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
             found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
     for owner, launch in _of_claims(snapshot, wanted, families) if demands else ():
         known = found.setdefault(owner, {})
-        if (kept := known.get(launch.claim)) is not None and kept.returned is not None:
-            launch = msgspec.structs.replace(launch, returned=kept.returned)  # noqa: PLW2901
+        if (kept := known.get(launch.claim)) is not None:
+            launch = msgspec.structs.replace(  # noqa: PLW2901
+                launch,
+                returned=kept.returned,
+                wasted=launch.wasted or kept.wasted,
+            )
         known[launch.claim] = launch
     entries = {owner: [one[owner] for one in ledgers.values() if owner in one] for owner in found}
     owners = {
@@ -145,7 +154,9 @@ def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
 
 
 def _remembered(kept: Kept, pool: str) -> PastLaunch:
-    return PastLaunch(claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned)
+    return PastLaunch(
+        claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned, wasted=kept.wasted
+    )
 
 
 def _merged(launches: Mapping[str, PastLaunch], entries: Iterable[Entry]) -> OwnerHistory:
@@ -173,8 +184,11 @@ def _gone(
 ) -> Iterator[tuple[str, PastLaunch]]:
     for claim in snapshot.observations.departed_claims.values():
         for one in read_launched_for(claim.launched_for):
-            if one.owner in owners or family_of(one.owner) in families:
-                yield one.owner, PastLaunch(claim=claim.name, pool=claim.pool, at=claim.created_at)
+            if not one.served and (one.owner in owners or family_of(one.owner) in families):
+                yield (
+                    one.owner,
+                    PastLaunch(claim=claim.name, pool=claim.pool, at=claim.created_at, wasted=True),
+                )
 
 
 def _living(
@@ -195,6 +209,7 @@ def _living(
 
 def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     node, observations = _node_in_service(claim, snapshot), snapshot.observations
+    served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
     # An unreadable claim without a Node gets none: its launch came to nothing when it was made.
     since = node.created_at if node is not None else _stuck_since(claim, snapshot)
     deserted: datetime | None = None
@@ -202,7 +217,6 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     if since is not None:
         pods = snapshot.pods_on(node.name).values() if node is not None else ()
         there = [pod for pod in pods if owner_of(pod) == one.owner]
-        served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
         mates = [snapshot.pods.get(f"{namespace_of(one.owner)}/{name}") for name in one.names]
         settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
         if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
@@ -217,6 +231,29 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
         waiting=waiting,
         revision=one.revision,
         missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
+        wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
+    )
+
+
+def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
+    """Whether its instance is terminated soon after its creation, and not by our own decision.
+
+    Known once the cloud was asked to terminate it: an instance that was gone before is lost.
+    """
+    if answer is None or answer.lost or claim.metadata.deletion_timestamp is None or _by_us(claim):
+        return False
+    return claim.metadata.deletion_timestamp < later(claim.created_at, OF_USE_AFTER)
+
+
+def _by_us(claim: NodeClaim) -> bool:
+    """Whether it was disrupted, rebooted or found lost by Tenure."""
+    marks = (names.DISRUPTION_REASON, names.REBOOT_HISTORY)
+    return (
+        claim.rebooting
+        or is_replaced(claim)
+        or claim.is_true(LOST)
+        or claim.is_true(DISRUPTION_REASON)
+        or any(mark in claim.annotations for mark in marks)
     )
 
 

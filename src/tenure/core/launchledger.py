@@ -57,6 +57,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     at: Instant
     #: When its Node came; only where the owner's pods were pending again afterwards.
     returned: Instant | None = None
+    #: The claim was deleted soon after its creation, and no pod of the owner had ended well there.
+    wasted: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):

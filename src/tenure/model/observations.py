@@ -47,6 +47,8 @@ class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     asked_at: datetime
     gone: bool = False
+    #: It was gone when we first asked.
+    lost: bool = False
 
 
 class InspectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +98,7 @@ class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DepartedClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that is gone: for whose pods it had been created."""
+    """A claim that is gone and came to nothing: for whose pods it had been created."""
 
     name: str
     pool: str

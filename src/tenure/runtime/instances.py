@@ -185,7 +185,9 @@ class Instances:
             gone = True
         told = self._claim(subject, action)
         if told is not None:
-            answer = TerminationAnswer(asked_at=self._clock.now(), gone=gone)
+            before = self._knowledge.terminations.get(action.claim_uid)
+            lost = gone and (before is None or before.lost)
+            answer = TerminationAnswer(asked_at=self._clock.now(), gone=gone, lost=lost)
             self._knowledge.termination(told, action.claim_uid, answer)
         return OK
 

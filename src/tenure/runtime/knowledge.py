@@ -15,7 +15,8 @@ import msgspec
 from tenure.core.decision import Subject
 from tenure.core.garbage import INSTANCE
 from tenure.core.launchhistory import REMEMBERED as LAUNCHES_REMEMBERED
-from tenure.core.launchledger import unserved_owners
+from tenure.core.launchhistory import was_wasted
+from tenure.core.launchledger import marked_served, unserved_owners
 from tenure.core.places import BATCH
 from tenure.core.registrations import REMEMBERED, generations_of
 from tenure.model.instance import Instance
@@ -189,11 +190,12 @@ class Knowledge:
         self._note(BATCH)
 
     def departed(self, claim: NodeClaim, now: datetime) -> None:
-        """A claim that was created for pods is gone; its launch still counts for a while."""
+        """A claim that was created for pods is gone; if in vain, it still counts for a while."""
         for uid in [uid for uid, one in self.departed_claims.items() if _is_old(one, now)]:
             del self.departed_claims[uid]
-        self.served_claims.pop(claim.uid, None)
-        if said := claim.annotations.get(LAUNCHED_FOR):
+        served = self.served_claims.pop(claim.uid, frozenset())
+        said = marked_served(claim.annotations.get(LAUNCHED_FOR, ""), served)
+        if was_wasted(claim, self.terminations.get(claim.uid)) and said:
             self.departed_claims[claim.uid] = DepartedClaim(
                 name=claim.name,
                 pool=claim.pool_name,
