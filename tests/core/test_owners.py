@@ -47,6 +47,9 @@ def test_owners_that_differ_by_a_generated_end_are_a_family() -> None:
     assert family_of("Workflow/default/etl-x2x4z") == family_of("Workflow/default/etl-bbbbb")
     assert family_of("Workflow/default/etl-x2x4z") != family_of("Workflow/other/etl-x2x4z")
     assert family_of("Deployment/default/web") == "Deployment/default/web"
+    assert family_of("StatefulSet/default/db-1") == "StatefulSet/default/db-1"
+    assert family_of("Job/default/build-1767600000") == "Job/default/build-*"
+    assert family_of("Pod/default/0b5cbd4c-6c53-4b5f-9b1e-3b4f7d1c2a90") == "Pod/default/*"
 
 
 def test_an_owner_in_words() -> None:

@@ -27,8 +27,11 @@ from tenure.model.pod import Pod
 _HASHES: Final = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 _REVISIONS: Final = (*_HASHES, "controller-revision-hash")
 _OF_CRON_JOB: Final = re.compile(r"(?P<name>.+)-\d{8}")
-#: As Kubernetes draws the end of a generated name.
-_GENERATED: Final = re.compile(r"(?P<stem>.+-)[bcdfghjklmnpqrstvwxz2456789]{5}")
+#: As Kubernetes draws the end of a generated name; or an instant or build number, or a UUID.
+_GENERATED: Final = re.compile(
+    r"(?P<stem>.+-)[bcdfghjklmnpqrstvwxz2456789]{5}"
+    r"|(?P<counted>.+[-/])(?:\d{6,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
 
 
 def owner_of(pod: Pod) -> str:
@@ -54,7 +57,7 @@ def revision_of(pod: Pod) -> str:
 def family_of(owner: str) -> str:
     """The owner without the end of a generated name: what made it makes others like it."""
     found = _GENERATED.fullmatch(owner)
-    return f"{found['stem']}*" if found else owner
+    return f"{found['stem'] or found['counted']}*" if found else owner
 
 
 def in_words(owner: str) -> str:
