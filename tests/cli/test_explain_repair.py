@@ -37,7 +37,7 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
     with a_story() as story:
         story.run(3 * MINUTE)
         assert section(explained(story))[1:] == [
-            "breaker no node is repaired while more than 20% of the pool's are unhealthy",
+            "breaker 0 of 1 Node unhealthy, at most 1 (maxUnhealthy 20%, rounded up)",
             (
                 "budget budget 10% allows 1 of 1 node, and none is leaving "
                 "(asked for what is done with care)"
@@ -46,7 +46,7 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
             "CONDITION UNHEALTHY IF NOW TOLERATED THEN BY",
             (
                 "Ready False or Unknown True 10m replaced with care, then ended at once "
-                "the provider's toleration of 600s"
+                "the provider's toleration of 10m"
             ),
             (
                 "KWOKRebootRequired True - 30s rebooted, drained for 1m at the most "
@@ -79,7 +79,7 @@ def test_a_sick_node_shows_since_when_and_until_when_and_by_whose_word() -> None
         in text
     )
     told = section(text)
-    assert "breaker no node is repaired while more than 1 of the pool's are unhealthy" in told
+    assert "breaker 1 of 1 Node unhealthy, at most 1 (maxUnhealthy 1)" in told
     ready = [line for line in told if line.startswith("Ready ")]
     assert ready == [
         (
@@ -155,3 +155,28 @@ def test_a_policy_that_is_left_out_is_named_and_the_others_hold(policy: dict[str
         told = section(explained(story))
     assert told[1].startswith("left out a policy of the pool cannot be used: spec.repair.pol")
     assert not any(line.startswith("off ") for line in told)
+
+
+def test_the_breaker_is_told_in_numbers_of_nodes() -> None:
+    """20% of 4 Nodes is one: nobody has to work that out, or be told the contrary."""
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
+    spread |= {
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = a_deployment(replicas=4)
+    web["spec"]["template"]["spec"]["topologySpreadConstraints"] = [spread]
+    with Story(a_node_class(), a_pool(), web) as story:
+        story.run(3 * MINUTE)
+        nodes = sorted(one["metadata"]["name"] for one in story.all(NODES))
+        assert len(nodes) == 4
+        for node, said in (
+            (nodes[0], "1 of 4 Nodes unhealthy, at most 1"),
+            (nodes[1], "2 of 4 Nodes"),
+        ):
+            story.kubelets.set_condition(node, "Ready", "False", "Flood")
+            story.run(5 * SECOND)
+            answer = explanation(Question(NODES, nodes[0]), seen(story)[0].scene)
+            assert answer is not None
+            assert said in as_text(answer)
+        assert "at most 1 (maxUnhealthy 20%, rounded up); no Node is repaired" in as_text(answer)

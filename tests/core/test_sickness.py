@@ -66,7 +66,7 @@ def test_the_seeds_instants(node: Node, due: str) -> None:
 @pytest.mark.parametrize(
     ("repair", "minutes", "policy"),
     [
-        pytest.param(None, 30, "the provider's toleration of 1800s", id="no block"),
+        pytest.param(None, 30, "the provider's toleration of 30m", id="no block"),
         pytest.param(
             a_block(defaultTolerationDuration="7m"),
             7,
@@ -201,14 +201,14 @@ def test_no_node_is_sick_for_longer_than_it_lives_or_than_its_last_reboot() -> N
 def test_an_expression_that_slipped_past_the_schema_matches_nothing(reason: str) -> None:
     entry = {"conditionType": "Ready", "reason": reason, "toleration": "1m"}
     (illness,) = found(sick("Ready", "False"), a_block(entry))
-    assert illness.policy == "the provider's toleration of 1800s"
+    assert illness.policy == "the provider's toleration of 30m"
 
 
 # -- entries that ask for a reason, and entries that cannot be used ----------------------
 
 DISK = {"conditionType": "DiskPressure", "reason": "^ReadOnly", "toleration": "5m"}
 KUBELET = {"conditionType": "Ready", "reason": "^Kubelet", "toleration": "5m"}
-PROVIDERS, DEFAULT = "the provider's toleration of 1800s", "the pool's defaultTolerationDuration"
+PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTolerationDuration"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from tenure.cli.instants import at_clock
 from tenure.cli.timetabletext import columns
 from tenure.core.budgets import allowance, fleet_of
 from tenure.core.claims import is_ours
-from tenure.core.health import limit_of, unusable
+from tenure.core.health import unusable
 from tenure.core.obstacles import Disruption
+from tenure.core.outbreaks import ward_of
 from tenure.core.policies import Prospect, what_would_happen
 from tenure.core.pools import rules_of
 from tenure.core.protection import protection_on
@@ -115,12 +116,22 @@ def _of_pool(
     snapshot: Snapshot,
     now: datetime,
 ) -> Remarks:
-    limit = limit_of(pool)
-    yield "breaker", f"no node is repaired while more than {limit} of the pool's are unhealthy"
+    yield "breaker", _breaker(pool, snapshot, now)
     if claim.initialized:
         fleet = fleet_of(pool.name, snapshot)
         found = allowance(pool, Disruption.UNHEALTHY, node, fleet, now)
         yield "budget", f"{found.why} (asked for what is done with care)"
+
+
+def _breaker(pool: NodePool, snapshot: Snapshot, now: datetime) -> str:
+    found = ward_of(pool.name, snapshot).breaker(now)
+    nodes = "Node" if found.total == 1 else "Nodes"
+    rounded = ", rounded up" if str(found.limit).endswith("%") else ""
+    stops = "; no Node is repaired" if found.tripped else ""
+    return (
+        f"{found.sick} of {found.total} {nodes} unhealthy, at most {found.allowed} "
+        f"(maxUnhealthy {found.limit}{rounded}){stops}"
+    )
 
 
 def repair_lines(outlook: RepairOutlook) -> Iterator[str]:

@@ -27,6 +27,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from tenure.core.breaker import Breaker
 from tenure.core.poolcount import PoolCount
 from tenure.model.meta import FOR_EVER, format_time, later
 from tenure.model.settings import Settings
@@ -118,9 +119,12 @@ class Ward(msgspec.Struct, frozen=True):
     count: PoolCount
     limit: str | int
 
-    def tripped_at(self, now: datetime) -> bool:
+    def breaker(self, now: datetime) -> Breaker:
         unhealthy = sum(patient.sick_at(now) for patient in self.patients)
-        return self.count.breaker(unhealthy, self.limit).tripped
+        return self.count.breaker(unhealthy, self.limit)
+
+    def tripped_at(self, now: datetime) -> bool:
+        return self.breaker(now).tripped
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

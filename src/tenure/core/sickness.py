@@ -28,7 +28,7 @@ import msgspec
 import re2
 
 from tenure.errors import SpecError
-from tenure.model.duration import NEVER, parse_duration
+from tenure.model.duration import NEVER, Duration, compact, parse_duration
 from tenure.model.meta import BEGINNING, Condition, later
 from tenure.model.node import Node
 from tenure.model.nodepool import Repair, RepairPolicy
@@ -205,8 +205,8 @@ def _toleration(
     if default is not None:
         return _span(default), f"the pool's defaultTolerationDuration {default}"
     assert statement is not None, "a condition without entry is watched by the provider"
-    seconds = statement.toleration // timedelta(seconds=1)
-    return statement.toleration, f"the provider's toleration of {seconds}s"
+    tolerated = compact(Duration.of(statement.toleration))
+    return statement.toleration, f"the provider's toleration of {tolerated}"
 
 
 def _name(entry: RepairPolicy) -> str:
