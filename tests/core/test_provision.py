@@ -243,7 +243,7 @@ def test_one_batch_stays_within_the_limits(limits: Any, count: int) -> None:
     refused = [v for v in found if v.reason is Reason.FAILED_SCHEDULING]
     assert len(created(found)) == count
     assert len(refused) == 4 - count
-    assert all("limit on " in verdict.message for verdict in refused)
+    assert all("spec.limits" in verdict.message for verdict in refused)
 
 
 @pytest.mark.parametrize("stage", [0, LAUNCHED], ids=["unanswered", "launched"])
@@ -258,7 +258,7 @@ def test_several_turns_stay_within_the_limits_while_launches_are_under_way(stage
         instance_types=types(a_type(), a_type("large", cpu="8")),
     )
     assert len(created(found)) == 1
-    assert "limit on nodes: 0 left" in about(found, "Pod/default/p1").message
+    assert "spec.limits.nodes leaves 0" in about(found, "Pod/default/p1").message
 
 
 def test_a_sold_out_offering_is_left_out_until_its_time_is_over() -> None:

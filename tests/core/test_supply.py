@@ -302,8 +302,12 @@ def test_a_class_whose_types_are_known_again_is_tried_again() -> None:
     assert (len(templates), closed) == (1, {})
 
 
-def test_another_providers_pool_is_not_spoken_of() -> None:
-    assert pools(a_pool(ref=FOREIGN)) == ([], {})
+def test_another_providers_pool_is_closed_and_says_why() -> None:
+    """A pod that waits for it in vain is told: a mistyped group looks like another provider."""
+    assert pools(a_pool(ref=FOREIGN)) == (
+        [],
+        {"general": "its node class is a OtherClass.example.com, which is not served here"},
+    )
 
 
 def test_a_pool_whose_types_are_not_known_yet_offers_none() -> None:

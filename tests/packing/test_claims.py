@@ -175,7 +175,7 @@ def test_limits_count_what_each_claim_may_become() -> None:
     packing = plan(pods(12, memory="4Gi"), a_pool(limits={"cpu": "8"}))
     assert sum(len(c.pods) for c in packing.claims) == 8
     assert {u.message for u in packing.unplaced.values()} == {
-        "general: limit on cpu: 0 left, m-02 counts 2"
+        "general: spec.limits.cpu leaves 0, m-02 needs 2; raise that limit"
     }
     largest = [max(int(name[2:]) for name in c.instance_types) for c in packing.claims]
     assert sum(largest) <= 8
@@ -287,4 +287,7 @@ def test_what_merging_frees_of_a_limit_is_used() -> None:
     fifth = a_pod("fifth", "250m", nodeSelector={ARCH: "s390x"})
     packing = plan((*intel, fourth, fifth), pool)
     assert sorted(c.instance_type for c in packing.claims) == ["arm", "m-04"]
-    assert packing.unplaced["fifth"].message == "general: limit on nodes: 0 left, z counts 1"
+    assert (
+        packing.unplaced["fifth"].message
+        == "general: spec.limits.nodes leaves 0, z needs 1; raise that limit"
+    )

@@ -106,14 +106,14 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
             a_pod(),
             a_pool(types=TINY, limits={"cpu": "1"}),
             Why.LIMIT_REACHED,
-            "general: limit on cpu: 1 left, t-2 counts 2",
+            "general: spec.limits.cpu leaves 1, t-2 needs 2; raise that limit",
             id="a limit that the smallest type exceeds",
         ),
         pytest.param(
             a_pod(),
             a_pool(types=TINY, limits={"nodes": "0"}),
             Why.LIMIT_REACHED,
-            "general: limit on nodes: 0 left, t-2 counts 1",
+            "general: spec.limits.nodes leaves 0, t-2 needs 1; raise that limit",
             id="no more nodes",
         ),
         pytest.param(
@@ -123,8 +123,8 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
                 limits={"cpu": "3", "memory": "10Gi"},
             ),
             Why.LIMIT_REACHED,
-            "general: limits: 3 cpu and 10Gi memory left, no instance type that fits stays within "
-            "all of them",
+            "general: spec.limits leaves 3 cpu and 10Gi memory, and no instance type that fits "
+            "stays within that; raise a limit",
             id="each type exceeds another limit",
         ),
         pytest.param(

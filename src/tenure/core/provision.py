@@ -30,7 +30,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.batching import Batch
-from tenure.core.decision import Concern, Create, Subject, Verdict
+from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
 from tenure.core.demand import Demand, pods_to_place
 from tenure.core.domains import Look
 from tenure.core.launchbreaker import Limited, limit_launches, remembered
@@ -52,10 +52,11 @@ from tenure.core.writes import patch, subject_of
 from tenure.model.meta import earlier, format_time, later
 from tenure.model.names import LAUNCHED_FOR, ZONE
 from tenure.model.nodeclaim import NodeClaim
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
+from tenure.packing.result import Why
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
@@ -232,7 +233,17 @@ class _Answer:
             subject=Subject.of(PODS.kind, demand.pod),
             reason=reason,
             message=message,
+            blockers=self._limits_reached(demand) if reason is Reason.FAILED_SCHEDULING else (),
             recheck_at=self._changes_at,
+        )
+
+    def _limits_reached(self, demand: Demand) -> tuple[Blocker, ...]:
+        """The pools that would take the pod if their limits allowed one more node."""
+        refusals = self._packing.unplaced[demand.pod.uid].refusals
+        return tuple(
+            Blocker(subject=Subject(NODE_POOLS.kind, one.pool), message=one.message)
+            for one in refusals
+            if one.why is Why.LIMIT_REACHED
         )
 
     def _place_of(self, demand: Demand) -> tuple[Reason, str]:

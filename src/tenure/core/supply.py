@@ -246,13 +246,14 @@ def _refused(pool: NodePool, observations: Observations) -> str:
 
 
 def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
-    """Our pools that may launch, and of the others by name why not."""
+    """Pools that may launch, and of the others by name why not."""
     templates: list[PoolTemplate] = []
     closed: dict[str, str] = {}
     for name, pool in sorted(snapshot.pools.items()):
         if not is_ours(pool, snapshot):
-            continue
-        if why := closed_because(pool, snapshot):
+            ref = pool.node_class_ref
+            closed[name] = f"its node class is a {ref.kind}.{ref.group}, which is not served here"
+        elif why := closed_because(pool, snapshot):
             closed[name] = why
         else:
             templates.append(_template(pool, snapshot))

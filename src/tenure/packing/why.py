@@ -153,12 +153,17 @@ def _limit_reached(catalogue: Catalogue, budget: Budget, types: Sequence[int]) -
     for name, left in sorted(budget.left.items()):
         cost, number = min((catalogue.capacity(i, name), i) for i in types)
         if cost > left:
-            needed = f"{catalogue.types[number].name} counts {amount_text(name, cost)}"
-            return f"limit on {name}: {amount_text(name, left)} left, {needed}"
+            needed = f"{catalogue.types[number].name} needs {amount_text(name, cost)}"
+            return f"spec.limits.{name} leaves {_left(name, left)}, {needed}; raise that limit"
     left_text = " and ".join(
-        f"{amount_text(name, left)} {name}" for name, left in sorted(budget.left.items())
+        f"{_left(name, left)} {name}" for name, left in sorted(budget.left.items())
     )
-    return f"limits: {left_text} left, no instance type that fits stays within all of them"
+    return f"spec.limits leaves {left_text}, and no instance type that fits stays within that; raise a limit"
+
+
+def _left(name: str, nano: int) -> str:
+    """Nodes may use more than a limit that was lowered; then nothing is left."""
+    return amount_text(name, max(nano, 0))
 
 
 def taint_text(taint: Taint) -> str:
