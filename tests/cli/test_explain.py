@@ -12,9 +12,11 @@ from tenure.cli.embedded import scene_of
 from tenure.cli.explanation import Question, explanation
 from tenure.cli.explanationtext import as_text
 from tenure.cli.main import run
-from tenure.model.resource import EVENTS
+from tenure.model.resource import EVENTS, NODE_POOLS, NODES, PODS
+from tenure.sim.dsl import Story
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tests.cli.looks import seen
 from tests.scenarios.files import a_story, written
 
 HAPPENS = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]
@@ -235,5 +237,60 @@ def test_a_node_that_is_not_ready_does_not_end_in_nothing_to_do(
 NOT_READY = {"type": "Ready", "status": "False", "reason": "Odd"}
 
 
-def test_where_all_is_well_there_is_nothing_to_do(ask: Any, node: str) -> None:
-    assert "  advice    Nothing to do." in ask("pool/general", at="2m")[1]
+def of_pool(story: Story) -> str:
+    answer = explanation(Question(NODE_POOLS, "general"), seen(story)[0].scene)
+    assert answer is not None
+    return as_text(answer)
+
+
+def test_a_pool_tells_of_its_unhealthy_nodes_and_what_blocks_their_repair() -> None:
+    repair = {
+        "terminationMode": "Graceful",
+        "policies": [{"conditionType": "Ready", "toleration": "1m"}],
+    }
+    pool = a_pool(repair=repair, disruption={"budgets": [{"nodes": "0"}]})
+    with Story(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, "Ready", "False", "Flood")
+        story.run(3 * MINUTE)
+        said = of_pool(story)
+    assert "Nothing to do" not in said
+    assert "DisruptionBlocked: " in said
+    assert f"Node/{node} (repair)" in said
+
+
+def test_a_pool_whose_limit_is_used_up_says_so_and_who_waits() -> None:
+    with Story(a_node_class(), a_pool(limits={"cpu": "4"}), a_deployment(replicas=9)) as story:
+        story.run(3 * MINUTE)
+        said = of_pool(story)
+        pods = [p for p in story.all(PODS) if not p["spec"].get("nodeName")]
+    assert pods
+    assert "  verdict   LimitReached: " in said
+    assert "cpu 4 of 4; no more nodes are launched: spec.limits.cpu used up" in said
+    assert "Nothing to do" not in said
+    assert all(f"Pod/default/{pod['metadata']['name']} (provisioning)" in said for pod in pods)
+
+
+def test_a_pool_in_which_all_is_well_has_nothing_to_do() -> None:
+    with Story(a_node_class(), a_pool(limits={"cpu": "400"}), a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        said = of_pool(story)
+    assert "  verdict   PoolCurrent: " in said
+    assert said.count("Nothing to do.") == 1
+
+
+def test_a_pool_of_another_provider_is_named_to_a_pod_that_fits_nowhere() -> None:
+    foreign = a_pool("other")
+    ref = {"group": "example.com", "kind": "OtherClass", "name": "default"}
+    foreign["spec"]["template"]["spec"]["nodeClassRef"] = ref
+    with Story(a_node_class(), foreign, a_deployment(replicas=1)) as story:
+        story.run(MINUTE)
+        pod = story.the(PODS)["metadata"]["name"]
+        answer = explanation(Question(PODS, pod, "default"), seen(story)[0].scene)
+    assert answer is not None
+    assert answer.verdicts[0].reason == "FailedScheduling"
+    assert answer.verdicts[0].message.endswith(
+        "other launches nothing: its node class is a OtherClass.example.com, "
+        "which is not served here"
+    )

@@ -12,7 +12,7 @@ import pytest
 from tenure.cli.main import run
 from tenure.cli.planning import Plan
 from tenure.cli.plantext import Setting, as_text
-from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.decision import Blocker, Concern, Subject, Verdict
 from tenure.core.reasons import Reason
 from tests.builders import a_budget, a_deployment, a_node_class, a_pod, a_pool
 from tests.scenarios.files import a_story, written
@@ -161,4 +161,73 @@ def test_what_a_node_and_its_claim_have_in_common_is_told_once(repaired: Told) -
     assert [one.split("/")[0].strip() for one in who] == ["NodeClaim", "Node"]
     assert "Not now: 2" in out, "the node, and its pool that is evaluated for it"
     settled = out.partition("Settled: ")[2].splitlines()[0].split(", ")
-    assert settled == ["1 Node InService", "1 NodeClaim InService", "1 NodePool PoolCurrent"]
+    assert settled == ["nothing"], "an unhealthy Node, its claim and its pool are not"
+
+
+def a_plan(*not_now: Verdict) -> Plan:
+    return Plan(
+        at=datetime(2026, 1, 5, 20, 20, 18, tzinfo=UTC),
+        also_at="",
+        to_do=(),
+        not_now=not_now,
+        settled={},
+        settled_by_kind={},
+        claims={},
+        next_at=None,
+    )
+
+
+def a_verdict(subject: Subject, concern: Concern, reason: Reason, **more: Any) -> Verdict:
+    return Verdict(
+        concern=concern, subject=subject, reason=reason, **{"message": "so it is", **more}
+    )
+
+
+def test_what_is_told_of_is_not_settled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pool with an unhealthy Node is watched; that its status is current settles nothing."""
+    objects = [a_node_class(), a_pool(), a_deployment(replicas=1)]
+    sick = {"node": {"pool": "general"}, "type": "KWOKUnhealthy", "status": "True", "reason": "Odd"}
+    story = a_story(
+        objects=objects, events=[{"at": "3m", "set-condition": sick}], until="9m", expect=[]
+    )
+    path = written(tmp_path, story)
+    assert run(["plan", "--in", str(path), "--at", "3m10s"]) == 0
+    out = capsys.readouterr().out
+    assert "    NodePool/general: " in out.partition("Settled: ")[0]
+    assert "NodePool" not in out.partition("Settled: ")[2]
+
+
+def test_a_blocker_that_the_message_tells_of_is_not_told_again() -> None:
+    pod, budget = (
+        Subject("Pod", "web-1", "default"),
+        Subject("PodDisruptionBudget", "web", "default"),
+    )
+    waits = a_verdict(
+        *(pod, Concern.DRAIN, Reason.EVICTION_WAITS),
+        message="PDB default/web allows 0 more disruptions; retrying",
+        blockers=(
+            Blocker(subject=budget, message="PDB default/web allows 0 more disruptions"),
+            Blocker(subject=budget, message="something else"),
+        ),
+    )
+    said = as_text(a_plan(waits), Setting(where="here"))
+    assert said.count("allows 0 more disruptions") == 1
+    assert "blocked by PodDisruptionBudget/default/web: something else" in said
+
+
+def test_objects_are_counted_and_a_booting_claim_is_told_once() -> None:
+    claims = [Subject("NodeClaim", name) for name in ("a", "b")]
+    verdicts = [
+        *(
+            a_verdict(one, Concern.REPAIR, Reason.BOOTING, message=f"{one.name} has until 20:30")
+            for one in claims
+        ),
+        *(
+            a_verdict(one, Concern.LIFECYCLE, Reason.NODE_NOT_FOUND, message=f"no Node {one.name}")
+            for one in claims
+        ),
+    ]
+    lines = as_text(a_plan(*verdicts), Setting(where="here")).splitlines()
+    assert "Not now: 2" in lines
+    assert "    NodeClaim/a: no Node a; a has until 20:30" in lines
+    assert not any("Booting: " in line for line in lines)

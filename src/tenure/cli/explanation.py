@@ -17,7 +17,8 @@ from tenure.cli.podwords import pod_state, why_no_verdict
 from tenure.cli.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.scene import Scene
 from tenure.core.claims import is_our_node
-from tenure.core.decision import Verdict
+from tenure.core.decision import Subject, Verdict
+from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.core.timetable import Timetable, timetable
 from tenure.errors import SpecError
 from tenure.model import resource as r
@@ -25,6 +26,7 @@ from tenure.model.kinds import Unreadable
 from tenure.model.meta import ApiObject, Condition, format_time
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
+from tenure.model.nodepool import NodePool
 from tenure.model.pod import Pod
 from tenure.model.resource import Resource
 from tenure.sim.scenario.kindwords import resource_called
@@ -112,9 +114,13 @@ def explanation(question: Question, scene: Scene) -> Explanation | None:
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         verdicts=tuple(_about(scene, question.resource, item)),
         around=tuple(
-            verdict
-            for resource, other in _around(scene, item)
-            for verdict in _about(scene, resource, other)
+            _of_pool(scene, item)
+            if isinstance(item, NodePool)
+            else (
+                verdict
+                for resource, other in _around(scene, item)
+                for verdict in _about(scene, resource, other)
+            )
         ),
         timetables=tuple(
             timetable(node, scene.snapshot, scene.settings, scene.at)
@@ -145,6 +151,38 @@ def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject
             yield r.NODES, node
         case _:
             return
+
+
+def _of_pool(scene: Scene, pool: NodePool) -> Iterator[Verdict]:
+    """What of the pool needs attention: its Nodes and claims, and pods that its limits keep waiting.
+
+    Of a Node and its claim about which the same is said, the Node.
+    """
+    snapshot, told = scene.snapshot, set()
+    things = [
+        *((r.NODES, one) for one in snapshot.nodes_of_pool(pool.name).values()),
+        *((r.NODE_CLAIMS, one) for one in snapshot.claims_of_pool(pool.name).values()),
+    ]
+    for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
+        for verdict in _about(scene, resource, thing):
+            key = (verdict.concern, verdict.reason, verdict.message)
+            if needs_attention(verdict) and key not in told:
+                told.add(key)
+                yield verdict
+    for name in sorted(snapshot.unschedulable_pods()):
+        for verdict in _about(scene, r.PODS, snapshot.pods[name]):
+            if any(_is(pool, blocker.subject) for blocker in verdict.blockers):
+                yield verdict
+
+
+def needs_attention(verdict: Verdict) -> bool:
+    """A verdict that a user should know of, as something does not go on by itself."""
+    info = REASONS[verdict.reason]
+    return info.advice != NO_ADVICE or info.event == "Warning" or bool(verdict.blockers)
+
+
+def _is(pool: NodePool, subject: Subject) -> bool:
+    return (subject.kind, subject.name) == (r.NODE_POOLS.kind, pool.name)
 
 
 def _nodes(scene: Scene, item: ApiObject) -> Iterator[Node]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from tenure.cli.explanation import Explanation
+from tenure.cli.explanation import Explanation, needs_attention
 from tenure.cli.instants import dated, with_relative
 from tenure.cli.repairtext import repair_json, repair_lines
 from tenure.cli.timetabletext import timetable_json, timetable_lines
 from tenure.core.decision import (
     Action,
+    Blocker,
     Create,
     Delete,
     DeletePod,
@@ -27,6 +28,9 @@ from tenure.core.decision import (
 from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.model.meta import format_time
 
+#: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
+SHOWN: Final = 20
+
 
 def as_text(answer: Explanation) -> str:
     return "\n".join(with_relative(_lines(answer), answer.at))
@@ -38,7 +42,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
     if answer.clock:
         yield f"  clock     {answer.clock}"
     yield f"  state     {answer.state}"
-    advised = any(_advice(verdict) for verdict in (*answer.verdicts, *answer.around))
+    advised = any(map(needs_attention, (*answer.verdicts, *answer.around)))
     if not answer.verdicts:
         yield f"  verdict   {_nothing_to_decide(answer)}"
     for position, verdict in enumerate(answer.verdicts):
@@ -46,10 +50,13 @@ def _lines(answer: Explanation) -> Iterator[str]:
             yield ""
             yield f"also ({verdict.concern})"
         yield from _verdict_lines(verdict, advised=advised)
-    for verdict in answer.around:
+    for verdict in answer.around[:SHOWN]:
         yield ""
         yield f"{verdict.subject} ({verdict.concern})"
         yield from _verdict_lines(verdict, advised=advised)
+    if len(answer.around) > SHOWN:
+        yield ""
+        yield f"… and {len(answer.around) - SHOWN} more; --json has all of them"
     for outlook in answer.repairs:
         yield ""
         yield from repair_lines(outlook)
@@ -74,12 +81,21 @@ def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
     info = REASONS[verdict.reason]
     yield f"  verdict   {verdict.reason}: {verdict.message}"
     yield f"  meaning   {info.meaning}"
-    for blocker in verdict.blockers:
+    for blocker in untold(verdict):
         yield f"  blocked   by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
     yield f"  action    {action_words(verdict.action)}"
     yield f"  changes   {_change(verdict)}"
     if _advice(verdict) or not advised:
         yield f"  advice    {info.advice}"
+
+
+def untold(verdict: Verdict) -> list[Blocker]:
+    """The blockers that the message does not tell of already, word for word."""
+    return [
+        one
+        for one in verdict.blockers
+        if one.until is not None or one.message not in verdict.message
+    ]
 
 
 def action_words(action: Action | None) -> str:

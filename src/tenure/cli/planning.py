@@ -46,12 +46,15 @@ def plan_of(scene: Scene) -> Plan:
     verdicts = sorted(scene.judge.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
     to_do = [verdict for verdict in verdicts if verdict.action is not None]
     quiet = [verdict for verdict in verdicts if verdict.action is None]
-    settled = [v for v in quiet if v.reason in SETTLED and not v.blockers]
+    not_now = [v for v in quiet if v.reason not in SETTLED or v.blockers]
+    # What is told of above is not settled, whatever another decider says of it.
+    told = {v.subject for v in (*to_do, *not_now)}
+    settled = [v for v in quiet if v.reason in SETTLED and v.subject not in told]
     return Plan(
         at=scene.at,
         also_at=scene.also_at,
         to_do=tuple(to_do),
-        not_now=tuple(v for v in quiet if v.reason not in SETTLED or v.blockers),
+        not_now=tuple(not_now),
         settled=Counter(v.reason for v in settled),
         settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),
         claims={

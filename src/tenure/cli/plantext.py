@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from tenure.cli.explanationtext import action_words, verdict_json
+from tenure.cli.explanationtext import action_words, untold, verdict_json
 from tenure.cli.instants import dated, with_relative
 from tenure.cli.planning import Key, Plan, key_of, twins_of
-from tenure.core.decision import Verdict
+from tenure.core.decision import Concern, Verdict
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.meta import format_time
 
@@ -48,12 +48,25 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     yield ""
     twins = twins_of(plan)
     told = {key_of(twin) for twin in twins.values()}
-    not_now = [verdict for verdict in plan.not_now if key_of(verdict) not in told]
-    yield f"Not now: {len(not_now) or 'nothing'}"
+    not_now = _once([verdict for verdict in plan.not_now if key_of(verdict) not in told])
+    yield f"Not now: {len({verdict.subject for verdict in not_now}) or 'nothing'}"
     yield from _heap(not_now, twins)
     yield ""
     yield f"Settled: {', '.join(_settled(plan)) or 'nothing'}"
     yield f"Changes: {_changes(plan)}"
+
+
+def _once(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """How far a new claim is and until when it has time, in one line."""
+    coming = {v.subject for v in verdicts if v.concern is Concern.LIFECYCLE}
+    until = {v.subject: v for v in verdicts if v.reason is Reason.BOOTING and v.subject in coming}
+    return [
+        msgspec.structs.replace(v, message=f"{v.message}; {until[v.subject].message}")
+        if v.concern is Concern.LIFECYCLE and v.subject in until
+        else v
+        for v in verdicts
+        if v.reason is not Reason.BOOTING or v.subject not in until
+    ]
 
 
 def _settled(plan: Plan) -> Iterator[str]:
@@ -82,10 +95,11 @@ def _verdict(verdict: Verdict, twin: Verdict | None) -> Iterator[str]:
         who = f"{who}, {twin.subject}"
     # Nothing is promised until then: an event may change everything at any time.
     yield f"    {who}: {dated(verdict.message, 'evaluated again at', again)}"
-    for blocker in verdict.blockers[:SHOWN]:
+    blockers = untold(verdict)
+    for blocker in blockers[:SHOWN]:
         yield f"      blocked by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
-    if len(verdict.blockers) > SHOWN:
-        yield f"      … and {len(verdict.blockers) - SHOWN} more"
+    if len(blockers) > SHOWN:
+        yield f"      … and {len(blockers) - SHOWN} more"
 
 
 def _changes(plan: Plan) -> str:

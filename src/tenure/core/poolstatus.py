@@ -35,7 +35,7 @@ from tenure.model.meta import ApiObject, Condition
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
 from tenure.model.nodepool import NodePool
-from tenure.model.quantity import UNIT, format_resources
+from tenure.model.quantity import UNIT, format_resources, readable_amounts
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
@@ -137,8 +137,19 @@ def _decide(view: PoolView) -> Verdict:
     if bad := tuple(_bad_blocks(pool, found)):
         reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
         return _verdict(pool, reason, "; ".join(bad), status)
+    if full := tuple(_used_up(view)):
+        said = f"{_size(view)}; no more nodes are launched: {' and '.join(full)} used up"
+        return _verdict(pool, Reason.LIMIT_REACHED, said, status)
     reason = Reason.POOL_STATUS_CHANGED if status else Reason.POOL_CURRENT
     return _verdict(pool, reason, _size(view), status)
+
+
+def _used_up(view: PoolView) -> Iterator[str]:
+    """The limits that leave nothing for one more node, whatever its instance type."""
+    limits = readable_amounts(view.pool.spec.limits)
+    for name, most in sorted(limits.items()):
+        if name in _BASE and view.usage.get(name, 0) >= most:
+            yield f"spec.limits.{name}"
 
 
 def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[str]:

@@ -136,6 +136,7 @@ class Reason(StrEnum):
     POOL_CURRENT = "PoolCurrent"
     POOL_STATUS_CHANGED = "PoolStatusChanged"
     POOL_NOT_READY = "PoolNotReady"
+    LIMIT_REACHED = "LimitReached"
     DISRUPTION_INVALID = "DisruptionInvalid"
     REPAIR_INVALID = "RepairInvalid"
     WINDOW_CURRENT = "WindowCurrent"
@@ -556,6 +557,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The pool launches nothing: its template or node class cannot be used.",
         "The pool's conditions say what is wrong.",
         _WARNING,
+    ),
+    Reason.LIMIT_REACHED: ReasonInfo(
+        "Nodes of the pool use up a limit of its spec.limits: no more are launched. Nodes above a "
+        "limit stay.",
+        "If pods wait for a node of the pool, raise the limit that is named; else nothing.",
     ),
     Reason.DISRUPTION_INVALID: ReasonInfo(
         "A field of the pool's spec.disruption cannot be used. Until a budget is fixed, no node of "
