@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -471,3 +472,9 @@ def test_what_the_decoder_refuses_is_told_with_its_whole_path_and_line(
         "spec.template.spec.terminationGracePeriodSeconds: got text, expected a whole number or "
         "nothing."
     )
+
+
+def test_a_fifo_is_no_file_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert run(["lint", str(tmp_path / "pipe.yaml")]) == 2
+    assert "which is a FIFO', expected a regular file." in capsys.readouterr().err
