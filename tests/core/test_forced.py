@@ -9,7 +9,7 @@ import pytest
 
 from tenure.core.decision import DeletePod, Evict, Verdict
 from tenure.core.drain import DrainDecider
-from tenure.core.reasons import Reason
+from tenure.core.reasons import REASONS, Reason
 from tenure.model.observations import EvictionAnswer
 from tenure.model.pod import Pod, Toleration
 from tests.core.build import (
@@ -184,3 +184,9 @@ def test_a_grace_that_overflows_is_cut_so_that_the_pod_stops_by_the_deadline() -
     assert verdict.reason is Reason.FORCED
     assert isinstance(verdict.action, DeletePod)
     assert 869 <= verdict.action.grace_period_seconds <= 870
+
+
+def test_what_is_lost_is_a_warning_and_a_deadline_alone_is_none() -> None:
+    """A drain within its deadline is ordinary; a pod that is deleted in spite of its PDB is not."""
+    assert REASONS[Reason.FORCED].event == "Warning"
+    assert REASONS[Reason.GRACE_PERIOD_EXPIRING].event == "Normal"

@@ -406,13 +406,13 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.GRACE_PERIOD_EXPIRING: ReasonInfo(
         "The leaving node has a deadline: pods that are still there in time for their own grace "
         "are deleted, in spite of budgets and protection.",
-        event=_WARNING,
+        event=_NORMAL,
     ),
     Reason.FORCED: ReasonInfo(
         "The pod is deleted, in spite of budgets and protection, so that it has stopped by its "
         "node's deadline.",
         "If it should have more time, raise the pool's terminationGracePeriod.",
-        _NORMAL,
+        _WARNING,
     ),
     Reason.INSTANCE_TERMINATING: ReasonInfo("The instance is terminating."),
     Reason.RELEASING: ReasonInfo(
