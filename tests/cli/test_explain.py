@@ -294,3 +294,34 @@ def test_a_pool_of_another_provider_is_named_to_a_pod_that_fits_nowhere() -> Non
         "other launches nothing: its node class is a OtherClass.example.com, "
         "which is not served here"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pod/web",), "did you mean web-"),
+        (("deployment/web",), "Name one of its pods: explain pod/web lists them."),
+        (("pod", "a", "b"), "expected one object, in at most two words"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_says_how_to_ask(
+    ask: Any, words: tuple[str, ...], said: str
+) -> None:
+    code, _, err = ask(*words)
+    assert code != 0
+    assert said in err
+
+
+def test_a_terminating_pod_is_deleted_since_it_was_asked_to_stop() -> None:
+    """Its deletionTimestamp is the end of its grace period, and lies ahead."""
+    slow = a_pod("slow")
+    slow["metadata"]["labels"] = {"app": "slow"}
+    slow["spec"]["terminationGracePeriodSeconds"] = 600
+    with Story(a_node_class(), a_pool(), slow) as story:
+        story.pace("slow", stop_takes=8 * MINUTE)
+        story.run(3 * MINUTE)
+        story.store.delete(PODS, "default", "slow")
+        story.run(MINUTE)
+        answer = explanation(Question(PODS, "slow", "default"), seen(story)[0].scene)
+    assert answer is not None
+    assert answer.state.startswith("being deleted since 2026-01-05T08:03:00Z; ")

@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenure.cli.instants import at_clock, relative, span, with_relative
+from tenure.cli.timetabletext import timetable_lines
+from tenure.core.podtimes import PodTimes
+from tenure.core.timetable import Timetable
 
 NOW = datetime(2026, 1, 5, 8, 10, tzinfo=UTC)
 
@@ -50,3 +53,18 @@ def test_this_very_second_is_not_far_away() -> None:
 def test_a_cell_has_the_date_where_it_is_another_one() -> None:
     assert at_clock(NOW + timedelta(minutes=3), NOW) == "08:13:00, in 3m"
     assert at_clock(NOW - timedelta(days=1), NOW) == "2026-01-04 08:10:00, 1d ago"
+
+
+def a_table(**fields: object) -> Timetable:
+    return Timetable(node="n", began_at=NOW, leaving=True, deadline=None, **fields)  # type: ignore[arg-type]
+
+
+def test_what_is_overdue_in_a_timetable_is_due_at_once() -> None:
+    """No instant before now is promised: not of a pod that is forced, nor of the node."""
+    pod = PodTimes(pod="default/web", tier="x", forced_at=NOW - timedelta(minutes=5))
+    late = NOW + timedelta(milliseconds=900)
+    lines = list(timetable_lines(a_table(pods=(pod,), ends_by=late), late))
+    assert "  gone      at once; the cloud needs its time to end the instance after that" in lines
+    assert any("at once" in line for line in lines if "default/web" in line)
+    later = list(timetable_lines(a_table(ends_by=late + timedelta(seconds=60)), late))
+    assert any(line.startswith("  gone      by ") for line in later)

@@ -248,8 +248,8 @@ def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) 
     assert sight.leader == "tenure up, which serves this cluster"
     (note,) = sight.notes
     assert note == (
-        "the cloud's instances could not be found out: its machines are known to the process "
-        "that serves it, and to nobody else"
+        "the cloud's instances could not be found out: only tenure up, which serves this cluster, "
+        "knows them"
     )
     said = {verdict.reason for verdict in sight.scene.judge.in_force()}
     assert said == {"InService", "PoolCurrent"}

@@ -96,14 +96,12 @@ def test_several_mistakes_in_a_file_are_several_lines(
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
-def test_very_many_mistakes_are_ten_lines_and_a_number(
+def test_very_many_mistakes_are_all_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, a_story(events=[{"at": "1d", "say": "x"}] * 30))
     assert run(["simulate", str(path)]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 11
-    assert lines[-1] == "… and 20 more"
+    assert len(capsys.readouterr().err.splitlines()) == 30
 
 
 def test_crds_are_yaml_for_kubectl(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from tenure.ports.provider import Surroundings
 from tenure.sim.catalogue import instance_types, select
 
 LEADER: Final = "tenure up, which serves this cluster"
-_ONLY_THERE: Final = "its machines are known to the process that serves it, and to nobody else"
+_ONLY_THERE: Final = "only tenure up, which serves this cluster, knows them"
 
 
 class EmbeddedCloud:

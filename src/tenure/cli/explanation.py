@@ -17,6 +17,7 @@ from tenure.cli.podwords import pod_state, why_no_verdict
 from tenure.cli.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.scene import Scene
 from tenure.core.claims import is_our_node
+from tenure.core.deadline import requested_at
 from tenure.core.decision import Subject, Verdict
 from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.core.timetable import Timetable, timetable
@@ -33,6 +34,12 @@ from tenure.sim.scenario.kindwords import resource_called
 
 EXPLAINED: Final = (r.NODES, r.NODE_CLAIMS, r.PODS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
 _WORDS: Final = "node, claim, pod, pool or window"
+#: Workloads: what there is to say is said of their pods.
+_OWNERS: Final = frozenset(
+    f"{word}{plural}"
+    for word in ("deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob")
+    for plural in ("", "s")
+) | {"deploy", "rs", "sts", "ds", "cj"}
 _HINT: Final = "For example claim/general-x7k2p or pod team-a/web-1."
 
 
@@ -46,9 +53,13 @@ class Question(msgspec.Struct, frozen=True):
         """``KIND/NAME``, ``KIND NAME``, and for pods also ``KIND/NAMESPACE/NAME``."""
         said = "/".join(words)
         kind, _, rest = said.partition("/")
+        if len(words) > 2:
+            raise SpecError("KIND NAME", " ".join(words), "one object, in at most two words", _HINT)
         resource = resource_called(kind)
-        if resource not in EXPLAINED or len(words) > 2:
-            raise SpecError("KIND", " ".join(words) if len(words) > 2 else kind, _WORDS, _HINT)
+        if resource not in EXPLAINED:
+            owns_pods = kind.lower() in _OWNERS and rest
+            hint = f"Name one of its pods: explain pod/{rest} lists them." if owns_pods else _HINT
+            raise SpecError("KIND", kind, _WORDS, hint)
         assert resource is not None
         before, _, name = rest.rpartition("/")
         if not name or (before and not resource.namespaced):
@@ -74,7 +85,9 @@ class Question(msgspec.Struct, frozen=True):
         if not names:
             where = f" in namespace {self.namespace}" if self.namespace else ""
             return f"there is no {self} {when}, and no other {self.resource.kind}{where}"
-        close = get_close_matches(self.name, names, n=3, cutoff=0.4)
+        # The name of a workload is how the names of its pods begin.
+        begun = [name for name in names if name.startswith(self.name)]
+        close = [_some(begun)] if begun else get_close_matches(self.name, names, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_some(names)}"
         return f"there is no {self} {when}; {hint}"
 
@@ -201,7 +214,9 @@ def _nodes(scene: Scene, item: ApiObject) -> Iterator[Node]:
 
 def _state(item: ApiObject, now: datetime) -> str:
     leaving = item.metadata.deletion_timestamp
-    words = [f"being deleted since {format_time(leaving)}"] if leaving else []
+    # The deletionTimestamp of a pod is when its grace period ends.
+    since = requested_at(item) if isinstance(item, Pod) and leaving else leaving
+    words = [f"being deleted since {format_time(since)}"] if since else []
     if isinstance(item, Unreadable):
         words.append(f"it cannot be read, and is left alone: {item.problem}")
     elif isinstance(item, Pod):

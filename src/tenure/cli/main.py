@@ -20,7 +20,6 @@ from tenure.errors import TenureError
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-PROBLEMS_SHOWN: Final = 10
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -151,10 +150,8 @@ def _close_stdout() -> None:
 
 
 def _complain(*sentences: str) -> int:
-    for sentence in sentences[:PROBLEMS_SHOWN]:
+    for sentence in sentences:
         click.echo(sentence, err=True)
-    if len(sentences) > PROBLEMS_SHOWN:
-        click.echo(f"… and {len(sentences) - PROBLEMS_SHOWN} more", err=True)
     return BAD_INPUT
 
 

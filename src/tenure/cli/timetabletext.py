@@ -21,7 +21,7 @@ def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
     else:
         yield f"Drain of Node/{table.node}, if it were deleted at {began}"
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
-    yield f"  gone      {_gone(table)}"
+    yield f"  gone      {_gone(table, now)}"
     yield from (f"  volume    {volume}" for volume in table.volumes)
     yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
     if table.pods:
@@ -31,12 +31,14 @@ def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
         yield f"  {zone}"
 
 
-def _gone(table: Timetable) -> str:
+def _gone(table: Timetable, now: datetime) -> str:
     if table.ends_by is None:
         count = len(table.endless)
         holds = "1 thing below may block it" if count == 1 else f"{count} things below may block it"
         return f"never by itself: there is no terminationGracePeriod, and {holds} for ever"
-    until = f"by {format_time(table.ends_by)} at the latest"
+    # By the second: what is due in this one is due now.
+    due = table.ends_by.replace(microsecond=0) <= now
+    until = "at once" if due else f"by {format_time(table.ends_by)} at the latest"
     return f"{until}; the cloud needs its time to end the instance after that"
 
 
@@ -49,7 +51,7 @@ def _row(row: PodTimes, now: datetime) -> tuple[str, ...]:
         row.pod,
         row.tier,
         "terminating" if row.terminating else at(row.asked_at, never),
-        at(row.forced_at),
+        "at once" if row.forced_at and row.forced_at <= now else at(row.forced_at),
         at(row.stopped_by, "unknown"),
         "; ".join(hold.message for hold in row.held_by) or "-",
     )
