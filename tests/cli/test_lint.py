@@ -16,6 +16,7 @@ from tenure.cli.explanation import Question, explanation
 from tenure.cli.lintcluster import remarks_on_cluster
 from tenure.cli.main import run
 from tenure.model.names import DO_NOT_DISRUPT
+from tenure.model.nodepool import Repair
 from tenure.model.snapshot import Snapshot
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
@@ -478,3 +479,19 @@ def test_a_fifo_is_no_file_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFix
     os.mkfifo(tmp_path / "pipe.yaml")
     assert run(["lint", str(tmp_path / "pipe.yaml")]) == 2
     assert "which is a FIFO', expected a regular file." in capsys.readouterr().err
+
+
+UNSAID = {"conditionType": "GpuBroken", "toleration": "5m"}
+
+
+def test_a_policy_without_a_status_is_one_result_beside_another_error(lint: Any) -> None:
+    wrong = {"conditionType": "Ready", "toleration": "soon"}
+    _, findings = lint(a_repairing_pool(UNSAID, wrong))
+    assert sorted(codes(findings)) == ["Invalid", "StatusMissing"]
+
+
+def test_a_policy_without_a_status_is_the_same_result_in_a_cluster() -> None:
+    block = msgspec.convert({"policies": [UNSAID], "terminationMode": "Graceful"}, Repair)
+    pool = a_living_pool(repair=block)
+    found, _ = remarks_on_cluster(Snapshot.of(pool), NOW)
+    assert [one.finding.code for one in found] == ["StatusMissing"]

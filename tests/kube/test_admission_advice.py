@@ -153,8 +153,8 @@ def test_whether_the_provider_watches_a_condition_may_not_be_known() -> None:
     """Then a policy without a status is let in, with a word; else it is refused."""
     assert warnings("NodePool", GPU) == [
         (
-            "spec.repair.policies[0]: which status of GpuBroken means sick is not said, and the policy "
-            "cannot be used unless the provider watches that condition"
+            "spec.repair.policies[0]: which status of GpuBroken means unhealthy is not said, and the "
+            "policy is ignored unless the provider watches that condition"
         )
     ]
     body = a_review(an_object("NodePool", GPU))

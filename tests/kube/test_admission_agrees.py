@@ -96,7 +96,7 @@ def test_what_depends_on_the_provider_is_let_in_with_a_warning_and_the_status_sa
     pool = an_object("NodePool", changes)
     answer, judgement = admission().answer(a_review(pool), MAY_DAY)
     assert not judgement.problems
-    assert b"which status of GpuBroken means sick" in answer
+    assert b"which status of GpuBroken means unhealthy" in answer
     assert "does not watch GpuBroken" in status_says(pool)
 
 

@@ -26,7 +26,7 @@ from tenure.model.nodeclaim import NodeClaim
 from tenure.model.snapshot import Snapshot
 from tenure.model.unreadable import why_unreadable
 from tenure.model.workload import PodDisruptionBudget
-from tenure.schema.advice import advice_for
+from tenure.schema.advice import advice_for, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import problems_of
 
@@ -68,7 +68,13 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
 
 def _about(item: ApiObject, now: datetime, watched: Collection[str]) -> Iterator[Finding]:
     problems = problems_of(item, watched)
+    unsaid = list(missing_statuses(item, watched))
+    fields = {f"{finding.at}.status" for finding in unsaid}
+    if problems:
+        yield from unsaid
     for problem in problems:
+        if problem.at in fields:
+            continue
         said = str(problem).removeprefix(f"{problem.at}: ")
         yield Finding(Code.INVALID, problem.at, said)
     if not problems:

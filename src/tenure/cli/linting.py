@@ -35,7 +35,7 @@ from tenure.model.names import DO_NOT_DISRUPT, KWOK_GROUP
 from tenure.model.nodepool import NodePool
 from tenure.model.repairs import peers_statements
 from tenure.model.workload import PodDisruptionBudget
-from tenure.schema.advice import advice_for, by_force
+from tenure.schema.advice import advice_for, by_force, missing_statuses
 from tenure.schema.crd import CUSTOM_KINDS
 from tenure.schema.findings import Code, Finding
 from tenure.schema.validate import schema_for
@@ -66,7 +66,9 @@ def remarks_on(sources: Sequence[Source], now: datetime) -> list[Remark]:
         try:
             if (custom := _typed(source)) is not None:
                 pools.append(custom)
-                if not wrong:
+                if wrong:
+                    found[id(source)] += missing_statuses(custom, _watched(custom))
+                else:
                     found[id(source)] += advice_for(custom, now, _watched(custom))
                     found[id(source)] += _unsaid(source)
             elif (workload := workload_in(source)) is not None:

@@ -97,13 +97,19 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
         )
 
 
+def missing_statuses(obj: ApiObject, watched: Collection[str]) -> Iterator[Finding]:
+    """One result, whatever else is wrong with the pool, and wherever it is read."""
+    if isinstance(obj, NodePool):
+        yield from _for_policies(obj, watched)
+
+
 def _for_policies(pool: NodePool, watched: Collection[str]) -> Iterator[Finding]:
     known = {*KNOWN_CONDITIONS, *watched}
     for index, policy in enumerate(pool.spec.repair.policies if pool.spec.repair else ()):
         if policy.status is None and policy.condition_type not in known:
             message = (
-                f"which status of {policy.condition_type} means sick is not said, and the policy "
-                f"cannot be used unless the provider watches that condition"
+                f"which status of {policy.condition_type} means unhealthy is not said, and the policy "
+                f"is ignored unless the provider watches that condition"
             )
             yield Finding(Code.STATUS_MISSING, f"spec.repair.policies[{index}]", message)
 

@@ -113,9 +113,9 @@ CODES: Final[dict[Code, CodeInfo]] = {
     Code.DATES_PAST: CodeInfo(_WARNING, "Dates that are over.", "Remove them, or write new ones."),
     Code.STATUS_MISSING: CodeInfo(
         _WARNING,
-        "A repair policy for a condition that Kubernetes does not define says no `status`: nobody "
-        "knows what sick means, unless the provider watches that condition.",
-        'Write the status that means sick, for example status: "True".',
+        "A repair policy for a condition that Kubernetes does not define has no `status`: the "
+        "policy is ignored, unless the provider watches that condition.",
+        'Write the status that means unhealthy, for example status: "True".',
     ),
     Code.PROTECTION_BOUNDED: CodeInfo(
         _INFO,
