@@ -142,7 +142,7 @@ def test_where_the_pods_fit_elsewhere_nothing_is_launched() -> None:
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
-    assert told.message.endswith("its pods fit elsewhere, so it goes")
+    assert told.message.endswith("its pods fit on other nodes")
 
 
 def test_another_sick_node_is_no_place_to_go_while_it_is_being_replaced() -> None:
@@ -191,7 +191,7 @@ def test_where_nobody_has_to_move_nothing_is_waited_for() -> None:
     waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
     told = on_claim(a_claim(), sick(), waiting, instance_types={})
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
-    assert told.message.endswith("nobody has to move")
+    assert told.message.endswith("no reschedulable pods")
 
 
 def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:

@@ -375,3 +375,13 @@ def test_a_foreign_node_without_a_claim_is_left_alone() -> None:
     foreign = a_leaving_node(registered=False, finalizers=(names.FINALIZER,))
     assert not set(CLASS_LABEL) & set(foreign.labels)
     assert judged(TerminationDecider(), foreign) == []
+
+
+def test_a_pod_that_is_stuck_is_named_and_the_node_not_called_empty() -> None:
+    """As its claim says it: one of the two would be wrong otherwise."""
+    stuck = a_pod(deletion_timestamp=ago(61))
+    verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
+    assert verdict.reason is Reason.DRAINED
+    assert verdict.message == (
+        "pods that should have stopped are no longer waited for: default/web; its claim notes that"
+    )

@@ -282,7 +282,7 @@ class _Pass:
         }
         what = f"it is replaced by {', '.join(came)}"
         if not came:
-            what = "its pods fit elsewhere, so it goes" if mover.pods else "nobody has to move"
+            what = "its pods fit on other nodes" if mover.pods else "no reschedulable pods"
         return _say(
             candidate.claim,
             Reason.REPLACING,
@@ -297,7 +297,10 @@ def _watched(contest: Contest, diagnosis: Diagnosis, now: datetime) -> Verdict:
     instants = [verdict.recheck_at for verdict in diagnosis.verdicts]
     instants += [earlier(u, PAUSE_MAX) for u, _ in contest.pauses if u > later(now, PAUSE_MAX)]
     recheck_at = min((at for at in instants if at is not None), default=None)
-    message = f"evaluated for graceful repair: NodeClaim {', '.join(sorted(contest.contenders))}"
+    count, named = len(contest.contenders), ", ".join(sorted(contest.contenders))
+    message = (
+        f"{count} {'NodeClaim' if count == 1 else 'NodeClaims'} unhealthy or not up yet: {named}"
+    )
     return _say(contest.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)
 
 

@@ -34,6 +34,7 @@ from tenure.core.leaving import (
     next_change,
     say,
     settled_at,
+    stuck_pods,
     waiting_pods,
     waiting_volumes,
 )
@@ -94,11 +95,19 @@ def _next_step(
         return say(node, Reason.DRAINED, "no volume holds it; its claim notes that")
     settled = settled_at(claim, settings)
     if settled is None:
-        return say(node, Reason.SETTLING, "it is empty; its claim notes that the drain began")
+        return say(
+            node, Reason.SETTLING, f"{_empty(drain, now)}; its claim notes that the drain began"
+        )
     if now < settled:
-        message = f"it is empty; the instance goes at {format_time(settled)}"
+        message = f"{_empty(drain, now)}; the instance goes at {format_time(settled)}"
         return say(node, Reason.SETTLING, message, recheck_at=settled)
-    return say(node, Reason.DRAINED, "it is empty; its claim notes that")
+    return say(node, Reason.DRAINED, f"{_empty(drain, now)}; its claim notes that")
+
+
+def _empty(drain: DrainView, now: datetime) -> str:
+    if stuck := stuck_pods(drain, now):
+        return f"pods that should have stopped are no longer waited for: {some(stuck)}"
+    return "it is empty"
 
 
 def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:

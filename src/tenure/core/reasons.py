@@ -292,8 +292,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.UNHEALTHY: ReasonInfo(
-        "A condition of the node means sick; it is tolerated until the instant that is named.",
-        "Look at the node now: from then on it is repaired.",
+        "A condition of the node means unhealthy; it is tolerated until the instant that is named.",
+        "Look at the node's kubelet and instance before that instant: from then on it is repaired.",
         _WARNING,
     ),
     Reason.REPAIRING: ReasonInfo("The node is sick for too long; it is replaced.", event=_WARNING),
@@ -320,15 +320,16 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.REPAIR_OFF: ReasonInfo(
-        "The node is sick, and nothing is done about it: its repair is switched off, or cannot be "
-        "understood.",
-        "The message says by what.",
+        "The node is unhealthy, and not repaired: repair is switched off, or the repair block of its "
+        "NodePool is invalid.",
+        "Correct spec.repair of the NodePool, or set --node-repair=true; or repair the node by hand.",
         _NORMAL,
     ),
     Reason.DISRUPTION_BLOCKED: ReasonInfo(
-        "The node is to be disrupted with care, and something is in the way: a budget of the pool, "
-        "pods that must not be moved, or no place for them.",
-        "The message says what, and until when where that is known.",
+        "The node is to be replaced gracefully, and is blocked: by a budget of the NodePool, by pods "
+        "that must not be evicted, or because its pods fit nowhere else.",
+        "Raise the budget, remove the protection, or raise the limit that is named; or wait until the "
+        "instant that is named.",
         _NORMAL,
     ),
     Reason.DISRUPTION_WAITS: ReasonInfo(
@@ -489,7 +490,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The claim's hash is of another version and cannot be compared; it gets the present one, "
         "and has not drifted."
     ),
-    Reason.POD_TERMINATING: ReasonInfo("The pod is shutting down within its grace period."),
+    Reason.POD_TERMINATING: ReasonInfo(
+        "The pod is terminating. It is waited for until a minute after the end of its grace period."
+    ),
     Reason.LEFT_ALONE: ReasonInfo(
         "A finished, mirror or tolerating pod, or one that should have stopped a minute ago: it "
         "does not hold the node back."
@@ -525,7 +528,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.FAILED_SCHEDULING: ReasonInfo(
         "No node and no pool can take the pod.",
-        "The message says for each pool why not.",
+        "Change the pod or one of the pools that are named: allow an instance type, zone or taint, or "
+        "raise a limit in spec.limits.",
         _WARNING,
     ),
     Reason.STAYS_FOR_NOW: ReasonInfo(
@@ -555,7 +559,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),
     Reason.POOL_NOT_READY: ReasonInfo(
         "The pool launches nothing: its template or node class cannot be used.",
-        "The pool's conditions say what is wrong.",
+        "Correct the field or the node class that the message names; tenure lint shows an example.",
         _WARNING,
     ),
     Reason.LIMIT_REACHED: ReasonInfo(
@@ -578,8 +582,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.WINDOW_CURRENT: ReasonInfo("The window's status is up to date."),
     Reason.WINDOW_STATUS_CHANGED: ReasonInfo("The window's conditions are written."),
     Reason.WINDOW_INVALID: ReasonInfo(
-        "The window cannot be understood and counts as blocking.",
-        "The window's conditions say what is wrong.",
+        "The window is invalid and counts as blocking.",
+        "Correct the field that the message names; tenure lint shows an example.",
         _WARNING,
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(

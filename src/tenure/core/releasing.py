@@ -209,7 +209,10 @@ class Release:
 
     def _where(self) -> str:
         if self._exchange.names:
-            return f"replacement NodeClaim {', '.join(self._exchange.names)} is initialized"
+            named, many = ", ".join(self._exchange.names), len(self._exchange.names) > 1
+            return (
+                f"replacement NodeClaim{'s' * many} {named} {'are' if many else 'is'} initialized"
+            )
         return "its pods fit on other Nodes"
 
     def _commitment(self, bound: timedelta | None) -> Commitment:
