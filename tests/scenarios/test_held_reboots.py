@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tenure.errors import RebootNotSupported
+from tenure.errors import ProviderError, RebootNotSupported
 from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, PODS
 from tests.builders import HOUR, MINUTE, SECOND, a_job
 from tests.scenarios.test_bad_objects import events, mended, rewritten, unreadable
@@ -54,6 +54,23 @@ def test_a_clock_that_is_wrong_fails_no_reboot() -> None:
         story.run(10 * MINUTE)
         ends_well(story)
         assert "RebootFailed" not in story.events()
+
+
+def test_what_holds_tenure_between_two_calls_does_not_count_either() -> None:
+    with Rebooted() as story:
+        story.settle()
+        failing = ProviderError("throttled")
+        story.cloud_tap.spoil = lambda verb, _: failing if verb == "reboot" else None
+        story.commit("0s")
+        story.run(3 * MINUTE)
+        story.infrastructure.faults.set(clock_offset=HOUR)
+        story.run(10 * MINUTE)
+        story.infrastructure.faults.set(clock_offset=timedelta(0))
+        story.run(4 * MINUTE)
+        assert story.says("Rebooting") == ("True", "RebootRequested")
+        story.cloud_tap.spoil = lambda *_: None
+        story.run(10 * MINUTE)
+        ends_well(story)
 
 
 def test_a_new_leader_asks_the_cloud_however_long_there_was_none() -> None:
