@@ -10,10 +10,11 @@ import msgspec
 
 from tenure.core import saying
 from tenure.core.claims import is_missing
-from tenure.core.deadline import deadline_of, force_at
+from tenure.core.deadline import deadline_of, force_at, stops_at
 from tenure.core.decision import Concern, Delete, Inspect, Patch, Terminate, Verdict
 from tenure.core.leavingpods import (
     REFUSED,
+    STUCK_AFTER,
     Attachment,
     DrainView,
     PodView,
@@ -212,7 +213,10 @@ def end_instance(
     pods = (pod for pod in view.unreadable_pods if holds_node(pod, now))
     if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
         message = f"{why}; so {what} is not terminated until that can be read, or is gone"
-        at = deadline.end if deadline is not None else None
+        ends = [deadline.end] if deadline is not None else []
+        stops = (at for pod in view.unreadable if (at := stops_at(pod)) is not None)
+        ends += [at for at in (later(stop, STUCK_AFTER) for stop in stops) if at > now]
+        at = min(ends, default=None)
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)
     return say(
         about,

@@ -23,7 +23,7 @@ from functools import partial
 
 from tenure.core.claims import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
-from tenure.core.deadline import hurry
+from tenure.core.deadline import hurried_until, hurry
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drain import drain_until
 from tenure.core.health import unusable
@@ -231,4 +231,6 @@ def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
     if span is None:
         return None
     message = f"its reboot has failed, and its drain may take no longer than {Duration.of(span)}"
-    return _say(claim, Reason.REBOOT_FAILED, message, action=stamp_claim(claim, span))
+    # Then the deadline that it has is near enough.
+    at, action = hurried_until(claim, span), stamp_claim(claim, span)
+    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=at)
