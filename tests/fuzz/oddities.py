@@ -95,7 +95,34 @@ ANNOTATIONS: Final = (
     names.REPLACEMENT_FAILED,
     names.REPAIR_PROBE,
     names.NODEPOOL_HASH,
+    names.NOMINATED_PODS,
+    names.LAUNCHED_FOR,
+    names.LAUNCH_BREAKER,
 )
+#: What claims and pools say of launches: nothing like it, of other types, too long, too far away.
+_LEDGERS: Final = (
+    "{}",
+    "[]",
+    "null",
+    '{"": {}}',
+    '{"Deployment/default/odd": {"launches": [{"claim": "", "at": "9999-12-31T23:59:59Z"}]}}',
+    '{"Deployment/default/odd": {"opened": "0001-01-01T00:00:00Z"}}',
+    '{"Deployment/default/odd": {"launches": 7, "closed": "2026-03-02T12:00:00"}}',
+    "[" * 20_000,
+)
+_LAUNCHED_FOR: Final = (
+    "[]",
+    "{}",
+    '[{"owner": ""}]',
+    '[{"owner": "Deployment/default/odd", "pods": -1, "names": ["", "/"]}]',
+    f'[{{"owner": "{"o" * 4000}", "pods": {10**30}}}]',
+    "[" * 20_000,
+)
+LAUNCHES: Final = {
+    names.NOMINATED_PODS: ("", ",", ",,,", "a," * 20_000, "odd-uid", "null"),
+    names.LAUNCHED_FOR: _LAUNCHED_FOR,
+    names.LAUNCH_BREAKER: _LEDGERS,
+}
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 RESOURCES: Final = (
     "cpu",
@@ -302,7 +329,8 @@ def _some(random: Random, fields: Fields) -> Fields:
 
 def _about(random: Random, metadata: Manifest) -> None:
     for name in random.sample(ANNOTATIONS, random.choice((0, 0, 1, 2))):
-        values = STAMPS if "timestamp" in name or "since" in name else (*SPANS, *TEXTS)
+        stamped = "timestamp" in name or "since" in name
+        values: tuple[str, ...] = STAMPS if stamped else LAUNCHES.get(name, (*SPANS, *TEXTS))
         metadata.setdefault("annotations", {})[name] = random.choice(values)
     if random.random() < 0.3:
         metadata.setdefault("labels", {})[random.choice(LABEL_KEYS)] = random.choice(LABELS)

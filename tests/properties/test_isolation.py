@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tenure.core.deadline import deadline_of
@@ -12,6 +12,7 @@ from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict, takes_away
 from tenure.core.plan import UNMOVED, deciders
 from tenure.core.reasons import Reason
+from tenure.core.supply import nodes_with_room
 from tenure.model.kinds import TYPES
 from tenure.model.meta import ApiObject
 from tenure.model.node import Node
@@ -53,8 +54,9 @@ def test_a_fault_in_one_object_leaves_the_verdicts_on_all_others(
         elif verdict[0] is Reason.BLOCKED_BY_UNREADABLE:
             assert verdict[1] in ("NoneType", "Inspect"), "what is blocked at most asks the cloud"
         elif verdict not in (before.get(name), without.get(name)):
-            # Where pods go depends on all pods; what else differs belongs to it, and stays.
-            belongs = name[0] is Concern.PROVISIONING or name[1] in related(bad, cluster)
+            # What differs belongs to it, and stays; a pod may have another place, but has one.
+            elsewhere = name[0] is Concern.PROVISIONING and is_place(verdict, bad)
+            belongs = elsewhere or name[1] in related(bad, cluster)
             stays = verdict[1] not in TAKING or name[1] in past_deadline(cluster)
             assert belongs, f"{name}: {verdict}"
             assert stays, f"{name}: {verdict}"
@@ -115,6 +117,30 @@ def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
     assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
 
 
+@THOROUGH
+@given(cluster=clusters(), which=st.integers(0, 2**16))
+def test_what_cannot_be_read_promises_no_place_and_takes_none_from_others(
+    cluster: Cluster, which: int
+) -> None:
+    owing = [item for item in cluster.objects if isinstance(item, Pod | NodeClaim)]
+    assume(owing)
+    bad = owing[which % len(owing)]
+    others = [item for item in cluster.objects if item is not bad]
+    before = with_room(cluster.objects, cluster)
+    now = with_room([*others, unread(bad)], cluster)
+    nowhere = bad.name if isinstance(bad, NodeClaim) else bad.spec.node_name
+    if isinstance(bad, NodeClaim) or not bad.finished:
+        assert nowhere not in now
+    nodes = {n.name for n in others if isinstance(n, Node) and str_of(n) in related(bad, cluster)}
+    assert {*before} - {*now} <= {nowhere, *nodes}
+    assert {*now} - {*before} <= nodes
+
+
+def with_room(objects: Iterable[ApiObject], cluster: Cluster) -> list[str]:
+    snapshot = Snapshot.of(*objects, observations=cluster.observations)
+    return [node.name for node in nodes_with_room(snapshot)]
+
+
 def unread(item: ApiObject) -> ApiObject:
     return stand_in(item, "Expected `int`, got `str`", field="spec")
 
@@ -126,6 +152,15 @@ ABOUT_IT = (
     Reason.FORCED,
     Reason.INSTANCE_TERMINATING,
 )
+
+
+#: What is said of a pod that has a place, or gets one.
+WITH_PLACE = (Reason.NOMINATED, Reason.NEEDED_FOR_PODS, Reason.BATCHING, Reason.STAYS_FOR_NOW)
+
+
+def is_place(verdict: tuple[Reason, str], bad: ApiObject) -> bool:
+    """Only without a pool, a node class or what daemons need may a pod be left without one."""
+    return verdict[0] in WITH_PLACE or not isinstance(bad, Pod | Node | NodeClaim)
 
 
 TAKING = ("Evict", "DeletePod", "Terminate", "Delete", "Reboot")
