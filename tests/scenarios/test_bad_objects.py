@@ -47,7 +47,7 @@ def rewritten(story: Story, resource: Resource, change: Callable[[Any], None], *
     return story.store.rewrite(resource, new)
 
 
-def with_condition(type_: str, at: str, **more: str) -> Callable[[Any], None]:
+def with_condition(type_: str, at: str, **more: Any) -> Callable[[Any], None]:
     def change(obj: Any) -> None:
         told = {"type": type_, "status": "True", "lastTransitionTime": at, **more}
         others = [c for c in obj["status"].get("conditions", []) if c["type"] != type_]
@@ -57,8 +57,8 @@ def with_condition(type_: str, at: str, **more: str) -> Callable[[Any], None]:
 
 
 def unreadable(obj: Any) -> None:
-    """A number that is a text, where nobody else looks."""
-    with_condition("example.com/x", LAST, observedGeneration="seven")(obj)
+    """A text that is a number, where nobody else looks."""
+    with_condition("example.com/x", LAST, message=7)(obj)
 
 
 def mended(obj: Any) -> None:
@@ -139,7 +139,7 @@ def test_the_node_of_a_pod_that_cannot_be_read_is_not_empty() -> None:
         assert not story.when("InstanceTerminating")
         (said,) = events(story, "ObjectUnreadable")
         assert said.startswith("Warning Pod: Pod default/web-")
-        assert "Expected `int | null`, got `str` at status.conditions[" in said
+        assert "Expected `str`, got `int` at status.conditions[" in said
 
 
 def test_a_deadline_that_is_set_holds_for_a_pod_that_cannot_be_read() -> None:
@@ -274,10 +274,10 @@ def replacing() -> Story:
 
 
 def spoil_replacement(story: Story, change: Callable[[Any], None]) -> tuple[str, str]:
-    """The names of both claims."""
-    old, new = sorted(
-        story.all(NODE_CLAIMS), key=lambda claim: REPLACES in claim["metadata"]["annotations"]
-    )
+    """The names of both claims; others may stand beside them, for pods that wait."""
+    claims = sorted(story.all(NODE_CLAIMS), key=lambda one: one["metadata"]["creationTimestamp"])
+    old = claims[0]
+    new = next(one for one in claims if REPLACES in one["metadata"]["annotations"])
     changed = {**new, "status": dict(new.get("status", {}))}
     change(changed)
     story.store.rewrite(NODE_CLAIMS, changed)
@@ -306,6 +306,19 @@ def test_a_replacement_that_can_be_read_again_in_time_is_one() -> None:
         story.run(10 * MINUTE)
         spoil_replacement(story, mended)
         story.run(10 * MINUTE)
-        assert [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)] == [new]
+        names = [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)]
+        assert new in names
+        assert old not in names
         assert "ReplacementFailed" not in story.reasons(f"NodeClaim/{old}")
+        assert story.running("web") == 1
+
+
+def test_a_generation_of_a_condition_that_is_no_number_makes_nothing_unreadable() -> None:
+    with a_running() as story:
+        odd = with_condition("example.com/x", LAST, observedGeneration="seven")
+        rewritten(story, PODS, odd, app="web")
+        gone = story.delete_claim()
+        story.run(30 * MINUTE)
+        assert events(story, "ObjectUnreadable") == []
+        assert gone not in [claim["metadata"]["name"] for claim in story.all(NODE_CLAIMS)]
         assert story.running("web") == 1

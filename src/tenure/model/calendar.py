@@ -3,6 +3,8 @@
 Kubernetes writes years beyond 9999, and keeps instants of custom resources as people wrote them:
 without a zone, or in the year 0. Each becomes the nearest instant that we can count with. An
 object is looked through like this only when it could not be decoded at once.
+
+``without_odd_generations`` leaves out what no decision needs of a condition.
 """
 
 from __future__ import annotations
@@ -28,6 +30,21 @@ def within_calendar(value: Any) -> Any:
     if isinstance(value, list):
         return [within_calendar(one) for one in value]
     return value
+
+
+def without_odd_generations(raw: Any) -> Any:
+    """The same JSON; an ``observedGeneration`` of a condition that is no number is left out."""
+    status = raw.get("status") if isinstance(raw, dict) else None
+    if not isinstance(status, dict) or not isinstance(status.get("conditions"), list):
+        return raw
+    conditions = [_with_generation(one) for one in status["conditions"]]
+    return {**raw, "status": {**status, "conditions": conditions}}
+
+
+def _with_generation(condition: Any) -> Any:
+    if not isinstance(condition, dict) or type(condition.get("observedGeneration")) is int:
+        return condition
+    return {name: value for name, value in condition.items() if name != "observedGeneration"}
 
 
 def _moved(text: str) -> str:

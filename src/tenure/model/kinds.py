@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from tenure.model import resource as r
-from tenure.model.calendar import within_calendar
+from tenure.model.calendar import within_calendar, without_odd_generations
 from tenure.model.meta import ApiObject
 from tenure.model.node import Node
 from tenure.model.nodeclaim import NodeClaim
@@ -98,19 +98,23 @@ def _decode_patiently(
     type_ = TYPES.get(resource, NodeClass)
     try:
         if resource != r.LEASES:
-            return msgspec.convert(within_calendar(msgspec.json.decode(data)), type_)
+            return msgspec.convert(_nearest(msgspec.json.decode(data)), type_)
         raise first
     except DECODE_ERRORS as error:
         # Where not even the JSON can be read, the first error says more.
         known = isinstance(error, msgspec.ValidationError)
         problem, field = problem_and_field(str(error if known else first))
     try:
-        raw = within_calendar(msgspec.json.decode(data))
+        raw = _nearest(msgspec.json.decode(data))
     except DECODE_ERRORS:
         raw = {"metadata": _name_in(data), "spec": None}
     known_of_it = salvaged(type_, placed(resource, raw))
     known_of_it = msgspec.structs.replace(known_of_it, kind=resource.kind)
     return stand_in(known_of_it, problem, field=field)
+
+
+def _nearest(raw: Any) -> Any:
+    return without_odd_generations(within_calendar(raw))
 
 
 def decode_event(
