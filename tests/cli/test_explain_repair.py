@@ -178,5 +178,6 @@ def test_the_breaker_is_told_in_numbers_of_nodes() -> None:
             story.run(5 * SECOND)
             answer = explanation(Question(NODES, nodes[0]), seen(story)[0].scene)
             assert answer is not None
-            assert said in as_text(answer)
-        assert "at most 1 (maxUnhealthy 20%, rounded up); no Node is repaired" in as_text(answer)
+            told = as_text(answer)
+            assert said in told
+        assert "at most 1 (maxUnhealthy 20%, rounded up); no Node is repaired" in told

@@ -40,7 +40,7 @@ def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
 def test_a_day_on_which_nodes_are_replaced_with_care_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, SICKLY)
     assert outcome.problems == ()
-    assert outcome.replaced > 2
+    assert outcome.replaced >= 2
 
 
 def test_the_same_seed_lives_the_same_day_twice_and_another_one_does_not() -> None:

@@ -273,11 +273,14 @@ def replacing() -> Story:
     return story
 
 
-def spoil_replacement(story: Story, change: Callable[[Any], None]) -> tuple[str, str]:
+def spoil_replacement(
+    story: Story, change: Callable[[Any], None], name: str = ""
+) -> tuple[str, str]:
     """The names of both claims; others may stand beside them, for pods that wait."""
-    claims = sorted(story.all(NODE_CLAIMS), key=lambda one: one["metadata"]["creationTimestamp"])
-    old = claims[0]
-    new = next(one for one in claims if REPLACES in one["metadata"]["annotations"])
+    claims = {one["metadata"]["name"]: one for one in story.all(NODE_CLAIMS)}
+    old = next(one for one in claims.values() if REPLACES not in one["metadata"]["annotations"])
+    # Until it was spoiled, it was the only one.
+    new = claims.get(name) or next(one for one in claims.values() if one is not old)
     changed = {**new, "status": dict(new.get("status", {}))}
     change(changed)
     story.store.rewrite(NODE_CLAIMS, changed)
@@ -304,7 +307,7 @@ def test_a_replacement_that_can_be_read_again_in_time_is_one() -> None:
     with replacing() as story:
         old, new = spoil_replacement(story, unreadable)
         story.run(10 * MINUTE)
-        spoil_replacement(story, mended)
+        spoil_replacement(story, mended, new)
         story.run(10 * MINUTE)
         names = [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)]
         assert new in names
