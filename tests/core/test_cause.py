@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
-from tenure.core.cause import Cause, merged
+from tenure.core.cause import Cause, merged, symptom
 from tenure.core.sickness import FORCEFUL, GRACEFUL, Illness
 from tenure.model.meta import Condition
 from tenure.model.repairs import RepairAction
@@ -70,3 +71,16 @@ def test_half_an_hour_of_waiting_is_as_good_as_one_rank() -> None:
     assert important.urgency == pytest.approx(older.urgency)
     a_little_older = cause(an_illness(priority=3, due_at=ago(1801)), priorities=(3, 90))
     assert a_little_older.urgency > important.urgency
+
+
+def test_a_condition_that_is_older_than_the_reboot_is_told_with_both_instants() -> None:
+    """``since`` is the condition's own; what its toleration is counted from is another instant."""
+    condition = Condition(
+        type="KWOKUnhealthy", status="True", last_transition_time=NOW - timedelta(minutes=10)
+    )
+    found = an_illness(condition=condition, since=NOW)
+    assert symptom(found) == (
+        "KWOKUnhealthy=True since 2026-03-02T11:50:00Z, counted from 2026-03-02T12:00:00Z"
+    )
+    as_old = msgspec.structs.replace(found, since=condition.last_transition_time)
+    assert symptom(as_old) == "KWOKUnhealthy=True since 2026-03-02T11:50:00Z"

@@ -62,7 +62,12 @@ def disturbance(action: RepairAction) -> int:
 def symptom(illness: Illness) -> str:
     condition = illness.condition
     reason = f" ({condition.reason})" if condition.reason else ""
-    return f"{condition.type}={condition.status}{reason} since {format_time(illness.since)}"
+    said, began = f"{condition.type}={condition.status}{reason}", condition.last_transition_time
+    if began is not None and began < illness.since:
+        # Of a Node that was rebooted since, or is younger than its condition.
+        counted = f"counted from {format_time(illness.since)}"
+        return f"{said} since {format_time(began)}, {counted}"
+    return f"{said} since {format_time(illness.since)}"
 
 
 def urgency_of(due_at: datetime) -> float:
