@@ -231,3 +231,14 @@ def test_objects_are_counted_and_a_booting_claim_is_told_once() -> None:
     assert "Not now: 2" in lines
     assert "    NodeClaim/a: no Node a; a has until 20:30" in lines
     assert not any("Booting: " in line for line in lines)
+
+
+def test_an_instant_beyond_the_end_of_the_scenario_is_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, a_story(until="1m", expect=[]))
+    assert run(["plan", "--in", str(path), "--at", "2m"]) == 0
+    note = "note: the scenario ends at 1m (until); it is played on to --at 2m\n"
+    assert capsys.readouterr().err == note
+    assert run(["plan", "--in", str(path), "--at", "1m"]) == 0
+    assert capsys.readouterr().err == ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import msgspec
 
 from tenure.cli.scene import Scene
@@ -25,6 +26,9 @@ def played(scenario: Path, moment: str, seed: int | None) -> Iterator[tuple[Worl
     """The scenario up to that moment, for as long as the block lasts."""
     story = load_scenario(scenario)
     end = parse_moment(moment, story.options.epoch, "--at")
+    if end > story.until:
+        note = f"note: the scenario ends at {span(story.until)} (until); it is played on to --at {moment}"
+        click.echo(note, err=True)
     simulation = Simulation(story, seed=seed, until=end)
     try:
         simulation.run_until(end)
