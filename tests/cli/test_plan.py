@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tenure.cli.main import run
-from tenure.cli.planning import Plan
+from tenure.cli.planning import Plan, plan_of
 from tenure.cli.plantext import Setting, as_text
-from tenure.core.decision import Blocker, Concern, Subject, Verdict
+from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
-from tests.builders import a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tenure.model.resource import NODE_CLAIMS
+from tenure.sim.dsl import Story
+from tests.builders import MINUTE, SECOND, a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tests.cli.looks import seen
 from tests.scenarios.files import a_story, written
 
 Told = Any
@@ -242,3 +246,25 @@ def test_an_instant_beyond_the_end_of_the_scenario_is_said_to_be_so(
     assert capsys.readouterr().err == note
     assert run(["plan", "--in", str(path), "--at", "1m"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_an_instance_that_is_terminating_is_not_to_be_terminated_again() -> None:
+    """The one who looks does not know what the cloud was asked for; the claim says it."""
+    with Story(a_node_class(), a_pool(), a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        name = story.delete_claim()
+        found = []
+        for _ in range(120):
+            story.run(SECOND)
+            claims = [one for one in story.all(NODE_CLAIMS) if one["metadata"]["name"] == name]
+            if any(
+                ENDING in map(itemgetter("type"), one["status"]["conditions"]) for one in claims
+            ):
+                found.append(plan_of(seen(story)[0].scene))
+    assert found, "the instance takes its time"
+    for plan in found:
+        assert not any(isinstance(one.action, Terminate) for one in plan.to_do)
+        assert any(one.reason is Reason.INSTANCE_TERMINATING for one in plan.not_now)
+
+
+ENDING = "InstanceTerminating"

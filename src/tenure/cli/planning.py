@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from tenure.cli.scene import Scene
-from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.snapshot import Snapshot
 
 #: Things are as they should be, or none of our business: counted, not told.
 SETTLED: Final = frozenset(
@@ -44,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_of(scene: Scene) -> Plan:
     verdicts = sorted(scene.judge.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
+    verdicts = [_unless_under_way(verdict, scene.snapshot) for verdict in verdicts]
     to_do = [verdict for verdict in verdicts if verdict.action is not None]
     quiet = [verdict for verdict in verdicts if verdict.action is None]
     not_now = [v for v in quiet if v.reason not in SETTLED or v.blockers]
@@ -64,6 +66,19 @@ def plan_of(scene: Scene) -> Plan:
         },
         next_at=_earliest(verdicts),
     )
+
+
+def _unless_under_way(verdict: Verdict, snapshot: Snapshot) -> Verdict:
+    """Without the action if the claim says that its instance is terminating already.
+
+    Only the replica that acts knows what it has asked the cloud for; a claim says it to all.
+    """
+    action = verdict.action
+    if not isinstance(action, Terminate):
+        return verdict
+    claims = snapshot.claims_with_uid(action.claim_uid).values()
+    under_way = any(claim.is_true("InstanceTerminating") for claim in claims)
+    return msgspec.structs.replace(verdict, action=None) if under_way else verdict
 
 
 Key = tuple[Concern, Subject]
