@@ -77,7 +77,7 @@ def _unless_under_way(verdict: Verdict, snapshot: Snapshot) -> Verdict:
     if not isinstance(action, Terminate):
         return verdict
     claims = snapshot.claims_with_uid(action.claim_uid).values()
-    under_way = any(claim.is_true("InstanceTerminating") for claim in claims)
+    under_way = any(claim.instance_terminating for claim in claims)
     return msgspec.structs.replace(verdict, action=None) if under_way else verdict
 
 
