@@ -226,6 +226,16 @@ def _index(types: Sequence[InstanceType]) -> _Index:
     return {key: list(bits.items()) for key, bits in masks.items()}
 
 
+def resources_of(types: tuple[InstanceType, ...]) -> frozenset[str]:
+    """What at least one of the types has some of."""
+    return _resources_of(_Same(types))
+
+
+@lru_cache(16)
+def _resources_of(given: _Same) -> frozenset[str]:
+    return frozenset(name for t in given.value for name, nano in t.allocatable.items() if nano > 0)
+
+
 @lru_cache(16)
 def _offers_by_place(given: _Same, dry: frozenset[OfferingKey]) -> Mapping[Place, Sequence[Offer]]:
     """What can be had where; kept, too, for as long as nothing else is sold out."""

@@ -11,7 +11,7 @@ pod; the pods of a class by creation, then UID.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -49,6 +49,8 @@ class PodClass(msgspec.Struct, frozen=True):
     rules: Rules
     wants: Wants
     pods: tuple[Pod, ...]
+    #: What it asks for and nothing offers: with any of these it fits nowhere.
+    missing: tuple[tuple[str, int], ...] = ()
     #: A node was launched for them already: they find room on nodes, or wait.
     claimed: bool = False
     #: No node may be launched for them now: they find room on nodes, or stay out.
@@ -63,13 +65,24 @@ class Sorted(msgspec.Struct, frozen=True):
     """The pods of a problem in classes, and those that cannot be read."""
 
     classes: tuple[PodClass, ...]
-    #: Every resource that some pod asks for; ``Wants`` index into it.
+    #: Every resource that some pod asks for and something offers; ``Wants`` index into it.
     resources: tuple[str, ...]
     unreadable: Mapping[str, str]
+    #: Classes that ask for what nothing offers: they are not served, but told why.
+    apart: tuple[PodClass, ...] = ()
 
 
-def sort_pods(pods: Iterable[Pod], topology: Topology) -> Sorted:
-    """Group pods into classes and put the classes in the order of service."""
+def sort_pods(
+    pods: Iterable[Pod],
+    topology: Topology,
+    offered: Callable[[Collection[str]], Collection[str]] = lambda asked: asked,
+) -> Sorted:
+    """Group pods into classes and put the classes in the order of service.
+
+    ``offered`` says which of the resources asked for some type or node has at all. Only these
+    are counted with: anybody may invent names by the thousand, and each would otherwise be
+    looked at for every type of every pool.
+    """
     demands = _Demands()
     members: dict[tuple[Demand, Rules], list[Pod]] = {}
     unreadable: dict[str, str] = {}
@@ -80,17 +93,32 @@ def sort_pods(pods: Iterable[Pod], topology: Topology) -> Sorted:
             unreadable[pod.uid] = str(error)
             continue
         members.setdefault(key, []).append(pod)
-    names = tuple(sorted({name for demand, _ in members for name, _ in demand.requests}))
-    classes = [
-        PodClass(
-            _kept_out(demand, rules),
-            rules,
-            wants(demand.resources, names),
-            tuple(sorted(same, key=_age)),
-        )
-        for (demand, rules), same in members.items()
-    ]
-    return Sorted(tuple(sorted(classes, key=_service_order)), names, unreadable)
+    names = tuple(sorted(offered({name for demand, _ in members for name, _ in demand.requests})))
+    known = frozenset(names)
+    classes: list[PodClass] = []
+    for (written, rules), same in members.items():
+        demand, missing = _without_missing(written, known)
+        asked = wants(demand.resources, names)
+        oldest_first = tuple(sorted(same, key=_age))
+        classes.append(PodClass(_kept_out(demand, rules), rules, asked, oldest_first, missing))
+    classes.sort(key=_service_order)
+    return Sorted(
+        tuple(one for one in classes if not one.missing or one.rules.not_modelled),
+        names,
+        unreadable,
+        tuple(one for one in classes if one.missing and not one.rules.not_modelled),
+    )
+
+
+def _without_missing(
+    demand: Demand, offered: Container[str]
+) -> tuple[Demand, tuple[tuple[str, int], ...]]:
+    """The demand for what is offered, and what else it asks for."""
+    missing = tuple(asked for asked in demand.requests if asked[0] not in offered)
+    if not missing:
+        return demand, ()
+    kept = tuple(asked for asked in demand.requests if asked[0] in offered)
+    return msgspec.structs.replace(demand, requests=kept), missing
 
 
 def _kept_out(demand: Demand, rules: Rules) -> Demand:

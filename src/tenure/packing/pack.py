@@ -2,8 +2,9 @@
 
 ``pack`` answers for all pods at once, in this order:
 
-1. pods are grouped into classes of equals (``classes``); a class with a constraint that is
-   not modelled yet stays out (``topology``), one that is spread over zones is split (``zones``);
+1. pods are grouped into classes of equals (``classes``); a class that asks for a resource that
+   nothing offers stays out, and so does one with a constraint that is not modelled yet
+   (``topology``); one that is spread over zones is split (``zones``);
 2. a pod that is nominated to a node stays there for as long as it fits, and gets no claim
    while that node is still to come; every other class, the largest first, is put onto existing
    nodes: the first that takes it, those that are initialized before the others, then by name
@@ -19,7 +20,7 @@ chooses among the types of a claim; this module only promises that each of them 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Final, Literal
 
@@ -27,7 +28,7 @@ import msgspec
 
 from tenure.model.pod import Pod
 from tenure.model.quantity import add
-from tenure.packing.catalogue import Catalogue
+from tenure.packing.catalogue import Catalogue, resources_of
 from tenure.packing.claims import Draft, finished
 from tenure.packing.classes import PodClass, Sorted, sort_pods
 from tenure.packing.daemons import DaemonPod, read_daemons, that_fit
@@ -50,7 +51,7 @@ _PATIENCE: Final = 4
 def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
     topology = Topology(problem.pods, problem.nodes)
-    pods = sort_pods(problem.pods, topology)
+    pods = sort_pods(problem.pods, topology, lambda asked: _offered(asked, problem))
     daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
     by_weight = sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
     catalogues = [
@@ -64,6 +65,19 @@ def pack(problem: Problem) -> Packing:
             break
         caps |= {part: got if start <= _PATIENCE else got // 2 for part, got in short.items()}
     return packing
+
+
+def _offered(asked: Collection[str], problem: Problem) -> set[str]:
+    """Which of these resources some type has, or some node has left."""
+    offered: set[str] = set()
+    for template in problem.templates:
+        offered |= resources_of(template.instance_types)
+    unknown = set(asked) - offered
+    if unknown:
+        # What pods on the node ask for is there, too, but without a node's own it is not above 0.
+        for node in problem.nodes:
+            offered.update(name for name, nano in node.available.items() if nano > 0)
+    return offered.intersection(asked)
 
 
 def _sizes(problem: Problem) -> list[Resources]:
@@ -90,6 +104,7 @@ class _Packer(msgspec.Struct, frozen=True):
         placed = nodes.keep(modelled, self.problem.nominated)
         if self.problem.nominated or self.problem.no_claim:
             modelled = _split(modelled, placed, self._awaiting(), self.problem.no_claim)
+        apart = _split(self.pods.apart, (), self._awaiting(), self.problem.no_claim)
         avoid = self.problem.avoid
         dealt = deal(
             modelled, nodes=nodes.zones(), catalogues=self.catalogues, caps=caps, avoid=avoid
@@ -102,9 +117,9 @@ class _Packer(msgspec.Struct, frozen=True):
         packing = Packing(
             placed=placed,
             claims=finished(drafts),
-            unplaced=self._unplaced(dealt, unclaimed, shop),
-            displaced={uid: self.problem.nominated[uid] for uid in _left(dealt, "claimed")},
-            no_claim=frozenset(_left(dealt, "no_claim")),
+            unplaced=self._unplaced(dealt, unclaimed, shop, apart),
+            displaced={uid: self.problem.nominated[uid] for uid in _left(dealt, apart, "claimed")},
+            no_claim=frozenset(_left(dealt, apart, "no_claim")),
         )
         return packing, dealt.came_short()
 
@@ -114,7 +129,9 @@ class _Packer(msgspec.Struct, frozen=True):
         nominated = self.problem.nominated.items()
         return frozenset(uid for uid, name in nominated if name in coming)
 
-    def _unplaced(self, dealt: Dealt, queue: Iterable[Waiting], shop: Shop) -> dict[str, Unplaced]:
+    def _unplaced(
+        self, dealt: Dealt, queue: Iterable[Waiting], shop: Shop, apart: Iterable[PodClass]
+    ) -> dict[str, Unplaced]:
         unplaced = {
             uid: Unplaced(why=Why.UNREADABLE, message=error)
             for uid, error in self.pods.unreadable.items()
@@ -128,6 +145,9 @@ class _Packer(msgspec.Struct, frozen=True):
             if waiting.left:
                 why = explain(waiting.one, pools, node_count=node_count)
                 unplaced |= dict.fromkeys(waiting.rest(), why)
+        for one in (one for one in apart if one.may_be_claimed_for):
+            why = explain(one, pools, node_count=node_count)
+            unplaced |= dict.fromkeys((pod.uid for pod in one.pods), why)
         for rest in (rest for rest in dealt.left_over if rest.one.may_be_claimed_for):
             why = explain(rest.one, pools, node_count=node_count)
             if why.why is Why.TOPOLOGY_UNSATISFIABLE:
@@ -174,9 +194,12 @@ def _split(
     return split
 
 
-def _left(dealt: Dealt, kind: Literal["claimed", "no_claim"]) -> list[str]:
+def _left(
+    dealt: Dealt, apart: Iterable[PodClass], kind: Literal["claimed", "no_claim"]
+) -> list[str]:
     """UIDs of the pods of that kind of class that found no place."""
-    left = [uid for one in dealt.queue if getattr(one.one, kind) for uid in one.rest()]
+    left = [pod.uid for one in apart if getattr(one, kind) for pod in one.pods]
+    left += [uid for one in dealt.queue if getattr(one.one, kind) for uid in one.rest()]
     return left + [p.uid for rest in dealt.left_over if getattr(rest.one, kind) for p in rest.pods]
 
 

@@ -31,6 +31,8 @@ from tenure.packing.requests import ports_conflict
 from tenure.packing.result import Refusal, Unplaced, Why
 
 _ORDER: Final = {why: position for position, why in enumerate(Why)}
+#: Pods may ask for thousands of things that are not there; so many are named.
+NAMED: Final = 3
 _BINARY: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
@@ -89,7 +91,7 @@ def _refuse(
         return Why.HOST_PORT_TAKEN, _port_taken(one, catalogue, narrowing.types)
     matching = _indices(types)
     fitting = [i for i in matching if how_many(catalogue.room[i], one.wants, 1)]
-    if not fitting:
+    if one.missing or not fitting:
         return Why.TOO_LARGE, _too_large(one, catalogue, matching)
     for_sale = {offer.type for offer in catalogue.ranking(narrowing.places)}.intersection(fitting)
     if not for_sale:
@@ -130,14 +132,25 @@ def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> str:
 
 def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> str:
     asked = []
-    for index, amount in one.wants:
-        name = catalogue.resources[index]
-        largest = max(catalogue.room[i][index] for i in types)
+    sizes = [
+        (catalogue.resources[index], amount, max(catalogue.room[i][index] for i in types))
+        for index, amount in one.wants
+    ]
+    for name, amount, largest in sorted([*sizes, *((*each, 0) for each in one.missing[:1])]):
         if largest < amount:
             wanted, there = amount_text(name, amount), amount_text(name, max(largest, 0))
-            return f"no instance type has {wanted} {name} free (largest {there})"
+            text = f"no instance type has {wanted} {name} free (largest {there})"
+            return text + _also_missing([other for other, _ in one.missing if other != name])
         asked.append(f"{amount_text(name, amount)} {name}")
     return f"no instance type has {' and '.join(asked)} free together"
+
+
+def _also_missing(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = len(names) - NAMED
+    and_more = f" and {more:,} more" if more > 0 else ""
+    return f", and nothing offers {', '.join(names[:NAMED])}{and_more}"
 
 
 def _no_offering(catalogue: Catalogue, fitting: Sequence[int], narrowing: Narrowing) -> str:

@@ -1,0 +1,128 @@
+"""What a tenant may invent by the thousand must not make anybody else wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.model.pod import Pod
+from tenure.packing import nodes as nodes_module
+from tenure.packing import pack as pack_module
+from tenure.packing.catalogue import Catalogue
+from tenure.packing.pack import pack
+from tenure.packing.problem import ExistingNode, Problem
+from tenure.packing.result import Packing, Why
+from tests.packing.build import a_node, a_pod, a_pool, pods
+
+MANY = 20_000
+
+
+def asking(
+    names: int, uid: str = "odd", *, first: int = 0, amount: str = "1", **fields: Any
+) -> Pod:
+    """A pod that also asks for this many resources that nobody has heard of."""
+    pod = a_pod(uid, **fields)
+    (container,) = pod.spec.containers
+    invented = {f"e.co/{number:05d}": amount for number in range(first, first + names)}
+    requests = {**container.resources.requests, **invented}
+    resources = msgspec.structs.replace(container.resources, requests=requests)
+    containers = (msgspec.structs.replace(container, resources=resources),)
+    return msgspec.structs.replace(
+        pod, spec=msgspec.structs.replace(pod.spec, containers=containers)
+    )
+
+
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many resources each look at types or nodes went over."""
+    seen: list[int] = []
+    free = nodes_module._free
+
+    def counted_free(node: Any, expected: Any, resources: Any) -> list[int]:
+        seen.append(len(resources))
+        return free(node, expected, resources)
+
+    def counted_catalogue(*given: Any, resources: Any, **more: Any) -> Any:
+        seen.append(len(resources))
+        return Catalogue(*given, resources=resources, **more)
+
+    monkeypatch.setattr(nodes_module, "_free", counted_free)
+    monkeypatch.setattr(pack_module, "Catalogue", counted_catalogue)
+    return seen
+
+
+def placed(odd: tuple[Pod, ...], *, nodes: tuple[ExistingNode, ...] = (), **more: Any) -> Packing:
+    templates = tuple(a_pool(name) for name in ("general", "other"))
+    return pack(Problem(pods=(*pods(3), *odd), nodes=nodes, templates=templates, **more))
+
+
+def test_invented_resources_cost_no_look_at_types_and_nodes(columns: list[int]) -> None:
+    nodes = (a_node(cpu="2"),)
+    without = placed((a_pod("odd", cpu="900"),), nodes=nodes)
+    expected = list(columns)
+    columns.clear()
+    beside = placed((asking(MANY),), nodes=nodes)
+    assert columns == expected
+    assert (beside.placed, beside.claims) == (without.placed, without.claims)
+
+
+def test_the_first_few_of_the_invented_resources_are_named() -> None:
+    unplaced = placed((asking(MANY),)).unplaced["odd"]
+    assert unplaced.why is Why.TOO_LARGE
+    assert unplaced.refusals[0].message == (
+        "no instance type has 1 e.co/00000 free (largest 0), "
+        "and nothing offers e.co/00001, e.co/00002, e.co/00003 and 19,996 more"
+    )
+
+
+def test_one_that_nothing_offers_is_named_alone() -> None:
+    unplaced = placed((asking(1),)).unplaced["odd"]
+    assert unplaced.why is Why.TOO_LARGE
+    assert unplaced.refusals[0].message == "no instance type has 1 e.co/00000 free (largest 0)"
+
+
+def test_what_is_too_large_is_told_before_what_nothing_offers() -> None:
+    unplaced = placed((asking(1, cpu="900"),)).unplaced["odd"]
+    assert unplaced.refusals[0].message == (
+        "no instance type has 900 cpu free (largest 32), and nothing offers e.co/00000"
+    )
+
+
+def test_none_of_an_invented_resource_is_nothing_asked_for(columns: list[int]) -> None:
+    packing = placed((asking(MANY, amount="0"),))
+    assert not packing.unplaced
+    assert set(columns) == {3}
+
+
+@pytest.mark.parametrize("amount", ["0", "1"])
+def test_what_running_pods_invented_is_not_offered_by_their_node(
+    columns: list[int], amount: str
+) -> None:
+    node = a_node(cpu="2", holding=[asking(MANY, "running", amount=amount)])
+    packing = placed((asking(MANY),), nodes=(node,))
+    assert packing.unplaced["odd"].why is Why.TOO_LARGE
+    assert set(columns) == {3}
+
+
+def test_what_only_a_node_offers_is_counted_with() -> None:
+    node = ExistingNode.holding(
+        (), name="n", allocatable=dict.fromkeys(("cpu", "memory", "pods", "e.co/00000"), 10**22)
+    )
+    packing = placed((asking(1),), nodes=(node,))
+    assert packing.placed["odd"] == "n"
+
+
+def test_one_that_may_get_no_claim_is_not_told_about_pools() -> None:
+    packing = placed((asking(1),), no_claim=frozenset({"odd"}))
+    assert packing.no_claim == {"odd"}
+    assert not packing.unplaced
+
+
+def test_one_whose_node_is_still_to_come_is_displaced() -> None:
+    packing = placed(
+        (asking(1),), nodes=(a_node("new", initialized=False),), nominated={"odd": "new"}
+    )
+    assert packing.displaced == {"odd": "new"}
+    assert not packing.unplaced
