@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import msgspec
 import pytest
 
 from tenure.model.pod import Pod
+from tenure.model.requirements import Requirements
 from tenure.packing import nodes as nodes_module
 from tenure.packing import pack as pack_module
 from tenure.packing.catalogue import Catalogue
+from tenure.packing.classes import sort_pods
+from tenure.packing.nodes import _Shapes
 from tenure.packing.pack import pack
 from tenure.packing.problem import ExistingNode, Problem
 from tenure.packing.result import Packing, Why
+from tenure.packing.topology import Topology
 from tests.packing.build import a_node, a_pod, a_pool, pods
 
 MANY = 20_000
@@ -126,3 +131,93 @@ def test_one_whose_node_is_still_to_come_is_displaced() -> None:
     )
     assert packing.displaced == {"odd": "new"}
     assert not packing.unplaced
+
+
+def with_alternatives(count: int, key: str, uid: str = "odd", value: str = "v") -> Pod:
+    """A pod with this many ways to be placed, each by a label of its own."""
+    terms = [
+        {"matchExpressions": [{"key": f"{key}{i}", "operator": "In", "values": [value]}]}
+        for i in range(count)
+    ]
+    required = {"nodeSelectorTerms": terms}
+    return a_pod(
+        uid,
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
+    )
+
+
+@pytest.fixture
+def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was asked about requirements."""
+    asked: list[str] = []
+    compatible, close = Requirements.is_compatible, difflib.get_close_matches
+
+    def counted(self: Requirements, other: Requirements, *more: Any) -> bool:
+        asked.append("compatible")
+        return compatible(self, other, *more)
+
+    def counted_close(*given: Any, **more: Any) -> list[str]:
+        asked.append("spelling")
+        return close(*given, **more)
+
+    monkeypatch.setattr(Requirements, "is_compatible", counted)
+    monkeypatch.setattr(difflib, "get_close_matches", counted_close)
+    return asked
+
+
+def test_alternatives_beyond_the_first_hundred_cost_nothing(questions: list[str]) -> None:
+    nodes = (a_node(cpu="2"),)
+    without = placed((with_alternatives(100, "example.org/few-"),), nodes=nodes)
+    expected = list(questions)
+    questions.clear()
+    beside = placed((with_alternatives(5000, "example.org/many-"),), nodes=nodes)
+    assert questions == expected
+    assert (beside.placed, beside.claims) == (without.placed, without.claims)
+
+
+def test_a_spelling_is_looked_up_once_for_all_pools_and_alternatives(
+    questions: list[str],
+) -> None:
+    for _ in range(2):
+        placed((with_alternatives(100, "example.org/once-"),))
+    assert questions.count("spelling") == 1
+
+
+def test_long_keys_are_not_looked_up(questions: list[str]) -> None:
+    placed((with_alternatives(1, "example.org/" + "k" * 120),))
+    assert questions.count("spelling") == 0
+
+
+def test_the_verdict_says_how_many_alternatives_are_not_considered() -> None:
+    unplaced = placed((with_alternatives(5000, "example.org/z"),)).unplaced["odd"]
+    assert unplaced.why is Why.REQUIREMENTS_INCOMPATIBLE
+    assert unplaced.refusals[0].message == (
+        "example.org/z0 In [v] is asked for, but nothing defines example.org/z0"
+        " (and 4,999 more alternatives)"
+    )
+    assert unplaced.message.endswith(
+        "; only the first 100 of its 5,000 node-affinity alternatives "
+        "(nodeSelectorTerms) are considered"
+    )
+
+
+@pytest.mark.parametrize(("number", "goes"), [(99, True), (100, False)])
+def test_the_hundredth_alternative_counts_and_the_next_does_not(number: int, goes: bool) -> None:
+    pool = a_pool(labels={f"example.org/z{number}": "v"})
+    node = a_node("special", labels={f"example.org/z{number}": "v"})
+    pod = with_alternatives(200, "example.org/z")
+    assert bool(pack(Problem(pods=(pod,), templates=(pool,))).claims) is goes
+    assert bool(pack(Problem(pods=(pod,), nodes=(a_node("other"), node))).placed) is goes
+
+
+def test_the_alternative_that_came_furthest_is_found_behind_impossible_ones() -> None:
+    pool = a_pool(labels={"example.org/z42": "v"}, limits={"cpu": "0"})
+    packing = pack(Problem(pods=(with_alternatives(50, "example.org/z"),), templates=(pool,)))
+    assert packing.unplaced["odd"].why is Why.LIMIT_REACHED
+
+
+def test_nodes_are_not_told_apart_by_labels_that_none_has() -> None:
+    odd = with_alternatives(100, "example.org/z")
+    problem = Problem(pods=(odd,), nodes=(a_node("a"), a_node("b")))
+    classes = sort_pods(problem.pods, Topology(problem.pods, problem.nodes))
+    assert _Shapes(problem.nodes, classes, ())._keys == []

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from tenure.model.pod import NodeAffinity, NodeSelectorTerm, Pod
@@ -33,6 +34,11 @@ __all__ = [
 #: The key under which ``matchFields`` on a node's name appear. Whoever describes an
 #: existing node by its labels adds its name under this key; a node to be launched has none.
 NODE_NAME: Final = "metadata.name"
+
+
+#: The longest misspelled key that is looked for among known ones, and among how many.
+_HINT_LENGTH_MAX: Final = 128
+_HINT_CANDIDATES_MAX: Final = 256
 
 
 class WireRequirement(Protocol):
@@ -149,7 +155,7 @@ class Requirements(Mapping[str, Requirement]):
                 if not ours.intersects(theirs):
                     return f"{theirs} is asked for, but {ours} is what there is"
             elif not theirs.allows_absent and key not in allow_undefined:
-                known = {*self._by_key, *allow_undefined}
+                known = frozenset((*self._by_key, *allow_undefined))
                 return f"{theirs} is asked for, but nothing defines {key}{_typo_hint(key, known)}"
         return None
 
@@ -176,9 +182,15 @@ def _merged(
     return merged
 
 
-def _typo_hint(key: str, known: Collection[str]) -> str:
-    """`` (did you mean …?)`` when a known key is spelled nearly so, or ends like it."""
-    candidates = sorted(known)
+@lru_cache(256)
+def _typo_hint(key: str, known: frozenset[str]) -> str:
+    """`` (did you mean …?)`` when a known key is spelled nearly so, or ends like it.
+
+    Kept, and not for long keys or among many: to compare spellings takes long.
+    """
+    if len(key) > _HINT_LENGTH_MAX:
+        return ""
+    candidates = sorted(known)[:_HINT_CANDIDATES_MAX]
     close = difflib.get_close_matches(key, candidates, n=1, cutoff=0.85)
     name = key.rpartition("/")[2]
     close += [candidate for candidate in candidates if candidate.rpartition("/")[2] == name]

@@ -19,8 +19,14 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.pod import Pod, Toleration
-from tenure.model.requirements import Requirement, Requirements, pod_alternatives
-from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
+from tenure.model.requirements import Requirement, Requirements
+from tenure.packing.requests import (
+    HostPort,
+    Resources,
+    first_alternatives,
+    host_ports,
+    pod_requests,
+)
 from tenure.packing.topology import Rules, Topology
 
 _KEPT: Final = "packing_demand"
@@ -36,6 +42,8 @@ class Demand(msgspec.Struct, frozen=True, cache_hash=True):
     alternatives: tuple[Requirements, ...]
     tolerations: tuple[Toleration, ...]
     ports: tuple[HostPort, ...]
+    #: How many more alternatives the pod has: they are not looked at.
+    left_out: int = 0
 
     @property
     def resources(self) -> Resources:
@@ -198,11 +206,13 @@ class _Demands:
 
 def _read(pod: Pod) -> Demand:
     requests = pod_requests(pod)
+    alternatives, left_out = first_alternatives(pod)
     return Demand(
         requests=tuple(sorted((name, nano) for name, nano in requests.items() if nano > 0)),
-        alternatives=tuple(pod_alternatives(pod)),
+        alternatives=alternatives,
         tolerations=_tolerations(pod.spec.tolerations),
         ports=host_ports(pod.spec),
+        left_out=left_out,
     )
 
 

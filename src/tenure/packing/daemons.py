@@ -14,10 +14,16 @@ from tenure.errors import SpecError
 from tenure.model.node import Taint
 from tenure.model.pod import Pod, Toleration
 from tenure.model.quantity import fits, total
-from tenure.model.requirements import Requirements, pod_alternatives
+from tenure.model.requirements import Requirements
 from tenure.model.taints import untolerated
 from tenure.packing.problem import Daemon
-from tenure.packing.requests import HostPort, Resources, host_ports, spec_requests
+from tenure.packing.requests import (
+    HostPort,
+    Resources,
+    first_alternatives,
+    host_ports,
+    spec_requests,
+)
 
 
 class DaemonPod(msgspec.Struct, frozen=True):
@@ -52,7 +58,7 @@ def read_daemons(daemons: Iterable[Daemon]) -> tuple[DaemonPod, ...]:
             found.append(
                 DaemonPod(
                     spec_requests(daemon.spec),
-                    tuple(pod_alternatives(Pod(spec=daemon.spec))),
+                    first_alternatives(Pod(spec=daemon.spec))[0],
                     daemon.spec.tolerations,
                     host_ports(daemon.spec),
                 )

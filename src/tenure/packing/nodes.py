@@ -10,7 +10,7 @@ the pods that run on it count in its zone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,9 @@ from tenure.packing.problem import ExistingNode
 from tenure.packing.queue import Waiting
 from tenure.packing.requests import HostPort, Resources, ports_conflict
 from tenure.packing.topology import Tally, Topology
+
+#: Ordinary pods ask for fewer label keys than this, all of them together.
+_MANY_KEYS: Final = 32
 
 #: (zone, index of the shape).
 ZoneShape = tuple[str, int]
@@ -91,7 +94,6 @@ class Nodes:
         topology: Topology,
     ) -> None:
         self._least = least_wanted(pods.classes)
-        shapes = _Shapes(pods, daemons)
         rooms: list[Room] = []
         zones: dict[ZoneShape, Tally] = {}
         moving = _moving(pods)
@@ -100,7 +102,9 @@ class Nodes:
         if not any(one.rules.zones for one in pods.classes):
             # Pods on nodes that take nobody count in their zone, and nobody asks for that.
             nodes = (node for node in nodes if self._may_take(node, pods.resources))
-        for node in sorted(nodes, key=lambda node: (not node.initialized, node.name)):
+        in_order = sorted(nodes, key=lambda node: (not node.initialized, node.name))
+        shapes = _Shapes(in_order, pods, daemons)
+        for node in in_order:
             shape = shapes.of(node)
             free = _free(node, shapes.daemon_requests(shape), pods.resources)
             tally = topology.tally(node.pods)
@@ -219,13 +223,17 @@ def _whichever(shape: Shape, wanted: Requirements) -> bool:
 class _Shapes:
     """Sorts nodes by what pods can see of them; most nodes of a pool look alike."""
 
-    def __init__(self, pods: Sorted, daemons: Sequence[DaemonPod]) -> None:
+    def __init__(
+        self, nodes: Sequence[ExistingNode], pods: Sorted, daemons: Sequence[DaemonPod]
+    ) -> None:
         wanted = [a for one in pods.classes for a in one.demand.alternatives]
         wanted += [a for daemon in daemons for a in daemon.alternatives]
         keys = {key for requirements in wanted for key in requirements}
         if any(one.rules.zones for one in pods.classes):
             keys.add(ZONE)  # Such a class will be split, and its parts ask for their zone.
         self._by_name = NODE_NAME in keys
+        if len(keys) > _MANY_KEYS:
+            keys.intersection_update(_label_keys(nodes))
         self._keys = sorted(keys - {NODE_NAME})
         self._daemons = daemons
         self._known: dict[object, int] = {}
@@ -254,6 +262,14 @@ class _Shapes:
     def daemon_requests(self, shape: int) -> Resources:
         """What all daemons take of a node of this shape."""
         return self._loads[shape]
+
+
+def _label_keys(nodes: Iterable[ExistingNode]) -> set[str]:
+    """Keys by which nodes can differ at all: pods may ask for others by the thousand."""
+    keys: set[str] = set()
+    for node in nodes:
+        keys.update(node.labels, node.undecided)
+    return keys
 
 
 def _free(node: ExistingNode, expected: Resources, resources: Sequence[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a pod asks of a node: resources in nano-units, and host ports.
+"""What a pod asks of a node: resources in nano-units, labels, and host ports.
 
 The resources are what the Kubernetes scheduler reserves, in this order:
 
@@ -22,6 +22,7 @@ import msgspec
 
 from tenure.model.pod import Container, Pod, PodSpec, ResourceRequirements
 from tenure.model.quantity import UNIT, add, maximum, parse_resources
+from tenure.model.requirements import Requirements, pod_alternatives
 
 Resources = Mapping[str, int]
 
@@ -31,6 +32,11 @@ PODS: Final = "pods"
 _KEPT: Final = "packing_requests"
 
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, never bound
+
+
+#: Of a pod's node-affinity alternatives, so many that differ are looked at: all pools and nodes
+#: are asked about each, and a pod may have as many as its size allows.
+ALTERNATIVES_MAX: Final = 100
 
 
 class HostPort(msgspec.Struct, frozen=True, order=True):
@@ -82,6 +88,12 @@ def spec_requests(spec: PodSpec) -> dict[str, int]:
         needed = add(needed, parse_resources(spec.overhead))
     needed[PODS] = needed.get(PODS, 0) + UNIT
     return needed
+
+
+def first_alternatives(pod: Pod) -> tuple[tuple[Requirements, ...], int]:
+    """The requirement alternatives that count, in the order written, and how many more differ."""
+    distinct = tuple(dict.fromkeys(pod_alternatives(pod)))
+    return distinct[:ALTERNATIVES_MAX], max(0, len(distinct) - ALTERNATIVES_MAX)
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:

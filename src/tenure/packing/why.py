@@ -11,12 +11,14 @@ Each pool is asked in the order of these, and the first that applies names the r
 7. limits         what fits is more than the pool may still buy;
 8. minValues      what fits is less variety than the pool asks for.
 
-A pod with several requirement alternatives is told about the one that came furthest.
+A pod with several requirement alternatives is told about the one that came furthest, of the
+first few that the pool's nodes can have the labels for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from tenure.model.node import Taint
@@ -27,12 +29,14 @@ from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.claims import shortfall
 from tenure.packing.classes import PodClass, how_many
 from tenure.packing.limits import Budget
-from tenure.packing.requests import ports_conflict
+from tenure.packing.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.result import Refusal, Unplaced, Why
 
 _ORDER: Final = {why: position for position, why in enumerate(Why)}
 #: Pods may ask for thousands of things that are not there; so many are named.
 NAMED: Final = 3
+#: Of the alternatives that a pool's nodes can have the labels for, so many are explained.
+EXPLAINED: Final = 8
 _BINARY: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
@@ -46,7 +50,11 @@ def explain(
     refusals = tuple(refuse(one, catalogue, budget) for catalogue, budget in pools)
     furthest = max(refusals, key=lambda refusal: _ORDER[refusal.why])
     said = "; ".join(
-        [*(f"{refusal.pool}: {refusal.message}" for refusal in refusals), *_kept_out(one)]
+        [
+            *(f"{refusal.pool}: {refusal.message}" for refusal in refusals),
+            *_kept_out(one),
+            *_left_out(one),
+        ]
     )
     return Unplaced(why=furthest.why, message=nodes + said, refusals=refusals)
 
@@ -64,6 +72,14 @@ def _kept_out(one: PodClass) -> list[str]:
     ]
 
 
+def _left_out(one: PodClass) -> list[str]:
+    if not one.demand.left_out:
+        return []
+    count = ALTERNATIVES_MAX + one.demand.left_out
+    which = f"{count:,} node-affinity alternatives (nodeSelectorTerms)"
+    return [f"only the first {ALTERNATIVES_MAX} of its {which} are considered"]
+
+
 def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
     """The pool's no to this class, for the requirement alternative that came furthest."""
     pool = catalogue.template.pool
@@ -71,8 +87,16 @@ def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
     if taint is not None:
         message = f"taint {taint_text(taint)} is not tolerated"
         return Refusal(pool, Why.TAINT_NOT_TOLERATED, message)
-    found = [_refuse(one, catalogue, budget, wanted) for wanted in one.demand.alternatives]
+    alternatives = one.demand.alternatives
+    defined, known = catalogue.template.requirements, catalogue.known_keys
+    compatible = (wanted for wanted in alternatives if defined.is_compatible(wanted, known))
+    # Where none is compatible, none came further than the first.
+    told = tuple(islice(compatible, EXPLAINED)) or alternatives[:1]
+    found = [_refuse(one, catalogue, budget, wanted) for wanted in told]
     why, message = max(found, key=lambda each: _ORDER[each[0]])
+    if len(alternatives) > EXPLAINED:
+        more = len(alternatives) + one.demand.left_out - 1
+        message += f" (and {more:,} more alternatives)"
     return Refusal(pool, why, message)
 
 
