@@ -78,7 +78,7 @@ def test_the_first_few_of_the_invented_resources_are_named() -> None:
     assert unplaced.why is Why.TOO_LARGE
     assert unplaced.refusals[0].message == (
         "no instance type has 1 e.co/00000 free (largest 0), "
-        "and nothing offers e.co/00001, e.co/00002, e.co/00003 and 19,996 more"
+        "nor any e.co/00001, e.co/00002, e.co/00003 and 19,996 more"
     )
 
 
@@ -91,7 +91,7 @@ def test_one_that_nothing_offers_is_named_alone() -> None:
 def test_what_is_too_large_is_told_before_what_nothing_offers() -> None:
     unplaced = placed((asking(1, cpu="900"),)).unplaced["odd"]
     assert unplaced.refusals[0].message == (
-        "no instance type has 900 cpu free (largest 32), and nothing offers e.co/00000"
+        "no instance type has 900 cpu free (largest 32), nor any e.co/00000"
     )
 
 

@@ -164,17 +164,19 @@ def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> str
         if largest < amount:
             wanted, there = amount_text(name, amount), amount_text(name, max(largest, 0))
             text = f"no instance type has {wanted} {name} free (largest {there})"
-            return text + _also_missing([other for other, _ in one.missing if other != name])
+            return text + _nor_any(one, but=name)
         asked.append(f"{amount_text(name, amount)} {name}")
     return f"no instance type has {' and '.join(asked)} free together"
 
 
-def _also_missing(names: Sequence[str]) -> str:
+def _nor_any(one: PodClass, *, but: str) -> str:
+    """The first few of the resources that nothing offers, without the one named already."""
+    told = int(any(name == but for name, _ in one.missing[:1]))
+    names = [name for name, _ in one.missing[told : told + NAMED]]
     if not names:
         return ""
-    more = len(names) - NAMED
-    and_more = f" and {more:,} more" if more > 0 else ""
-    return f", and nothing offers {', '.join(names[:NAMED])}{and_more}"
+    more = len(one.missing) - told - len(names)
+    return f", nor any {', '.join(names)}" + (f" and {more:,} more" if more else "")
 
 
 def _no_offering(catalogue: Catalogue, fitting: Sequence[int], narrowing: Narrowing) -> str:
