@@ -214,7 +214,7 @@ def end_instance(
     if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
         message = f"{why}; so {what} is not terminated until that can be read, or is gone"
         ends = [deadline.end] if deadline is not None else []
-        stops = (at for pod in view.unreadable if (at := stops_at(pod)) is not None)
+        stops = (at for pod in view.unreadable_pods if (at := stops_at(pod)) is not None)
         ends += [at for at in (later(stop, STUCK_AFTER) for stop in stops) if at > now]
         at = min(ends, default=None)
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)

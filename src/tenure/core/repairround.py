@@ -31,7 +31,7 @@ import msgspec
 from tenure.core.cause import Cause, merged, symptom, urgency_of
 from tenure.core.claims import claim_status, is_replaced
 from tenure.core.conditions import Wanted
-from tenure.core.deadline import hurried_until, hurry, stamp_of
+from tenure.core.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.decision import Concern, Verdict
 from tenure.core.domains import Permit
 from tenure.core.health import LOST, Health, HealthView, Member, examine
@@ -326,9 +326,10 @@ class _Round:
         permit = self._holds.probe(member) if counted else None
         action = force(member, self._now, permit)
         verdict = _say(member.claim, reason, message + _tried(permit), action=action)
-        stamp = stamp_of(member.claim)
-        ahead = stamp if stamp is not None and stamp > self._now else None
-        return no_later(verdict, self._holds.changes_at if counted else None, ahead)
+        stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
+        known = (stamp, deadline.at if deadline is not None else None)
+        ahead = [at for at in known if at is not None and at > self._now]
+        return no_later(verdict, self._holds.changes_at if counted else None, *ahead)
 
     def _held(self, member: Member, message: str, *, counted: bool) -> Verdict | None:
         held = self._holds.on(member, counted=counted)
