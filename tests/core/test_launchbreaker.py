@@ -196,6 +196,18 @@ def test_a_held_pod_may_go_to_a_node_that_exists() -> None:
     assert (on(verdicts, "Pod").reason, created(verdicts)) == (Reason.NOMINATED, [])
 
 
+@pytest.mark.parametrize(("revisions", "held"), [(3, False), (4, True)])
+def test_more_than_three_revisions_in_vain_are_no_rollout(revisions: int, held: bool) -> None:
+    there: list[ApiObject] = []
+    for number in range(revisions):
+        said = json.dumps([{"owner": WEB, "names": ["web-0"], "revision": f"h{number}"}])
+        at = NOW - (revisions - number) * 0.7 * MINUTE
+        there += a_launch(f"n{number}", at, annotations={names.LAUNCHED_FOR: said})
+    verdicts = decided(*there, waiting(labels={"controller-revision-hash": "next"}))
+    reason = Reason.LAUNCH_BREAKER_OPEN if held else Reason.NOMINATED
+    assert on(verdicts, "Pod").reason is reason
+
+
 NOT_COUNTED: list[Any] = [
     pytest.param({"deletion_timestamp": ago(5)}, id="we take the node away"),
     pytest.param({"annotations": {names.REPLACED_BY: "other"}}, id="it is being replaced"),

@@ -7,18 +7,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.owners import family_of, in_words, owner_of
+from tenure.core.owners import family_of, in_words, owner_of, revision_of
 from tenure.model.meta import OwnerReference
+from tenure.model.pod import Pod
 from tests.core.build import a_pod
 
 
 def owned(kind: str = "", name: str = "", **metadata: Any) -> str:
+    return owner_of(a_pod_of(kind, name, **metadata))
+
+
+def a_pod_of(kind: str = "", name: str = "", **metadata: Any) -> Pod:
     pod = a_pod("web-x", owner="", **metadata)
     if kind:
         owners = (OwnerReference(kind=kind, name=name, uid="1", controller=True),)
         meta = msgspec.structs.replace(pod.metadata, owner_references=owners)
         pod = msgspec.structs.replace(pod, metadata=meta)
-    return owner_of(pod)
+    return pod
 
 
 HASH = {"pod-template-hash": "5d8f"}
@@ -41,6 +46,14 @@ OWNERS = [
 @pytest.mark.parametrize(("found", "expected"), OWNERS)
 def test_the_owner_is_the_top_controller_as_far_as_names_tell(found: str, expected: str) -> None:
     assert found == expected
+
+
+def test_a_revision_counts_only_where_a_controller_makes_it() -> None:
+    assert revision_of(a_pod_of("ReplicaSet", "web-5d8f", labels=HASH)) == "5d8f"
+    written = {"controller-revision-hash": "h1"}
+    assert revision_of(a_pod_of("StatefulSet", "db", labels=written)) == "h1"
+    assert revision_of(a_pod_of(labels=written)) == ""
+    assert revision_of(a_pod_of("Thing", "mine", labels=written)) == ""
 
 
 def test_owners_that_differ_by_a_generated_end_are_a_family() -> None:

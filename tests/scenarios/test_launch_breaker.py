@@ -7,6 +7,7 @@ created within the hour.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from tests.builders import (
     a_cluster,
     a_deployment,
     a_job,
+    a_pod,
     pod_spec,
 )
 
@@ -222,6 +224,51 @@ def test_nodes_that_turn_not_ready_after_a_minute() -> None:
         story.infrastructure.faults.set(kubelet_dies_after=MINUTE)
         story.run(HOUR)
         assert launched(story) <= 12
+
+
+# -- who wants nodes launched in vain ----------------------------------------------------
+
+TYPES = [
+    f"{family}.{size}"
+    for size in ("large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge")
+    for family in ("c7i", "m7i", "r7i", "c7g", "m7g", "r7g")
+]
+
+
+def a_picky_pod(name: str, number: int, **labels: str) -> Manifest:
+    """It fits none of the nodes that were launched for those before it."""
+    zone = "abc"[number // len(TYPES) % 3]
+    selector = {
+        "node.kubernetes.io/instance-type": TYPES[number % len(TYPES)],
+        "topology.kubernetes.io/zone": f"zone-{zone}",
+    }
+    pod = a_pod(name, nodeSelector=selector)
+    pod["metadata"]["labels"] |= labels
+    return pod
+
+
+def create_again_once_running(story: Story, made: Callable[[int], Manifest]) -> None:
+    """For an hour: one pod at a time, which is deleted as soon as it runs."""
+    for number in range(int(HOUR / (10 * SECOND))):
+        pods = story.all(PODS)
+        if all(pod["status"].get("phase") == "Running" for pod in pods):
+            for pod in pods:
+                name = pod["metadata"]["name"]
+                story.store.delete(PODS, "default", name, grace_period_seconds=0)
+            story.apply(made(number))
+        story.run(10 * SECOND)
+
+
+def test_a_pod_that_names_another_revision_each_time_costs_eight_nodes() -> None:
+    """No controller has made it: the label is only what somebody wrote."""
+
+    def made(number: int) -> Manifest:
+        return a_picky_pod("p", number, **{"controller-revision-hash": f"h{number}"})
+
+    with Story(*a_cluster(), options=QUICK) as story:
+        create_again_once_running(story, made)
+        assert 3 <= launched(story) <= WHEN_OPEN
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/p")
 
 
 # -- what survives, and what must not be held ------------------------------------------

@@ -45,6 +45,8 @@ from tenure.packing.result import Packing, PlannedClaim
 TIMES: Final = 3
 #: … the last at most this long after the first.
 WITHIN: Final = timedelta(minutes=10)
+#: More versions of an owner's template than these, all in vain within that time, are no rollout.
+REVISIONS_MAX: Final = 3
 BACK_OFF_MIN: Final = timedelta(minutes=1)
 BACK_OFF_MAX: Final = timedelta(minutes=30)
 #: Nodes an hour while it is open.
@@ -266,31 +268,46 @@ def _counted(
 
 def _returned(
     owner: str,
-    launches: Iterable[PastLaunch],
+    launches: Sequence[PastLaunch],
     packing: Packing,
     history: History,
     settings: Settings,
 ) -> dict[str, datetime]:
     """By claim: when the Node came that the owner's pods did not stay on.
 
-    Only pods of the same template say so: what a rollout replaces has not come to nothing.
+    Only pods of the same template say so: what a rollout replaces has not come to nothing. But
+    where more than three versions had nodes that nobody stayed on within 10m, each counts.
     """
     whose = history.owner_of
     without_node = [*(uid for one in packing.claims for uid in one.pods), *packing.no_claim]
     needs_node = {history.revision_of[uid] for uid in without_node if whose.get(uid) == owner}
     placed = {name for uid, name in packing.placed.items() if whose.get(uid) == owner}
-    found: dict[str, datetime] = {}
-    for one in launches:
-        if one.returned is not None:
-            found[one.claim] = one.returned
-        elif (
-            one.revision in needs_node
-            and one.deserted is not None
-            and not (one.missing_after and one.missing_after >= settings.garbage_period)
-            and not one.places & placed
-            and not any(uid in packing.placed for uid in one.waiting)
-        ):
+    found = {one.claim: one.returned for one in launches if one.returned is not None}
+    deserted = [
+        one
+        for one in launches
+        if one.claim not in found
+        and one.deserted is not None
+        and not (one.missing_after and one.missing_after >= settings.garbage_period)
+        and not one.places & placed
+        and not any(uid in packing.placed for uid in one.waiting)
+    ]
+    churned = _churned(deserted) if needs_node else ()
+    for one in deserted:
+        if one.deserted is not None and (one.revision in needs_node or one.claim in churned):
             found[one.claim] = one.deserted
+    return found
+
+
+def _churned(deserted: Sequence[PastLaunch]) -> set[str]:
+    """Claims of more versions of one template than a rollout makes in that time."""
+    found: set[str] = set()
+    if len({one.revision for one in deserted}) <= REVISIONS_MAX:
+        return found
+    for first in deserted:
+        together = [one for one in deserted if first.at <= one.at <= later(first.at, WITHIN)]
+        if len({one.revision for one in together}) > REVISIONS_MAX:
+            found |= {one.claim for one in together}
     return found
 
 

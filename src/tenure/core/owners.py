@@ -26,6 +26,8 @@ from tenure.model.pod import Pod
 #: Label with a hash → what the ReplicaSet that is named after it belongs to.
 _HASHES: Final = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 _REVISIONS: Final = (*_HASHES, "controller-revision-hash")
+#: Whose pods are replaced by a rollout; of any other pod the label is only what somebody wrote.
+_ROLLED_OUT: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 _OF_CRON_JOB: Final = re.compile(r"(?P<name>.+)-\d{8}")
 #: As Kubernetes draws the end of a generated name; or an instant or build number, or a UUID.
 _GENERATED: Final = re.compile(
@@ -49,7 +51,10 @@ def owner_of(pod: Pod) -> str:
 
 
 def revision_of(pod: Pod) -> str:
-    """Which version of the owner's template made it; empty where the pod does not say."""
+    """Which version of the owner's template made it; empty where no controller says so."""
+    controller = controller_of(pod.metadata)
+    if controller is None or controller.kind not in _ROLLED_OUT:
+        return ""
     return next((pod.labels[label] for label in _REVISIONS if label in pod.labels), "")
 
 
