@@ -362,6 +362,56 @@ def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
     assert "64 nodes were launched" in told.message
 
 
+def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
+    """Nodes that are there and on which nobody has stayed, each launched for another owner."""
+    there: list[ApiObject] = []
+    for number in range(count):
+        at = NOW - 50 * MINUTE + timedelta(seconds=number)
+        there += a_launch(f"n{number}", at, owner=f"o{number}", **fields)
+    return there
+
+
+def test_nodes_that_nobody_stays_on_have_a_bound_in_a_namespace() -> None:
+    few = decided(*of_many_owners(63), waiting())
+    assert len(created(few)) == 1
+    many = decided(*of_many_owners(64), waiting())
+    told = on(many, "Pod")
+    assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
+    assert "64 nodes were launched for pods of namespace default since" in told.message
+    next_at = NOW + 10 * MINUTE
+    assert f"next launch not before {next_at:%Y-%m-%dT%H:%M:%SZ}" in told.message
+    assert len(created(decided(*of_many_owners(64), waiting(), now=next_at))) == 1
+
+
+def test_a_namespaces_bound_stops_neither_another_nor_an_owner_that_is_well_served() -> None:
+    pod = waiting()
+    other = msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, namespace="other")
+    )
+    assert len(created(decided(*of_many_owners(100), other))) == 1
+    runs = of(a_pod("web-7", node="node-elsewhere"))
+    for minutes, most in ((9, 0), (10, 1)):
+        status = msgspec.structs.replace(runs.status, start_time=NOW - minutes * MINUTE)
+        served = msgspec.structs.replace(runs, status=status)
+        verdicts = decided(*of_many_owners(100), served, waiting())
+        assert len(created(verdicts)) == most
+
+
+@pytest.mark.parametrize("fields", NOT_COUNTED)
+def test_what_we_or_the_cloud_took_away_does_not_count_in_a_namespace(fields: Any) -> None:
+    assert len(created(decided(*of_many_owners(100, **fields), waiting()))) == 1
+
+
+def test_what_was_of_use_does_not_count_in_a_namespace() -> None:
+    claims = of_many_owners(100)
+    served = {f"uid-n{n}": {f"StatefulSet/default/o{n}"} for n in range(50)}
+    assert len(created(decided(*claims, waiting(), served_claims=served))) == 1
+    lost = {f"uid-n{number}": NOW for number in range(50)}
+    assert len(created(decided(*claims, waiting(), vanished=lost))) == 1
+    there = [of(a_pod(f"p-{n}", node=f"node-n{n}"), f"o{n}") for n in range(50)]
+    assert len(created(decided(*claims, *there, waiting()))) == 1
+
+
 def deleted(count: int, *, answer: Any = None, **fields: Any) -> tuple[list[ApiObject], Any]:
     """Claims that others deleted soon, and what the cloud said when asked to terminate them."""
     fields = {"deletion_timestamp": ago(60), **fields}

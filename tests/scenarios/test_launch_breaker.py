@@ -271,6 +271,38 @@ def test_a_pod_that_names_another_revision_each_time_costs_eight_nodes() -> None
         assert "LaunchBreakerOpen" in story.reasons("Pod/default/p")
 
 
+#: Of all owners of a namespace, while one pod waits.
+OF_NAMESPACE = 64
+
+
+def test_pods_with_names_of_their_own_are_bounded_together() -> None:
+    with Story(*a_cluster(), options=QUICK) as story:
+        create_again_once_running(story, lambda n: a_picky_pod(f"p-{word(n)}", n))
+        assert launched(story) == OF_NAMESPACE
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/p-*")
+        assert "launched for pods of namespace default since" in warned(story, "Pod")[0]
+
+
+def test_jobs_with_names_of_their_own_are_bounded_together() -> None:
+    """An agent taints every node, and each time somebody tries another Job."""
+    with Story(*a_cluster(), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        for number in range(120):
+            for job in story.all(JOBS):
+                name = job["metadata"]["name"]
+                story.store.delete(JOBS, "default", name, propagation_policy="Background")
+            story.apply(a_job(f"build-{word(number)}"))
+            story.run(9 * SECOND)
+        story.run(42 * MINUTE)
+        assert launched(story) <= OF_NAMESPACE + WHEN_OPEN
+        assert "LaunchBreakerOpen" in story.reasons("Pod/default/build-*")
+
+
+def word(number: int) -> str:
+    """As a person may call it: nothing about it looks generated."""
+    return "".join("aeiou"[number // 5**place % 5] for place in range(5))
+
+
 # -- what survives, and what must not be held ------------------------------------------
 
 

@@ -13,7 +13,9 @@ it. So launches are counted per owner:
    launched for the owner for an hour;
 4. of owners of one family (one owner, or those whose names differ only by a generated end) no more
    than 60 launches an hour, and 4 for each pod that waits, may be in vain: counted by rule 1, or
-   their claims or Nodes deleted by others within 10m.
+   their claims or Nodes deleted by others within 10m;
+5. of owners of one namespace no more than as many either, Nodes included that none of their pods is
+   on any more. It stops only owners none of whose pods has run for 10m.
 
 Pods whose breaker is open get no claim, but may go to nodes that exist, and no other owner's pods
 wait for them. Counted is what claims and pools say, so a restart changes nothing; only the first two
@@ -30,9 +32,9 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
-from tenure.core.launchhistory import REMEMBERED, History, OwnerHistory, PastLaunch
+from tenure.core.launchhistory import IN_VAIN_MAX, REMEMBERED, History, OwnerHistory, PastLaunch
 from tenure.core.launchledger import Entry, Kept, Ledger, ledger_of, written
-from tenure.core.owners import family_of, in_words
+from tenure.core.owners import family_of, in_words, namespace_of
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
 from tenure.model.meta import BEGINNING, earlier, format_time, later
@@ -54,10 +56,8 @@ NODES_MAX: Final = 12
 HOUR: Final = timedelta(hours=1)
 #: A pod that has run for this long closes it.
 RUNS_FOR: Final = timedelta(minutes=10)
-#: Whatever the cause: launches of one family in an hour that came to nothing, …
-FAMILY_MAX: Final = 60
-#: … and so many more for each of its pods that waits.
-FAMILY_PER_POD: Final = 4
+#: More launches in vain for each pod of the family or namespace that waits.
+IN_VAIN_PER_POD: Final = 4
 #: A launch that is further ahead than any clock goes wrong was not made, whatever a pool says.
 AHEAD_MAX: Final = timedelta(minutes=10)
 
@@ -76,6 +76,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     closed: datetime | None = None
     #: From when on the next launch may be made; None while any may.
     next_at: datetime | None = None
+    #: Together with which others, where their launches were in vain too often.
+    together: str = ""
     #: How many nodes that launch may have; None: as many as are needed.
     allowed: int | None = None
 
@@ -85,10 +87,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         since = format_time(min(one.at for one in self.launches))
         is_open = f"launch breaker of {in_words(self.owner)} is open"
         if self.opened is None:
-            family = in_words(family_of(self.owner))
-            why = (
-                f"{_nodes(len(self.launches))} launched for pods of {family} since {since} in vain"
-            )
+            launched = f"{_nodes(len(self.launches))} launched for pods of {self.together}"
+            why = f"{launched} since {since} in vain"
         else:
             named = [one.claim for one in self.launches if one.claim in self.returned]
             why = _pending_again(len(self.returned), len(self.launches), since)
@@ -184,9 +184,15 @@ class _Breakers:
             for owner, known in history.owners.items()
         }
         in_vain = _in_vain(history, self._states, now)
-        self._bounds = _families(in_vain, history)
+        waiting = Counter(map(family_of, history.owner_of.values()))
+        self._families = _bounds(in_vain, waiting)
+        waiting = Counter(map(namespace_of, history.owner_of.values()))
+        self._namespaces = _bounds(_of_namespaces(in_vain, history, settings, now), waiting)
         self._often = {family for family, launches in in_vain.items() if len(launches) >= TIMES}
-        self.instants = tuple(sorted(_instants(history, self._states.values(), self._bounds)))
+        self.instants = tuple(sorted(_instants(history, self._states.values(), self._all())))
+
+    def _all(self) -> list[_Bound]:
+        return [*self._families.values(), *self._namespaces.values()]
 
     def of(self, uid: str) -> State | None:
         """The breaker that bounds launches for the pod, if one does."""
@@ -197,10 +203,17 @@ class _Breakers:
         return state.most(self._now) if state is not None else None
 
     def _of_owner(self, owner: str) -> State | None:
-        bound = self._bounds.get(family_of(owner))
-        if bound is not None and bound.next_at > self._now:
-            return State(owner=owner, launches=bound.launches, next_at=bound.next_at)
-        return self._states.get(owner)
+        family, namespace = family_of(owner), namespace_of(owner)
+        bound, together = self._families.get(family), in_words(family)
+        if bound is None and not self._is_served(owner):
+            bound, together = self._namespaces.get(namespace), f"namespace {namespace}"
+        if bound is None or bound.next_at <= self._now:
+            return self._states.get(owner)
+        return State(owner=owner, launches=bound.launches, next_at=bound.next_at, together=together)
+
+    def _is_served(self, owner: str) -> bool:
+        since = self._history.running.get(owner)
+        return since is not None and later(since, RUNS_FOR) <= self._now
 
     def over(self, packing: Packing) -> frozenset[str]:
         """Pods that the packing has on more new claims than may be made for their owner."""
@@ -349,7 +362,7 @@ def _backed_off(state: State, now: datetime) -> State:
 
 
 class _Bound(msgspec.Struct, frozen=True):
-    """Of one family: when it may have nodes again, if it may have none now."""
+    """Of one family or namespace: when it may have nodes again, if it may have none now."""
 
     launches: tuple[PastLaunch, ...]
     next_at: datetime
@@ -370,24 +383,44 @@ def _in_vain(
     return found
 
 
-def _families(
-    in_vain: Mapping[str, Mapping[str, PastLaunch]], history: History
-) -> dict[str, _Bound]:
-    """The families whose launches were in vain too often."""
-    waiting = Counter(map(family_of, history.owner_of.values()))
-    bounds = {}
+def _of_namespaces(
+    in_vain: Mapping[str, Mapping[str, PastLaunch]],
+    history: History,
+    settings: Settings,
+    now: datetime,
+) -> dict[str, dict[str, PastLaunch]]:
+    """By namespace and claim: also those whose owners have gone since and left a Node to nobody."""
+    found: dict[str, dict[str, PastLaunch]] = {}
     for family, launches in in_vain.items():
-        most = FAMILY_MAX + FAMILY_PER_POD * waiting[family]
+        found.setdefault(namespace_of(family), {}).update(launches)
+    for namespace, neighbours in history.neighbours.items():
+        found.setdefault(namespace, {}).update(
+            (one.claim, one)
+            for one in neighbours
+            if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
+            and not (one.missing_after and one.missing_after >= settings.garbage_period)
+        )
+    return found
+
+
+def _bounds(
+    in_vain: Mapping[str, Mapping[str, PastLaunch]], waiting: Mapping[str, int]
+) -> dict[str, _Bound]:
+    """The families or namespaces whose launches were in vain too often."""
+    bounds = {}
+    for name, launches in in_vain.items():
+        most = IN_VAIN_MAX + IN_VAIN_PER_POD * waiting.get(name, 0)
         if len(launches) >= most:
             ordered = tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim)))
-            bounds[family] = _Bound(ordered, later(ordered[-most].at, HOUR))
+            bounds[name] = _Bound(ordered, later(ordered[-most].at, HOUR))
     return bounds
 
 
-def _instants(
-    history: History, states: Iterable[State], bounds: Mapping[str, _Bound]
-) -> set[datetime]:
-    instants = {bound.next_at for bound in bounds.values()}
+def _instants(history: History, states: Iterable[State], bounds: Iterable[_Bound]) -> set[datetime]:
+    instants = {bound.next_at for bound in bounds}
+    instants |= {later(since, RUNS_FOR) for since in history.running.values()}
+    for neighbours in history.neighbours.values():
+        instants |= {earlier(one.at, AHEAD_MAX) for one in neighbours}
     for known in history.owners.values():
         instants |= {later(one.at, span) for one in known.launches for span in (HOUR, REMEMBERED)}
         instants |= {earlier(one.at, AHEAD_MAX) for one in known.launches}
@@ -483,7 +516,7 @@ def _again(state: State) -> str:
 def _wasted(family: str, count: int) -> str:
     return (
         f"{_nodes(count)} launched for pods of {in_words(family)} and deleted by others within 10m; "
-        f"from {FAMILY_MAX} such launches an hour on there are no more"
+        f"from {IN_VAIN_MAX} such launches an hour on there are no more"
     )
 
 

@@ -12,6 +12,7 @@ pod of the owner had ended well there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
@@ -45,6 +46,8 @@ from tenure.model.unreadable import is_unreadable
 REMEMBERED: Final = timedelta(hours=3)
 #: A claim that was not deleted for this long was of use, whatever became of it afterwards.
 OF_USE_AFTER: Final = timedelta(minutes=10)
+#: Whatever the cause: so many launches an hour may come to nothing, of a family or a namespace.
+IN_VAIN_MAX: Final = 60
 
 
 class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +71,11 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     #: The claim was deleted soon after its creation, and no pod of the owner had ended well there.
     wasted: bool = False
 
+    @property
+    def useless(self) -> bool:
+        """None of the owner's pods has stayed, and none that it was made for still waits."""
+        return self.wasted or (self.deserted is not None and not self.waiting)
+
 
 class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
     """By claim name; oldest first."""
@@ -85,11 +93,16 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     owner_of: Mapping[str, str] = {}
     #: By pod UID, too: of its owner's template.
     revision_of: Mapping[str, str] = {}
+    #: By namespace of these pods: launches for owners there that need none now, and of whose pods
+    #: none stayed.
+    neighbours: Mapping[str, tuple[PastLaunch, ...]] = {}
+    #: By owner in a namespace with many launches: since when a pod of it runs.
+    running: Mapping[str, datetime] = {}
     #: Ours: others remember nothing for us.
     pools: Mapping[str, NodePool] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.owners)
+        return bool(self.owners or self.neighbours)
 
 
 def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
@@ -107,11 +120,16 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
         return History()
     wanted = {*whose.values(), *remembered}
     families = {family_of(owner) for owner in whose.values()}
+    namespaces = {namespace_of(owner) for owner in whose.values()}
+    aside: list[tuple[str, PastLaunch]] = []
     found: dict[str, dict[str, PastLaunch]] = {owner: {} for owner in wanted}
     for pool, ledger in ledgers.items():
         for owner, entry in ledger.items():
             found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
-    for owner, launch in _of_claims(snapshot, wanted, families) if demands else ():
+    for owner, launch in _of_claims(snapshot, wanted, namespaces) if demands else ():
+        aside.append((owner, launch))
+        if owner not in wanted and family_of(owner) not in families:
+            continue
         known = found.setdefault(owner, {})
         if (kept := known.get(launch.claim)) is not None:
             launch = msgspec.structs.replace(  # noqa: PLW2901
@@ -127,7 +145,42 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
         if launches or entries[owner]
     }
     owners |= _with_running_pods(owners, snapshot)
-    return History(owners=owners, owner_of=whose, revision_of=revisions, pools=pools)
+    running = _running(snapshot, Counter(namespace_of(owner) for owner, _ in aside))
+    return History(
+        owners=owners,
+        owner_of=whose,
+        revision_of=revisions,
+        neighbours=_neighbours(aside, {*whose.values(), *running}),
+        running=running,
+        pools=pools,
+    )
+
+
+def _neighbours(
+    launches: Iterable[tuple[str, PastLaunch]], others: Collection[str]
+) -> dict[str, tuple[PastLaunch, ...]]:
+    """By namespace: launches of no use to any owner there, without those for some owners."""
+    launches = list(launches)
+    used = {one.claim for _, one in launches if not one.useless}
+    found: dict[str, dict[str, PastLaunch]] = {}
+    for owner, one in launches:
+        if one.claim not in used and owner not in others:
+            found.setdefault(namespace_of(owner), {})[one.claim] = one
+    return {namespace: tuple(known.values()) for namespace, known in found.items()}
+
+
+def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datetime]:
+    """By owner, in namespaces with many launches only: since when a pod of it runs."""
+    many = {namespace for namespace, count in launches.items() if count >= IN_VAIN_MAX}
+    since: dict[str, datetime] = {}
+    for pod in snapshot.pods.values() if many else ():
+        started = pod.status.start_time
+        if started is None or pod.namespace not in many:
+            continue
+        if pod.active and pod.status.phase == "Running":
+            owner = owner_of(pod)
+            since[owner] = min(started, since.get(owner, started))
+    return since
 
 
 def remembered_launches(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
@@ -173,18 +226,18 @@ def _merged(launches: Mapping[str, PastLaunch], entries: Iterable[Entry]) -> Own
 
 
 def _of_claims(
-    snapshot: Snapshot, owners: Collection[str], families: Collection[str]
+    snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
 ) -> Iterator[tuple[str, PastLaunch]]:
-    yield from _gone(snapshot, owners, families)
-    yield from _living(snapshot, owners, families)
+    yield from _gone(snapshot, owners, namespaces)
+    yield from _living(snapshot, owners, namespaces)
 
 
 def _gone(
-    snapshot: Snapshot, owners: Collection[str], families: Collection[str]
+    snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
 ) -> Iterator[tuple[str, PastLaunch]]:
     for claim in snapshot.observations.departed_claims.values():
         for one in read_launched_for(claim.launched_for):
-            if not one.served and (one.owner in owners or family_of(one.owner) in families):
+            if not one.served and (one.owner in owners or namespace_of(one.owner) in namespaces):
                 yield (
                     one.owner,
                     PastLaunch(claim=claim.name, pool=claim.pool, at=claim.created_at, wasted=True),
@@ -192,7 +245,7 @@ def _gone(
 
 
 def _living(
-    snapshot: Snapshot, owners: Collection[str], families: Collection[str]
+    snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
 ) -> Iterator[tuple[str, PastLaunch]]:
     marked = [
         claim for claim in snapshot.claims.values() if names.LAUNCHED_FOR in claim.annotations
@@ -203,7 +256,7 @@ def _living(
         if newest is None or newest - claim.created_at > REMEMBERED:
             continue
         for one in read_launched_for(claim.annotations[names.LAUNCHED_FOR]):
-            if one.owner in owners or family_of(one.owner) in families:
+            if one.owner in owners or namespace_of(one.owner) in namespaces:
                 yield one.owner, _of_claim(claim, one, snapshot)
 
 
@@ -215,9 +268,11 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
     if since is not None:
+        namespace = namespace_of(one.owner)
         pods = snapshot.pods_on(node.name).values() if node is not None else ()
-        there = [pod for pod in pods if owner_of(pod) == one.owner]
-        mates = [snapshot.pods.get(f"{namespace_of(one.owner)}/{name}") for name in one.names]
+        near = [pod for pod in pods if pod.namespace == namespace]
+        there = [pod for pod in near if owner_of(pod) == one.owner]
+        mates = [snapshot.pods.get(f"{namespace}/{name}") for name in one.names]
         settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
         if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
             deserted = since
