@@ -110,7 +110,7 @@ def test_launches_are_bounded_where_no_claim_can_be_read() -> None:
                 spoiled(story, NODE_CLAIMS, name)
                 done.add(name)
         assert 2 <= launched(story) <= 12
-        assert "LaunchesHeld" in story.reasons("NodePool/general")
+        assert "LaunchBreakerOpen" in story.reasons("NodePool/general")
 
 
 # -- Nodes that cannot be read ------------------------------------------------------------------
