@@ -99,29 +99,6 @@ def test_a_provider_is_told_that_somebody_only_looks(world: World) -> None:
     assert surroundings.read_only
 
 
-@pytest.mark.parametrize(
-    ("settings", "namespace"),
-    [
-        (Settings(lease_namespace="infra"), "infra"),
-        (Settings(lease_namespace="infra", provider_namespace="nodes"), "nodes"),
-    ],
-)
-def test_the_providers_objects_are_where_a_replica_of_these_settings_keeps_them(
-    world: World, settings: Settings, namespace: str
-) -> None:
-    of_a_chart = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenure-kwok"}}
-    world.apply(of_a_chart)
-    provider = TheCloudOf(world)
-
-    async def story() -> None:
-        door = LookOnlyTransport(a_door(world))
-        await look(door, settings, provider, world.environment.clock)
-
-    world.loop.run_until_complete(story())
-    (surroundings,) = provider.surroundings
-    assert surroundings.namespace == namespace
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_what_would_change_something_is_refused_before_anybody_is_reached(method: str) -> None:
     door = Scripted(answered({}))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -33,7 +34,7 @@ from tenure.kube.informer import in_words
 from tenure.kube.leaserecord import held_last_by_tenure
 from tenure.model.kinds import decode, decode_list
 from tenure.model.meta import format_time
-from tenure.model.resource import EVENTS, LEASES, Resource
+from tenure.model.resource import EVENTS, LEASES, NAMESPACES, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot import Snapshot
 from tenure.model.workload import Event, Lease
@@ -49,6 +50,8 @@ from tenure.runtime.looking import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.systemclock import SystemClock
 from tenure.runtime.view import HELPFUL, WATCHED
 
+#: Where the chart lets the kwok provider keep its objects, in a release of the usual name.
+CHARTS_NAMESPACE: Final = "tenure-kwok"
 #: For all of it; a hundred thousand pods take a fraction.
 LOOK_MAX: Final = timedelta(seconds=90)
 #: A server says its time to the second, and an answer takes a moment.
@@ -146,7 +149,7 @@ async def look(
     def snapshot() -> Snapshot:
         return Snapshot(cache.tables, knowledge.observations(), ours=ours)
 
-    namespace = _namespace(settings, leases)
+    namespace = await _namespace(client, settings, leases)
     surroundings = _surroundings(client, clock, settings, namespace, notes)
     async with provider.open(surroundings) as cloud:
         knowledge.repair_statements = cloud.repair_statements
@@ -251,10 +254,15 @@ async def _leases(client: Client, settings: Settings) -> list[Lease]:
     return [lease for lease in found if isinstance(lease, Lease)]
 
 
-def _namespace(settings: Settings, leases: list[Lease]) -> str:
-    """Of the provider's objects, as for a replica: by the setting, else where the Lease is."""
-    if settings.provider_namespace or settings.lease_namespace:
-        return settings.provider_namespace or settings.lease_namespace
+async def _namespace(client: Client, settings: Settings, leases: list[Lease]) -> str:
+    """Of the provider's objects: as we were told, else the chart's, else where the Lease is."""
+    if settings.provider_namespace:
+        return settings.provider_namespace
+    with suppress(ApiError):
+        await client.get(NAMESPACES, CHARTS_NAMESPACE)
+        return CHARTS_NAMESPACE
+    if settings.lease_namespace:
+        return settings.lease_namespace
     ours = [lease.namespace for lease in leases if held_last_by_tenure(lease)]
     return ours[0] if len(ours) == 1 else DEFAULT_NAMESPACE
 
