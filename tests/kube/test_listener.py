@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -117,11 +117,25 @@ def test_headers_that_come_drop_by_drop_are_cut_off() -> None:
             writer.write(b"GET / HTTP/1.1\r\n")
             while not ended.done():
                 writer.write(b"X: y\r\n")
-                # No faster than the server reads: it cuts off by what it has seen.
-                with suppress(ConnectionError):
-                    await writer.drain()
-                await asyncio.sleep(0)
+                # A drop, and not a flood, which is refused for its size.
+                await asyncio.wait({ended}, timeout=0.01)
             assert b"200 OK" not in ended.result()
+
+    told(story())
+
+
+def test_a_connection_whose_own_timer_is_lost_is_cut_off() -> None:
+    """As if aiohttp had stopped reading, and waiting, after an error of its own."""
+
+    async def story() -> None:
+        async with site(Limits(connections=8, idle=0.3)) as place:
+            ends = await place.connected()
+            ends[1].write(GET[:-2])
+            while not (open_ones := [c for c in place.listener._connections if c.transport]):
+                await asyncio.sleep(0)
+            open_ones[0].keep_alive(False)
+            assert await rest(ends) == b""
+            assert place.listener.connections == 0
 
     told(story())
 

@@ -22,6 +22,8 @@ import msgspec
 from aiohttp import web
 
 _SECONDS_TO_LEAVE: Final = 1.0
+#: By so much aiohttp's own timer, which closes politely, comes before ours, which aborts.
+_IDLE_SLACK: Final = 1.0
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -82,6 +84,9 @@ class Listener:
         #: By handler, in the order in which they were accepted: the task that opens each.
         self._connections: dict[web.RequestHandler, asyncio.Task[None]] = {}
         self._busy: set[object] = set()
+        #: When each connection without a request under way is cut off. aiohttp has such a timer,
+        #: too, but only while it waits for data: not where it has stopped reading.
+        self._idle: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
     async def open(self, host: str, port: int) -> int:
         """The port. An empty host is everywhere, port 0 any free one. Raises ``OSError``."""
@@ -156,6 +161,7 @@ class Listener:
                 accepted.close()
                 continue
             handler = server()
+            self._wait_for_request(handler)
             self._connections[handler] = asyncio.create_task(self._opened(handler, accepted))
             await asyncio.sleep(0)  # So that it begins, and owns its socket, before the next.
 
@@ -174,10 +180,21 @@ class Listener:
             self._forget(handler)
             raise
 
+    def _wait_for_request(self, handler: web.RequestHandler) -> None:
+        loop = asyncio.get_running_loop()
+        seconds = (self._limits.idle + _IDLE_SLACK) * self._speed
+        self._idle[handler] = loop.call_later(seconds, self._cut_off, handler)
+
+    def _stop_waiting(self, handler: web.RequestHandler) -> None:
+        if (timer := self._idle.pop(handler, None)) is not None:
+            timer.cancel()
+
     def _forget(self, handler: web.RequestHandler) -> None:
+        self._stop_waiting(handler)
         self._connections.pop(handler, None)
 
     def _cut_off(self, handler: web.RequestHandler) -> None:
+        self._stop_waiting(handler)
         opening = self._connections.pop(handler)
         if handler.transport is not None:
             handler.transport.abort()
@@ -198,8 +215,9 @@ class Listener:
         if self._limits.requests is not None and len(self._busy) >= self._limits.requests:
             text = f"{self._limits.requests} requests are under way; try again\n"
             raise web.HTTPServiceUnavailable(text=text, headers={"Retry-After": "1"})
-        transport = request.transport
+        transport, handler = request.transport, request.protocol
         self._busy.add(transport)
+        self._stop_waiting(handler)
         limit = self._limits.request
         response: web.StreamResponse = web.Response(status=503)
         try:
@@ -214,6 +232,8 @@ class Listener:
                 transport.abort()  # What aiohttp still wants to write goes nowhere, in silence.
         finally:
             self._busy.discard(transport)
+            if handler in self._connections:
+                self._wait_for_request(handler)
         return response
 
     def _request(
