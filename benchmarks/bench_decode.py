@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import Figure, Figures, best_of
-from tenure.model.kinds import decode_list
-from tenure.model.meta import ApiObject
-from tenure.model.pod import Pod
-from tenure.model.resource import PODS
+from tenure.model.api.kinds import decode_list
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import PODS
 
 PODS_MANY = 10_000
 PODS_FEW = 1_000

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from benchmarks.figures import Figure, Figures
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.sim.collector import rest_collector
 from tenure.sim.world import World
 

@@ -28,14 +28,14 @@ import msgspec
 
 from benchmarks import fleet
 from benchmarks.figures import Figure, Figures
-from tenure.kube.client import Client
-from tenure.kube.credentials import credentials_for
-from tenure.kube.http import HttpTransport
-from tenure.kube.kubeconfig import load_access
-from tenure.model import resource as r
-from tenure.model.resource import Resource
-from tenure.runtime.systemclock import SystemClock
-from tenure.schema.crd import generate
+from tenure.kube.client.client import Client
+from tenure.kube.client.credentials import credentials_for
+from tenure.kube.client.http import HttpTransport
+from tenure.kube.client.kubeconfig import load_access
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.runtime.clock.machine import SystemClock
+from tenure.schema.structure.crd import generate
 from testbed.controlplane import ControlPlane, control_plane
 
 NODES: Final = 5_000

@@ -21,15 +21,15 @@ from random import Random
 
 import msgspec
 
-from tenure.model.names import ARCH, CAPACITY_TYPE, NODEPOOL, OS, WELL_KNOWN_LABELS, ZONE
-from tenure.model.offering import MICRO_DOLLARS, InstanceType
-from tenure.model.pod import Pod
-from tenure.model.quantity import add, fits
-from tenure.model.requirements import Requirements, pod_requirements
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, NODEPOOL, OS, WELL_KNOWN_LABELS, ZONE
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType
+from tenure.model.values.quantity import add, fits
+from tenure.model.values.requirements import Requirements, pod_requirements
 from tenure.packing.pack import pack
 from tenure.packing.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.requests import Resources, pod_requests, spec_requests
-from tenure.sim.catalogue import instance_types, select
+from tenure.sim.cloud.catalogue import instance_types, select
 
 CLASSES = 200
 HANDY_CPU = 64

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import Figure, Figures
-from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, PODS
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, PODS
 from tenure.sim.collector import rest_collector
 from tenure.sim.history import Entry, History
 from tenure.sim.world import World

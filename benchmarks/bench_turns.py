@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from benchmarks.figures import Figure, Figures
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.runtime.loop import Controller
 from tenure.sim.collector import rest_collector
 from tenure.sim.world import World

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tenure.cli.settingstable import SECTIONS, TABLE, Setting
+from tenure.cli.settings.table import SECTIONS, TABLE, Setting
 
 CHART: Final = Path(__file__).parents[1] / "charts" / "tenure"
 #: In a pod these are not a person's to choose.

@@ -15,7 +15,7 @@ from docs.conformance_page import conformance_page
 from docs.metrics_page import metrics_page
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
-from tenure.schema import crd
+from tenure.schema.structure import crd
 
 ROOT = Path(__file__).parents[1]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tenure.cli.demo import DEFAULT_SPEED, Telling, frame
+from tenure.cli.commands.demo import DEFAULT_SPEED, Telling, frame
 from tenure.cli.view.board import Board, look
 from tenure.cli.view.pace import Pace
 from tenure.sim.world import World

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenure.model.meta import ApiObject
+from tenure.model.api.meta import ApiObject
 
 T = TypeVar("T", bound=ApiObject)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.folders import ROOT
+
 SRC = ROOT / "src" / "tenure"
 PURE = ("core", "packing", "model", "schema", "safety.py", "errors.py")
 HOMELESS = {"util", "utils", "helper", "helpers", "common", "misc", "base", "manager"}

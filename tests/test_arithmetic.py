@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "tenure"
+from tests.folders import ROOT
+
+SOURCE = ROOT / "src" / "tenure"
 PURE = ("core", "packing", "model", "schema")
 #: The one place; and the calendar, which is asked about instants of the clock only.
-EXEMPT = frozenset({"model/meta.py", "model/cron.py"})
+EXEMPT = frozenset({"model/api/meta.py", "model/values/cron.py"})
 
 INSTANTS = ("_at", "_timestamp", "_time", "now", "since", "until", "instant", "deletion", "hit")
 #: Too short to be looked for at the end of longer names.
@@ -27,7 +28,7 @@ def test_the_core_adds_to_instants_in_one_place_only() -> None:
         if str(path.relative_to(SOURCE)) not in EXEMPT
         for line in raw_arithmetic(path.read_text())
     ]
-    assert not found, "use later() or earlier() of tenure.model.meta"
+    assert not found, "use later() or earlier() of tenure.model.api.meta"
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from tenure.cli.main import COMMANDS, run
 from tenure.core.reasons import Reason
 from tenure.sim.faults import Faults
 from tenure.sim.scenario.expectations import CHECKS
-from tenure.sim.scenario.load import FIELDS
+from tenure.sim.scenario.read.load import FIELDS
 from tenure.sim.scenario.steps import VERBS
 from tenure.sim.scenario.tallies import TALLIES
+from tests.folders import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     [
         *ROOT.glob("*.md"),

@@ -12,18 +12,19 @@ import pytest
 import yaml
 
 from tenure.cli.main import run
-from tenure.cli.settingstable import TABLE
-from tenure.core.protection import protection_of
+from tenure.cli.settings.table import TABLE
+from tenure.core.protect.protection import protection_of
 from tenure.core.reasons import Reason
-from tenure.core.timetable import timetable
-from tenure.model.names import DO_NOT_DISRUPT
+from tenure.core.terminate.schedule import timetable
+from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.schema.findings import CODES
 from tests.core.build import HOUR_AGO, NOW, a_claim, a_node, a_pod
+from tests.folders import ROOT
 
-DOCS = Path(__file__).parents[1] / "docs"
-STORY = Path(__file__).parents[1] / "examples" / "scenarios" / "deadline.yaml"
+DOCS = ROOT / "docs"
+STORY = ROOT / "examples" / "scenarios" / "deadline.yaml"
 
 
 def blocks(page: str, language: str) -> list[str]:

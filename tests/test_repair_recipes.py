@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tenure.cli.main import run
-from tenure.core.registrations import HEALTHY
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.core.pool.registrations import HEALTHY
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.world import WorldOptions

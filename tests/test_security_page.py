@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tenure.cli.settingstable import TABLE, Setting
-from tenure.kube.webhookserver import JUDGED_MAX, LIMITS
+from tenure.cli.settings.table import TABLE, Setting
+from tenure.kube.webhook.server import JUDGED_MAX, LIMITS
 from tenure.parse.limits import BODY, FILE, SMALL, Limits
-from tenure.runtime.serving import HEALTH_LIMITS, JOURNAL_LIMITS, METRICS_LIMITS
+from tenure.runtime.telemetry.serving import HEALTH_LIMITS, JOURNAL_LIMITS, METRICS_LIMITS
 from tenure.sim.serve import http
+from tests.folders import ROOT
 from tests.real.account import shipped
 from tests.real.rights import Right, granted
 
-PAGE: Final = (Path(__file__).parents[1] / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 
 
 def described() -> set[tuple[str, str]]:

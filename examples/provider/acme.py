@@ -17,17 +17,17 @@ from tenure.errors import (
     ProviderError,
     SpecError,
 )
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.market import Market, Offer
-from tenure.model.meta import ApiObject
-from tenure.model.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.nodeclass import NodeClass
-from tenure.model.offering import InstanceType, Offering
-from tenure.model.quantity import format_resources, parse_resources
-from tenure.model.repairs import RepairAction, RepairStatement
-from tenure.model.requirements import Requirement, Requirements
-from tenure.model.resource import Resource
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.market import Market, Offer
+from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.model.values.quantity import format_resources, parse_resources
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.provider import Surroundings
 
 ACME_CLASSES = Resource(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from acme import ACME_CLASSES, Acme, AcmeProvider
 
-from tenure.model.instance import Instance
-from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClassRef
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.cloud.instance import Instance
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract import Bench, ClassesOnly, ProviderContract, outside
 

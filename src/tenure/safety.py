@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from tenure.core.protection import CREATION, protection_of
-from tenure.model import names
-from tenure.model.instance import Instance, InstanceState
-from tenure.model.meta import earlier, format_time, seconds_of
-from tenure.model.node import Node
-from tenure.model.nodeclaim import NodeClaim, NodeClassRef
-from tenure.model.pod import Pod
-from tenure.model.unreadable import is_unreadable
+from tenure.core.protect.protection import CREATION, protection_of
+from tenure.model.api import names
+from tenure.model.api.meta import earlier, format_time, seconds_of
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.instance import Instance, InstanceState
+from tenure.model.snapshot.unreadable import is_unreadable
 
 Ours = frozenset[tuple[str, str]]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from tenure.cli.settingstable import TABLE
+from tenure.cli.settings.table import TABLE
 from testbed.binaries import found
 from testbed.conformance.suites import Suites
 from testbed.controlplane import ControlPlane, NotReady, control_plane

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from tenure.cli.explanation import Question
-from tenure.cli.look import Sight, look
-from tenure.model.resource import KWOK_NODE_CLASSES
+from tenure.cli.cluster.look import Sight, look
+from tenure.cli.explain.explanation import Question
+from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
 from tenure.ports.transport import Request, Response, Stream, Transport
-from tenure.runtime.looking import LookOnlyTransport
-from tenure.sim.api import Api
-from tenure.sim.transport import InProcessTransport
+from tenure.runtime.readonly import LookOnlyTransport
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.world import World
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.cli.config import Configured, SettingsError, configured
-from tenure.cli.settingstable import TABLE
+from tenure.cli.settings.config import Configured, SettingsError, configured
+from tenure.cli.settings.table import TABLE
 from tenure.model.settings import Settings
 
 IDLE = "batch-idle-duration"

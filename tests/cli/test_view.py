@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from tenure.cli.demo import Telling, frame
+from tenure.cli.commands.demo import Telling, frame
 from tenure.cli.view import words
 from tenure.cli.view.board import look
 from tenure.cli.view.pace import FASTEST, SLOWEST, Pace
 from tenure.cli.view.tail import Tail
 from tenure.core.reasons import Reason
-from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.sim.history import Entry
 from tenure.sim.world import World
 

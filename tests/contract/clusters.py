@@ -14,17 +14,17 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from tenure.model.resource import NODES, PODS, VOLUME_ATTACHMENTS, Resource
-from tenure.sim.actors.disruption import DisruptionBudgets
-from tenure.sim.actors.job import Jobs
-from tenure.sim.actors.scheduler import Scheduler
-from tenure.sim.actors.statefulset import StatefulSets
-from tenure.sim.api import Api
+from tenure.model.api.resource import NODES, PODS, VOLUME_ATTACHMENTS, Resource
+from tenure.sim.actors.pdb.controller import DisruptionBudgets
+from tenure.sim.actors.scheduling.scheduler import Scheduler
+from tenure.sim.actors.workloads.job import Jobs
+from tenure.sim.actors.workloads.statefulset import StatefulSets
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.infrastructure import Infrastructure
 from tenure.sim.loop import VirtualLoop
-from tenure.sim.store import Store
-from tenure.sim.transport import InProcessTransport
 from tests.contract.doors import Door, Json, RealDoor, StoreDoor
 
 T = TypeVar("T")

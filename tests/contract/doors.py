@@ -17,16 +17,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tenure.model.resource import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
+from tenure.model.api.resource import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
 from tenure.ports.transport import MERGE_PATCH, Request, Response, Stream, Transport
-from tenure.sim.api import Api
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
 from tenure.sim.serve.access import opened
 from tenure.sim.serve.kubeconfig import write_kubeconfig
 from tenure.sim.serve.pace import PacedLoop
-from tenure.sim.store import Store
-from tenure.sim.transport import InProcessTransport
 from testbed.controlplane import ControlPlane
 from tests.real.cluster import connected
 

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from typing import Any
 
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.ports.transport import STRATEGIC_MERGE_PATCH, Request
 from tests.contract.doors import Door, Json
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.api.resource import POD_DISRUPTION_BUDGETS, PODS
 from tests.contract.doors import Answer, Door, a_pod
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import CONFIG_MAPS
+from tenure.model.api.resource import CONFIG_MAPS
 from tests.contract.doors import Door, Json
 
 

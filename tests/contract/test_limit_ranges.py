@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import LIMIT_RANGES, PODS
+from tenure.model.api.resource import LIMIT_RANGES, PODS
 from tests.contract.doors import Door, Json, a_pod
 
 

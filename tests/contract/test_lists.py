@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenure.model.resource import CONFIG_MAPS, NODES, PODS
+from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
 from tests.contract.doors import Answer, Door, a_pod
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     CONFIG_MAPS,
     DAEMON_SETS,
     DEPLOYMENTS,

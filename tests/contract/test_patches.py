@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import CONFIG_MAPS, NODES, PODS
+from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tests.contract.doors import Door, a_cluster_node, a_pod
 

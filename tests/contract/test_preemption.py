@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tenure.model.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
+from tenure.model.api.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
 from tests.contract.clusters import Cluster, is_ready
 from tests.contract.doors import Json
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     EVENTS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     EVENTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenure.model.resource import ALL, Resource
+from tenure.model.api.resource import ALL, Resource
 from tests.contract.doors import Answer, Door
 from tests.schema.cases import CASES, GOOD_CASES, Case
 

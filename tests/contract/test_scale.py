@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.model.resource import DEPLOYMENTS, NODE_POOLS, PODS, Resource
+from tenure.model.api.resource import DEPLOYMENTS, NODE_POOLS, PODS, Resource
 from tenure.ports.transport import JSON_PATCH
 from tests.contract.doors import WORKLOAD, Answer, Door
 from tests.contract.test_custom_kinds import a_pool

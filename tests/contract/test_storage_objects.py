@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     JOBS,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

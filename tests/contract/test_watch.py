@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tenure.model.resource import CONFIG_MAPS, PODS
+from tenure.model.api.resource import CONFIG_MAPS, PODS
 from tests.contract.doors import Door, a_pod
 
 

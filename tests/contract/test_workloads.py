@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from tenure.model.api.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from tests.contract.clusters import Cluster
 from tests.contract.doors import Json, Watching
 

@@ -14,11 +14,10 @@ import msgspec
 
 from tenure.core.decider import AnyDecider, decide_all
 from tenure.core.decision import Verdict
-from tenure.model import names
-from tenure.model.instance import Instance
-from tenure.model.meta import ApiObject, Condition, ObjectMeta, OwnerReference
-from tenure.model.node import Node, NodeSpec, NodeStatus, Taint
-from tenure.model.nodeclaim import (
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject, Condition, ObjectMeta, OwnerReference
+from tenure.model.api.node import Node, NodeSpec, NodeStatus, Taint
+from tenure.model.api.nodeclaim import (
     NodeClaim,
     NodeClaimSpec,
     NodeClaimStatus,
@@ -26,18 +25,11 @@ from tenure.model.nodeclaim import (
     Requirement,
     ResourceRequests,
 )
-from tenure.model.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
-from tenure.model.nodepool import NodePool
-from tenure.model.observations import Observations
-from tenure.model.offering import InstanceType, Offering
-from tenure.model.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
-from tenure.model.quantity import UNIT, parse_resources
-from tenure.model.requirements import Requirement as Allowed
-from tenure.model.requirements import Requirements
-from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot
-from tenure.model.window import MaintenanceWindow
-from tenure.model.workload import (
+from tenure.model.api.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.workload import (
     DaemonSet,
     DaemonSetSpec,
     LimitRange,
@@ -46,6 +38,14 @@ from tenure.model.workload import (
     PodDisruptionBudgetStatus,
     PodTemplate,
 )
+from tenure.model.cloud.instance import Instance
+from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.quantity import UNIT, parse_resources
+from tenure.model.values.requirements import Requirement as Allowed
+from tenure.model.values.requirements import Requirements
 
 Fields = dict[str, Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from tenure.model import names
-from tenure.model.meta import ApiObject
-from tenure.model.node import Node, Taint
-from tenure.model.nodeclaim import NodeClaim
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node, Taint
+from tenure.model.api.nodeclaim import NodeClaim
 from tests.core.build import a_claim, a_node, a_pool, ago, condition
 
 #: Everybody may be sick at once as far as the pool's own breaker is concerned.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.core.conditions import AWAITING, Wanted, awaiting, merge, root, to_wire
-from tenure.model.meta import Condition
+from tenure.model.api.meta import Condition
 from tests.core.build import ago, condition
 
 DEPENDENTS = ("Launched", "Registered")

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tenure.core.claim.decider import LifecycleDecider
+from tenure.core.claim.launch import launch_request
 from tenure.core.decider import decide_all
 from tenure.core.decision import (
     Concern,
@@ -18,13 +20,11 @@ from tenure.core.decision import (
     Terminate,
     takes_away,
 )
-from tenure.core.launching import launch_request
-from tenure.core.lifecycle import LifecycleDecider
-from tenure.core.plan import deciders
+from tenure.core.policy import deciders
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.writes import delete_claim, release
-from tenure.model.resource import NODE_CLAIMS
-from tenure.model.snapshot import Snapshot
+from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import NOW, SETTINGS, a_claim, a_leaving_claim, a_pod
 
 ACTIONS = [

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenure.core.claim.launch import launch_request
 from tenure.core.conditions import status_patch
 from tenure.core.decision import (
     Action,
@@ -18,14 +19,13 @@ from tenure.core.decision import (
     Reboot,
     Terminate,
 )
-from tenure.core.launching import launch_request
 from tenure.core.writes import delete_claim, delete_node, patch, release
-from tenure.model.names import REBOOTING_TAINT
-from tenure.model.node import Taint
-from tenure.model.observations import Observations, TerminationAnswer
-from tenure.model.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, PODS
-from tenure.model.snapshot import Snapshot
-from tenure.runtime.guard import veto
+from tenure.model.api.names import REBOOTING_TAINT
+from tenure.model.api.node import Taint
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, PODS
+from tenure.model.snapshot.observations import Observations, TerminationAnswer
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     FOREIGN,
     NOW,

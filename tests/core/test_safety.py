@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tenure import safety
-from tenure.model import names
-from tenure.model.instance import InstanceState
-from tenure.model.node import Taint
+from tenure.model.api import names
+from tenure.model.api.node import Taint
+from tenure.model.cloud.instance import InstanceState
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,

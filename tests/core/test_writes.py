@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tenure.core.decision import Delete, Patch, Subject
 from tenure.core.writes import delete_claim, delete_node, hold, patch, release, subject_of
-from tenure.model import names
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api import names
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tests.core.build import a_claim, a_node, a_pool
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tenure.core.decider import AnyDecider
-from tenure.core.plan import deciders
-from tenure.model.meta import FOR_EVER, Condition, later, read_instant
-from tenure.model.names import (
+from tenure.core.policy import deciders
+from tenure.model.api.meta import FOR_EVER, Condition, later, read_instant
+from tenure.model.api.names import (
     DO_NOT_REPAIR,
     REBOOT_HISTORY,
     REPAIR_PROBE,
     REPLACEMENT_FAILED,
     TERMINATION_TIMESTAMP,
 )
-from tenure.model.repairs import peers_statements
+from tenure.model.cloud.repairs import peers_statements
 from tests.core.build import (
     NOW,
     a_claim,

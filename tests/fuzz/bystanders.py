@@ -18,19 +18,19 @@ import msgspec
 
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict
-from tenure.core.plan import UNMOVED, deciders
-from tenure.core.readers import READERS
+from tenure.core.policy import UNMOVED, deciders
 from tenure.core.reasons import Reason
-from tenure.model import names
-from tenure.model.kinds import TYPES, decode
-from tenure.model.meta import ApiObject
-from tenure.model.observations import Observations
-from tenure.model.repairs import peers_statements
-from tenure.model.resource import Resource
+from tenure.core.unreadable.readers import READERS
+from tenure.model.api import names
+from tenure.model.api.kinds import TYPES, decode
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Change, Snapshot, Tables
-from tenure.model.unreadable import why_unreadable
-from tenure.runtime.judge import Judge
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
+from tenure.model.snapshot.unreadable import why_unreadable
+from tenure.runtime.evaluate.evaluator import Judge
 from tests.core.build import (
     NOW,
     a_claim,

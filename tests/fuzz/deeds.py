@@ -12,10 +12,9 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final
 
-from tenure.model.instance import Instance, InstanceState
-from tenure.model.meta import format_time
-from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
-from tenure.model.resource import (
+from tenure.model.api.meta import format_time
+from tenure.model.api.names import CAPACITY_TYPE, DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
+from tenure.model.api.resource import (
     DEPLOYMENTS,
     NODE_CLAIMS,
     NODE_POOLS,
@@ -23,7 +22,8 @@ from tenure.model.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
-from tenure.sim.cloud import CloudEvent
+from tenure.model.cloud.instance import Instance, InstanceState
+from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.faults import Faults
 from tests.builders import a_budget, a_deployment, a_node_class, a_pool
 from tests.runtime.stage import Tapped

@@ -21,8 +21,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import ApiError
-from tenure.kube.client import Client
-from tenure.model.resource import DAEMON_SETS, Resource
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import DAEMON_SETS, Resource
 from testbed.controlplane import control_plane
 from tests.fuzz.bystanders import Bystanders, Finding
 from tests.fuzz.oddities import Odd, odd_objects

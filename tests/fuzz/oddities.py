@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, Final
 
-from tenure.model import names
-from tenure.model import resource as r
-from tenure.model.resource import Resource
+from tenure.model.api import names
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
 from tests.builders import a_node_class, a_pool, pod_spec
 
 Manifest = dict[str, Any]

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.deadline import deadline_of
 from tenure.core.decision import Concern, Subject
-from tenure.core.plan import deciders
-from tenure.model.kinds import decode
-from tenure.model.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
-from tenure.model.nodeclaim import NodeClaim
-from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
-from tenure.runtime.judge import Judge
+from tenure.core.policy import deciders
+from tenure.core.terminate.deadline import deadline_of
+from tenure.model.api.kinds import decode
+from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.runtime.evaluate.evaluator import Judge
 from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
 from tests.runtime.stage import Tapped
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.folders import ROOT
 from tests.fuzz.day import LEAKY, SHORT, SICKLY, live
-
-ROOT = Path(__file__).parents[2]
 
 #: Days that showed something once stay here, with what it was.
 KEPT = {

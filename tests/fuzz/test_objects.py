@@ -8,9 +8,9 @@ from random import Random
 import msgspec
 import pytest
 
-from tenure.core import protection
+from tenure.core.protect import protection
 from tenure.errors import ApiError
-from tenure.model.resource import PODS
+from tenure.model.api.resource import PODS
 from tenure.sim.dsl import Story
 from tests.fuzz.bystanders import Bystanders
 from tests.fuzz.oddities import odd_objects

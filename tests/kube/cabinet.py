@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tenure.kube.client import Client
+from tenure.kube.client.client import Client
 from tenure.ports.transport import Request, Response, Stream
-from tenure.sim.patches import merge_patch
+from tenure.sim.apiserver.patch.merge import merge_patch
 from tests.kube.doors import answered, refused
 
 Json = dict[str, Any]

@@ -12,18 +12,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tenure.errors import NotFound, Unavailable
-from tenure.kube.client import Client
-from tenure.kube.lease import Elector
-from tenure.kube.standing import Standing
-from tenure.model.resource import LEASES, NAMESPACES
+from tenure.kube.client.client import Client
+from tenure.kube.lease.elector import Elector
+from tenure.kube.lease.status import Standing
+from tenure.model.api.resource import LEASES, NAMESPACES
+from tenure.model.api.workload import Lease
 from tenure.model.settings import Settings
-from tenure.model.workload import Lease
 from tenure.ports.transport import Request, Response, Stream, Transport
-from tenure.sim.api import Api
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
-from tenure.sim.store import Store
-from tenure.sim.transport import InProcessTransport
 from tests.kube.strangers import NAME, Stranger, lease_of
 
 EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)

@@ -16,9 +16,9 @@ from datetime import timedelta
 from typing import Final
 
 from tenure.errors import Unavailable
-from tenure.kube.credentials import FixedCredentials, Identity
-from tenure.kube.http import HttpTransport, Limits
-from tenure.kube.kubeconfig import Access
+from tenure.kube.client.credentials import FixedCredentials, Identity
+from tenure.kube.client.http import HttpTransport, Limits
+from tenure.kube.client.kubeconfig import Access
 from tenure.ports.transport import Request
 
 GET_FLAGS, SET_FLAGS, UP = 0x8913, 0x8914, 1

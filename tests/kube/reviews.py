@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.kube.admission import Admission
+from tenure.kube.webhook.admission import Admission
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from tenure.kube.client import Client
-from tenure.kube.leaserecord import micro_time
-from tenure.model.resource import LEASES
-from tenure.model.workload import Lease
+from tenure.kube.client.client import Client
+from tenure.kube.lease.record import micro_time
+from tenure.model.api.resource import LEASES
+from tenure.model.api.workload import Lease
 from tenure.ports.clock import Clock
 
 NAME = "karpenter-leader-election"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.folders import ROOT
 
 
 def test_a_write_into_a_dead_network_does_not_come_through_when_it_is_back() -> None:
@@ -17,7 +18,7 @@ def test_a_write_into_a_dead_network_does_not_come_through_when_it_is_back() -> 
         pytest.skip("no network namespace of our own can be had here")
     child = subprocess.run(  # noqa: S603  # our own words
         [*alone, sys.executable, "-m", "tests.kube.outage"],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=60,

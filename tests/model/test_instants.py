@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.model.meta import (
+from tenure.model.api.meta import (
     FOR_EVER,
     LONG_AGO,
     earlier,

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from tenure.core.breaker import Breaker
-from tenure.core.protection import protection_of
-from tenure.core.workloads import invalid_protection
+from tenure.core.protect.protection import protection_of
+from tenure.core.repair.breaker import Breaker
+from tenure.core.terminate.workloads import invalid_protection
 from tenure.errors import SpecError
-from tenure.model.cron import Cron
-from tenure.model.duration import parse_duration, parse_duration_or_never, read_loosely
-from tenure.model.meta import read_instant
-from tenure.model.names import DO_NOT_DISRUPT
-from tenure.model.quantity import parse_quantity
+from tenure.model.api.meta import read_instant
+from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.values.cron import Cron
+from tenure.model.values.duration import parse_duration, parse_duration_or_never, read_loosely
+from tenure.model.values.quantity import parse_quantity
 from tests.core.build import a_pod
 
 #: As long as an annotation may be.

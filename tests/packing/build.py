@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from tenure.model.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, OS, ZONE
-from tenure.model.node import Taint
-from tenure.model.offering import MICRO_DOLLARS, InstanceType, Offering
-from tenure.model.pod import Pod, PodSpec
-from tenure.model.quantity import parse_resources
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, OS, ZONE
+from tenure.model.api.node import Taint
+from tenure.model.api.pod import Pod, PodSpec
+from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
+from tenure.model.values.quantity import parse_resources
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate
 
 ZONES = ("a", "b", "c")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.model.names import ZONE
-from tenure.model.requirements import Requirement
+from tenure.model.api.names import ZONE
+from tenure.model.values.requirements import Requirement
 from tenure.packing.pack import pack
 from tenure.packing.problem import PoolTemplate, Problem
 from tenure.packing.result import Packing, PlannedClaim

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tenure.model.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
-from tenure.model.offering import MICRO_DOLLARS
-from tenure.model.quantity import UNIT, parse_resources
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
+from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.model.values.quantity import UNIT, parse_resources
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Narrowing, Offer
 from tenure.packing.opening import Filling, best_first
 from tenure.packing.pack import pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.model.names import ZONE
+from tenure.model.api.names import ZONE
 from tenure.packing.pack import pack
 from tenure.packing.problem import Problem
 from tests.packing.build import a_node, a_pod, a_pool

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import HOSTNAME, ZONE
-from tenure.model.node import Taint
+from tenure.model.api.names import HOSTNAME, ZONE
+from tenure.model.api.node import Taint
 from tenure.packing.pack import pack
 from tenure.packing.problem import Problem
 from tests.packing.build import (

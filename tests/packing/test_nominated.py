@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
-from tenure.model.pod import Pod
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.model.api.pod import Pod
 from tenure.packing.pack import pack
 from tenure.packing.problem import ExistingNode, Problem
 from tenure.packing.result import Packing, PlannedClaim

@@ -10,12 +10,12 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenure.model.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE
-from tenure.model.offering import InstanceType
-from tenure.model.pod import Pod
-from tenure.model.quantity import UNIT, add, fits, total
-from tenure.model.requirements import Requirement, Requirements, pod_alternatives
-from tenure.model.taints import untolerated
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.values.quantity import UNIT, add, fits, total
+from tenure.model.values.requirements import Requirement, Requirements, pod_alternatives
+from tenure.model.values.taints import untolerated
 from tenure.packing.pack import pack
 from tenure.packing.problem import NODES, PoolTemplate, Problem
 from tenure.packing.requests import host_ports, pod_requests, ports_conflict

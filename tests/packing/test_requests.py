@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.pod import Pod
-from tenure.model.quantity import parse_resources
+from tenure.model.api.pod import Pod
+from tenure.model.values.quantity import parse_resources
 from tenure.packing.requests import HostPort, host_ports, pod_requests, ports_conflict
 from tests.packing.build import a_pod, a_spec
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import HOSTNAME, ZONE
+from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.packing.pack import pack
 from tenure.packing.problem import Problem
 from tenure.packing.result import Packing, Why

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import ARCH, INSTANCE_TYPE, ZONE
-from tenure.model.pod import Pod
-from tenure.model.requirements import Requirement
+from tenure.model.api.names import ARCH, INSTANCE_TYPE, ZONE
+from tenure.model.api.pod import Pod
+from tenure.model.values.requirements import Requirement
 from tenure.packing.pack import pack
 from tenure.packing.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.result import Refusal, Unplaced, Why

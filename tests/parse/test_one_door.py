@@ -9,7 +9,9 @@ from typing import Final
 
 import pytest
 
-SOURCE: Final = Path(__file__).parents[2] / "src" / "tenure"
+from tests.folders import ROOT
+
+SOURCE: Final = ROOT / "src" / "tenure"
 
 #: Of each module, what may be used; everything else of it reads.
 WRITERS: Final = {
@@ -22,8 +24,8 @@ FORBIDDEN: Final = {
 }
 #: Modules that decode without a type what this program has encoded a moment before.
 OWN_BYTES: Final = {
-    "model/kinds.py": "an object that its typed decoder has refused; one too deep is refused again",
-    "sim/api.py": "items of the list it has just made",
+    "model/api/kinds.py": "an object that its typed decoder has refused; one too deep is refused again",
+    "sim/apiserver/api.py": "items of the list it has just made",
     "sim/serve/answers.py": "the answer of the store, to show it in another form",
 }
 

@@ -13,13 +13,12 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from tenure.core.protecting import SINCE
-from tenure.core.protection import since_key
-from tenure.model import names
-from tenure.model.instance import Instance, InstanceState
-from tenure.model.meta import ApiObject, Condition, ObjectMeta, OwnerReference
-from tenure.model.node import Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint
-from tenure.model.nodeclaim import (
+from tenure.core.protect.decider import SINCE
+from tenure.core.protect.protection import since_key
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject, Condition, ObjectMeta, OwnerReference
+from tenure.model.api.node import Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint
+from tenure.model.api.nodeclaim import (
     NodeClaim,
     NodeClaimSpec,
     NodeClaimStatus,
@@ -27,21 +26,9 @@ from tenure.model.nodeclaim import (
     Requirement,
     ResourceRequests,
 )
-from tenure.model.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
-from tenure.model.nodepool import NodePool
-from tenure.model.observations import (
-    Arrival,
-    EvictionAnswer,
-    InspectionAnswer,
-    LaunchFailure,
-    LaunchProblem,
-    Observations,
-    OrphanSighting,
-    RebootAnswer,
-    TerminationAnswer,
-)
-from tenure.model.offering import InstanceType, Offering
-from tenure.model.pod import (
+from tenure.model.api.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import (
     Container,
     PersistentVolumeClaimVolumeSource,
     Pod,
@@ -51,12 +38,8 @@ from tenure.model.pod import (
     Toleration,
     Volume,
 )
-from tenure.model.quantity import UNIT
-from tenure.model.repairs import peers_statements
-from tenure.model.requirements import Requirement as Wanted
-from tenure.model.requirements import Requirements
-from tenure.model.window import MaintenanceWindow
-from tenure.model.workload import (
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.workload import (
     ObjectReference,
     PersistentVolume,
     PersistentVolumeSpec,
@@ -67,6 +50,23 @@ from tenure.model.workload import (
     VolumeAttachmentSource,
     VolumeAttachmentSpec,
 )
+from tenure.model.cloud.instance import Instance, InstanceState
+from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.cloud.repairs import peers_statements
+from tenure.model.snapshot.observations import (
+    Arrival,
+    EvictionAnswer,
+    InspectionAnswer,
+    LaunchFailure,
+    LaunchProblem,
+    Observations,
+    OrphanSighting,
+    RebootAnswer,
+    TerminationAnswer,
+)
+from tenure.model.values.quantity import UNIT
+from tenure.model.values.requirements import Requirement as Wanted
+from tenure.model.values.requirements import Requirements
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 GIB = 2**30 * UNIT

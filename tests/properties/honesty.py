@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from tenure.core.decider import AnyDecider, decide_all
 from tenure.core.decision import Verdict
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import Snapshot
 
 SETTINGS = Settings()
 

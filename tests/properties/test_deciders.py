@@ -10,17 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenure.core.claimview import ClaimView
+from tenure.core.claim.decider import LifecycleDecider
+from tenure.core.claim.view import ClaimView
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.lifecycle import LifecycleDecider
-from tenure.core.plan import UNMOVED, deciders
+from tenure.core.policy import UNMOVED, deciders
 from tenure.core.reasons import Reason
-from tenure.model.kinds import TYPES
-from tenure.model.meta import ApiObject
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot, Tables
-from tenure.runtime.judge import Judge
+from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.runtime.evaluate.evaluator import Judge
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.honesty import (
     SETTINGS,
@@ -160,8 +160,8 @@ def test_a_decider_that_depends_on_order_is_caught() -> None:
 
 
 def _two_claims(*, backwards: bool = False) -> Snapshot:
-    from tenure.model.meta import ObjectMeta
-    from tenure.model.nodeclaim import NodeClaim
+    from tenure.model.api.meta import ObjectMeta
+    from tenure.model.api.nodeclaim import NodeClaim
 
     claims = [NodeClaim(metadata=ObjectMeta(name=name, uid=name)) for name in ("a", "b")]
     return Snapshot.of(*(reversed(claims) if backwards else claims))

@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core import provision
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern
-from tenure.core.plan import UNMOVED, deciders
+from tenure.core.policy import UNMOVED, deciders
+from tenure.core.provision import decider as provision
 from tenure.core.reasons import Reason
-from tenure.core.unreadables import UnreadableDecider
-from tenure.model.meta import ApiObject
-from tenure.model.names import NODEPOOL
-from tenure.model.observations import Observations
-from tenure.model.snapshot import Snapshot
-from tenure.runtime.isolation import ALIKE_MAX
-from tenure.runtime.judge import Judge
+from tenure.core.unreadable.decider import UnreadableDecider
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import NODEPOOL
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.isolation import ALIKE_MAX
 from tests.core.build import (
     a_budget,
     a_claim,

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tenure.core.deadline import deadline_of
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict, takes_away
-from tenure.core.plan import UNMOVED, deciders
+from tenure.core.policy import UNMOVED, deciders
+from tenure.core.provision.supply import nodes_with_room
 from tenure.core.reasons import Reason
-from tenure.core.supply import nodes_with_room
-from tenure.model.kinds import TYPES
-from tenure.model.meta import ApiObject
-from tenure.model.node import Node
-from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodepool import NodePool
-from tenure.model.pod import Pod
-from tenure.model.snapshot import Snapshot, Tables
-from tenure.model.unreadable import is_unreadable, stand_in, type_of
-from tenure.model.workload import PodDisruptionBudget, VolumeAttachment
-from tenure.runtime.judge import Judge
+from tenure.core.terminate.deadline import deadline_of
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.workload import PodDisruptionBudget, VolumeAttachment
+from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.unreadable import is_unreadable, stand_in, type_of
+from tenure.runtime.evaluate.evaluator import Judge
 from tests.faults import ERRORS, faulty
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.honesty import SETTINGS

@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenure.core.decision import Create
-from tenure.core.launchledger import Entry, Kept, launched_for, read_launched_for, written
-from tenure.core.poolstatus import PoolDecider
-from tenure.core.provision import ProvisionDecider
+from tenure.core.launchbreaker.ledger import Entry, Kept, launched_for, read_launched_for, written
+from tenure.core.pool.status import PoolDecider
+from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
-from tenure.model import names
-from tenure.model.meta import ApiObject, OwnerReference
-from tenure.model.node import Taint
-from tenure.model.observations import DepartedClaim, Observations
-from tenure.model.pod import Pod
-from tenure.model.snapshot import Snapshot
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject, OwnerReference
+from tenure.model.api.node import Taint
+from tenure.model.api.pod import Pod
+from tenure.model.snapshot.observations import DepartedClaim, Observations
+from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     NOW,
     a_claim,

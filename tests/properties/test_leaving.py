@@ -11,14 +11,14 @@ from hypothesis import given
 
 from tenure.core.decider import decide_all
 from tenure.core.decision import DeletePod, Evict, Verdict
-from tenure.core.drain import DrainDecider
 from tenure.core.reasons import Reason
-from tenure.model.duration import parse_duration
-from tenure.model.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, FINALIZER, TERMINATION_TIMESTAMP
-from tenure.model.node import Node
-from tenure.model.pod import Pod
+from tenure.core.terminate.drain import DrainDecider
+from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, FINALIZER, TERMINATION_TIMESTAMP
+from tenure.model.api.node import Node
+from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.duration import parse_duration
 from tests.properties.clusters import NOW, Cluster, clusters
 
 EVER = datetime.max.replace(tzinfo=UTC)

@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenure.core.decider import AnyDecider, decide_all
-from tenure.core.disruption import DisruptionDecider
-from tenure.core.provision import ProvisionDecider
+from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
-from tenure.core.repair import RepairDecider
-from tenure.model import names
-from tenure.model.kinds import TYPES
-from tenure.model.meta import ApiObject
-from tenure.model.observations import Observations
-from tenure.model.repairs import peers_statements
-from tenure.model.snapshot import Snapshot, Tables
-from tenure.runtime.judge import Judge
+from tenure.core.repair.decider import RepairDecider
+from tenure.model.api import names
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.meta import ApiObject
+from tenure.model.cloud.repairs import peers_statements
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.runtime.evaluate.evaluator import Judge
 from tests.core.build import (
     NOW,
     REGISTERED,

@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 import msgspec
 from hypothesis import HealthCheck, given, settings
 
-from tenure.core.deadline import deadline_of
 from tenure.core.decider import decide_all
 from tenure.core.decision import DeletePod, Evict, Verdict
-from tenure.core.drain import DrainDecider
-from tenure.core.podtimes import PodTimes
-from tenure.core.timetable import Timetable, as_if_deleted, timetable
-from tenure.model.meta import ApiObject
-from tenure.model.node import Node
-from tenure.model.nodeclaim import NodeClaim
+from tenure.core.terminate.deadline import deadline_of
+from tenure.core.terminate.drain import DrainDecider
+from tenure.core.terminate.podtimes import PodTimes
+from tenure.core.terminate.schedule import Timetable, as_if_deleted, timetable
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import Snapshot
 from tests.properties.clusters import NOW, Cluster, clusters
 
 THOROUGH = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,15 +11,15 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import NotFound
-from tenure.kube.client import Client
-from tenure.model.instance import Instance
-from tenure.model.kinds import decode
-from tenure.model.meta import ApiObject
-from tenure.model.node import Node
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.offering import InstanceType, Offering
-from tenure.model.quantity import parse_resources
-from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.kube.client.client import Client
+from tenure.model.api.kinds import decode
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.cloud.instance import Instance
+from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.values.quantity import parse_resources
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import DEFAULT_NAMESPACE, Surroundings
@@ -28,12 +28,12 @@ from tenure.providers.contract import Bench
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import built_in_types, instance_type
 from tenure.providers.kwok.cloud import KwokCloud
-from tenure.sim.api import Api
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.faults import Faults
 from tenure.sim.loop import VirtualLoop, run_virtually
-from tenure.sim.store import Store
-from tenure.sim.transport import InProcessTransport
 from tests.sim.nodeworld import World
 
 Json = dict[str, Any]

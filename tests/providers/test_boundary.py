@@ -10,7 +10,7 @@ import pytest
 
 from examples.provider.acme import ACME_CLASSES, Acme, AcmeCloud
 from tenure.errors import InstanceGone, OutOfCapacity, ProviderError, TenureError
-from tenure.model.instance import Instance
+from tenure.model.cloud.instance import Instance
 from tenure.providers.boundary import BoundedCloud
 from tenure.providers.contract import ClassesOnly, outside
 from tests.kube.doors import in_time

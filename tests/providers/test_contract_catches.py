@@ -14,11 +14,11 @@ import pytest
 
 from examples.provider.acme import ACME_CLASSES, TYPES, Acme, AcmeCloud
 from tenure.errors import InstanceGone, OutOfCapacity, ProviderError
-from tenure.model.instance import Instance, InstanceState, LaunchRequest
-from tenure.model.market import Offer
-from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.offering import InstanceType
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
+from tenure.model.cloud.market import Offer
+from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
 from tenure.providers.contract import Bench, ClassesOnly, ProviderContract, outside

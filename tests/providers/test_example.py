@@ -14,8 +14,8 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.providers.registry import GROUP, find, names
+from tests.folders import ROOT
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "provider"
 PAGE = ROOT / "docs" / "providers.md"
 

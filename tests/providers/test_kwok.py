@@ -13,12 +13,12 @@ from tenure.errors import (
     ProviderError,
     Throttled,
 )
-from tenure.model.node import Taint
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.offering import Offering
-from tenure.model.quantity import parse_resources
-from tenure.model.requirements import Requirement, Requirements
-from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.api.node import Taint
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.cloud.offering import Offering
+from tenure.model.values.quantity import parse_resources
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.transport import Response
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import instance_type

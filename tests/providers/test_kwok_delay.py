@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tenure.errors import InstanceGone, Misconfigured, Unavailable
-from tenure.model.instance import InstanceState
-from tenure.model.resource import CONFIG_MAPS, KWOK_NODE_CLASSES, NODES
+from tenure.model.api.resource import CONFIG_MAPS, KWOK_NODE_CLASSES, NODES
+from tenure.model.cloud.instance import InstanceState
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tests.providers.benches import StoreBench
 

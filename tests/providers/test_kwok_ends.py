@@ -8,8 +8,8 @@ from tenure.errors import (
     InstanceGone,
     ProviderError,
 )
-from tenure.model.instance import InstanceState
-from tenure.model.resource import NODES
+from tenure.model.api.resource import NODES
+from tenure.model.cloud.instance import InstanceState
 from tenure.providers.kwok.cloud import KwokCloud
 from tests.kube.doors import Scripted
 from tests.providers.benches import StoreBench

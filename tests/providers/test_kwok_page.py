@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tenure.model.offering import MICRO_DOLLARS
-from tenure.model.resource import BY_KIND
+from tenure.model.api.resource import BY_KIND
+from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.providers.kwok import labels
 from tenure.providers.kwok.catalogue import CPUS, ZONES, built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.typesfile import parse_types
+from tests.folders import ROOT
 from tests.providers.benches import StoreBench
 from tests.providers.tales import tell
 
-PAGE = (Path(__file__).parents[2] / "docs" / "kwok.md").read_text()
+PAGE = (ROOT / "docs" / "kwok.md").read_text()
 
 
 def block(language: str) -> str:

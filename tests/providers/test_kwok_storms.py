@@ -11,8 +11,8 @@ from typing import TypeVar
 import pytest
 
 from tenure.errors import InstanceGone, ProviderError, Unavailable
-from tenure.model.instance import Instance
-from tenure.model.resource import CONFIG_MAPS
+from tenure.model.api.resource import CONFIG_MAPS
+from tenure.model.cloud.instance import Instance
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.providers.kwok.cloud import KwokCloud
 from tests.providers.benches import StoreBench

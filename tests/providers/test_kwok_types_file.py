@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tenure.errors import SpecError
-from tenure.model.market import Market
-from tenure.model.quantity import UNIT, format_resources
-from tenure.model.requirements import Requirements
+from tenure.model.cloud.market import Market
+from tenure.model.values.quantity import UNIT, format_resources
+from tenure.model.values.requirements import Requirements
 from tenure.providers.kwok.typesfile import load_types, parse_types
 
 Json = Any

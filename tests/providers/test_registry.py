@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tenure.errors import SpecError
-from tenure.model.resource import KWOK_NODE_CLASSES
+from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.providers.kwok.provider import KWOK
 from tenure.providers.registry import GROUP, find, names
 
@@ -81,7 +81,7 @@ def test_two_plugins_of_one_name_are_not_chosen_between() -> None:
 
 def test_what_runs_in_production_needs_nothing_that_only_tests_need() -> None:
     """The contract needs pytest, so nobody else may import it."""
-    modules = "tenure.cli.main, tenure.cli.replica, tenure.providers.registry"
+    modules = "tenure.cli.main, tenure.cli.replica.replica, tenure.providers.registry"
     found = "tenure.providers.registry.find('kwok')"
     code = f"import sys, {modules}; {found}; print('pytest' in sys.modules)"
     ended = subprocess.run(  # noqa: S603  # our own words

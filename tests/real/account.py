@@ -10,9 +10,9 @@ from typing import Any, Final
 import yaml
 
 from tenure.errors import AlreadyExists, NotFound
-from tenure.kube.client import Client
-from tenure.model.kinds import decode
-from tenure.model.resource import NAMESPACES, Resource
+from tenure.kube.client.client import Client
+from tenure.model.api.kinds import decode
+from tenure.model.api.resource import NAMESPACES, Resource
 from testbed.controlplane import ControlPlane
 from testbed.manifests import MANIFEST
 from tests.real.cluster import LOOK_EVERY, connected

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tests.real.people import LOOK_EVERY, PATIENCE, People
 
 Json = dict[str, Any]

@@ -11,19 +11,19 @@ from typing import Final
 import yaml
 
 from tenure.errors import NotFound
-from tenure.kube.client import Client
-from tenure.kube.credentials import credentials_for
-from tenure.kube.http import HttpTransport
-from tenure.kube.kubeconfig import load_access
-from tenure.model.resource import (
+from tenure.kube.client.client import Client
+from tenure.kube.client.credentials import credentials_for
+from tenure.kube.client.http import HttpTransport
+from tenure.kube.client.kubeconfig import load_access
+from tenure.model.api.resource import (
     KWOK_NODE_CLASSES,
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
     Resource,
 )
-from tenure.runtime.systemclock import SystemClock
-from tenure.schema.crd import dump
+from tenure.runtime.clock.machine import SystemClock
+from tenure.schema.structure.crd import dump
 from testbed.controlplane import ControlPlane
 
 CRDS: Final = Resource(

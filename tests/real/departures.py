@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model.names import TERMINATION_TIMESTAMP
-from tenure.model.resource import NODES, PODS, Resource
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.resource import NODES, PODS, Resource
 from tests.real.people import LOOK_EVERY, PATIENCE, People
 
 Json = dict[str, Any]

@@ -16,16 +16,16 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import NotFound, NotLeader
-from tenure.kube.client import Client
-from tenure.kube.credentials import credentials_for
-from tenure.kube.fence import boottime
-from tenure.kube.http import HttpTransport
-from tenure.kube.kubeconfig import load_access
-from tenure.kube.lease import Elector
-from tenure.kube.standing import Standing
-from tenure.model.resource import LEASES, NAMESPACES
+from tenure.kube.client.client import Client
+from tenure.kube.client.credentials import credentials_for
+from tenure.kube.client.http import HttpTransport
+from tenure.kube.client.kubeconfig import load_access
+from tenure.kube.lease.elector import Elector
+from tenure.kube.lease.fence import boottime
+from tenure.kube.lease.status import Standing
+from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings
-from tenure.runtime.systemclock import SystemClock
+from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.kube.strangers import NAME, Stranger
 from tests.real.account import NAMESPACE, account

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import Conflict, NotFound
-from tenure.kube.client import Client
-from tenure.model import resource as r
+from tenure.kube.client.client import Client
+from tenure.model.api import resource as r
 from tenure.providers.kwok import labels as kwok
 from testbed.controlplane import ControlPlane
 from tests.real.cluster import LOOK_EVERY, connected

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model.names import INSTANCE_TYPE, NODEPOOL
-from tenure.model.resource import EVENTS, NODE_CLAIMS, PODS, Resource
+from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, PODS, Resource
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_node_class, a_pod, a_pool, a_requirement
 from tests.real import scene as scenes

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import Conflict
-from tenure.model.names import INSTANCE_TYPE
-from tenure.model.resource import NODES
+from tenure.model.api.names import INSTANCE_TYPE
+from tenure.model.api.resource import NODES
 from testbed.controlplane import KWOK_LABEL
 from tests.builders import Manifest, a_node_class, a_pool, a_requirement
 from tests.real.chronicle import Chronicle

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.kube.client import Client
-from tenure.model.resource import BY_KIND, DEPLOYMENTS, NAMESPACES, Resource
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import BY_KIND, DEPLOYMENTS, NAMESPACES, Resource
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.cluster import connected

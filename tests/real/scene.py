@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from tenure.errors import AlreadyExists, NotFound
-from tenure.kube.client import Client
-from tenure.model.names import INSTANCE_TYPE
-from tenure.model.resource import LEASES, NODE_CLAIMS, NODES, PODS
-from tenure.model.workload import Lease
+from tenure.kube.client.client import Client
+from tenure.model.api.names import INSTANCE_TYPE
+from tenure.model.api.resource import LEASES, NODE_CLAIMS, NODES, PODS
+from tenure.model.api.workload import Lease
 from tenure.providers.kwok.labels import CLAIM_UID
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_node_class, a_pool, a_requirement

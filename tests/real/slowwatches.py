@@ -13,11 +13,11 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tenure.kube.credentials import credentials_for
-from tenure.kube.http import HttpStream, HttpTransport
-from tenure.kube.kubeconfig import load_access
+from tenure.kube.client.credentials import credentials_for
+from tenure.kube.client.http import HttpStream, HttpTransport
+from tenure.kube.client.kubeconfig import load_access
 from tenure.ports.transport import JSON, Request
-from tenure.runtime.systemclock import SystemClock
+from tenure.runtime.clock.machine import SystemClock
 
 #: Of an answer's headers, what a client goes by.
 HEADERS = ("Content-Type", "Retry-After")

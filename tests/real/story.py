@@ -14,8 +14,8 @@ import msgspec
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
 from tenure.errors import AlreadyExists, TenureError
-from tenure.kube.client import Client
-from tenure.model.resource import (
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import (
     BY_KIND,
     DEPLOYMENTS,
     NAMESPACES,
@@ -28,8 +28,8 @@ from tenure.model.settings import Settings
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
+from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.loop import Controller
-from tenure.runtime.systemclock import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.account import PROVIDER_NAMESPACE, account

@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.reasons import Reason
-from tenure.model.names import OS
-from tenure.model.resource import DEPLOYMENTS, NODES, PODS
+from tenure.model.api.names import OS
+from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
 from tenure.model.settings import Settings
 from testbed.controlplane import ControlPlane
 from tests.builders import (

@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.names import DO_NOT_DISRUPT
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tenure.ports.transport import Request
 from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_deployment

@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tenure.kube.client import Client
-from tenure.model.resource import LEASES, NODES
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import LEASES, NODES
 from testbed import controlplane
 from testbed.controlplane import ControlPlane, control_plane
+from tests.folders import ROOT
 from tests.real import patients
 from tests.real.cluster import connected
 from tests.real.people import People, is_true, people_at
 
-ROOT = Path(__file__).parents[2]
 #: Seconds; a control plane needs four.
 PATIENCE = 120.0
 #: Opens a control plane, lets Tenure loose on it, says where all that is, and waits for a blow.

@@ -7,13 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tenure.model.names import (
+from tenure.model.api.names import (
     DISRUPTED_TAINT,
     DO_NOT_DISRUPT,
     NODEPOOL,
     REPLACES,
 )
-from tenure.model.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
 from tests.real import patients

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from tenure.model.names import INSTANCE_TYPE
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.api.names import INSTANCE_TYPE
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed import faketime
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool, a_requirement

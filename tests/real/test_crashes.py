@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, TWO_CORES, Scene, tell

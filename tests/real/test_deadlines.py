@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from tenure.model.names import DO_NOT_DISRUPT
-from tenure.model.resource import NODES, PODS
+from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.resource import NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real.audit import Order

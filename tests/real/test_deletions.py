@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real.people import names

@@ -9,17 +9,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from tenure.model.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
-from tenure.model.resource import DAEMON_SETS, NODE_CLAIMS, NODES, PODS
+from tenure.model.api.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
+from tenure.model.api.resource import DAEMON_SETS, NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_budget, a_deployment
+from tests.folders import ROOT
 from tests.real.departures import stamp_of
 from tests.real.leaving import Leaving, a_place, in_place, tell
 from tests.real.people import names
 from tests.real.programs import said
 
 SECOND: Final = timedelta(seconds=1)
-PAGE: Final = Path(__file__).parents[2] / "docs" / "termination.md"
+PAGE: Final = ROOT / "docs" / "termination.md"
 #: What the page calls things.
 NODE, CLAIM, INSTANT = "node-general-x7k2p", "general-x7k2p", "2026-03-02T12:00:00Z"
 

@@ -15,12 +15,12 @@ import yaml
 
 from testbed.controlplane import KWOK_LABEL, ControlPlane
 from testbed.manifests import rendered
+from tests.folders import ROOT
 from tests.real.account import account, install_account
 from tests.real.process import Process, tenure_run
 from tests.real.programs import run, said
 
 Json = dict[str, Any]
-ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "getting-started.md"
 #: How a command begins → what is done here instead. None: nothing, it is there already.
 INSTEAD: Final[dict[str, str | None]] = {

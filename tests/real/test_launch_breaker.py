@@ -15,9 +15,9 @@ import pytest
 
 from tenure.core.reasons import Reason
 from tenure.errors import AlreadyExists, Conflict, NotFound
-from tenure.kube.client import Client
-from tenure.model.names import LAUNCH_BREAKER
-from tenure.model.resource import EVENTS, NODE_POOLS, NODES, PODS
+from tenure.kube.client.client import Client
+from tenure.model.api.names import LAUNCH_BREAKER
+from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from testbed.controlplane import ControlPlane
 from tests.builders import a_cluster, a_deployment

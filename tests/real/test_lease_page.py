@@ -16,10 +16,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tenure.kube.client import Client
-from tenure.runtime.systemclock import SystemClock
+from tenure.kube.client.client import Client
+from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
 from testbed.manifests import rendered
+from tests.folders import ROOT
 from tests.kube.strangers import NAME, Stranger, lease_of
 from tests.real.account import account, install_account
 from tests.real.cluster import connected
@@ -27,7 +28,6 @@ from tests.real.electors import without_leases
 from tests.real.process import Process, tenure_run
 from tests.real.programs import run, said
 
-ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "leader-election.md"
 WHERE: Final = "kube-system"
 LABELS: Final = {"app.kubernetes.io/name": "karpenter"}

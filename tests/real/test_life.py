@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tenure.core.reasons import Reason
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.transport import Stream
 from testbed.controlplane import ControlPlane

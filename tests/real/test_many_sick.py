@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from tenure.model.names import REPLACED_BY
-from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.api.names import REPLACED_BY
+from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
 from tests.real import patients

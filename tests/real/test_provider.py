@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from tenure.core.reasons import Reason
-from tenure.kube.client import Client
-from tenure.model.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.providers.contract import Bench, ProviderContract
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.typesfile import parse_types
-from tenure.runtime.systemclock import SystemClock
+from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool
 from tests.providers.benches import KwokBench

@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from tenure.kube.client import Client
-from tenure.model.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_cluster, a_deployment, a_node_class, a_pool
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account

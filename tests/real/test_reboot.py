@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tenure.model.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REBOOTING_TAINT
-from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REBOOTING_TAINT
+from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment
 from tests.real import patients

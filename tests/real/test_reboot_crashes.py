@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.model.names import REBOOT_HISTORY
-from tenure.model.resource import NODES
+from tenure.model.api.names import REBOOT_HISTORY
+from tenure.model.api.resource import NODES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real import patients

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tenure.model.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment, a_stateful_set
 from tests.real import patients

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from tenure.model.names import REPLACES
-from tenure.model.resource import NODE_CLAIMS, PODS
+from tenure.model.api.names import REPLACES
+from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real import patients

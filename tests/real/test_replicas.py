@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS
+from tenure.model.api.resource import NODE_CLAIMS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment
 from tests.real.process import Process

@@ -15,7 +15,7 @@ import yaml
 
 from tenure.cli.main import run
 from tenure.core.reasons import Reason
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     DEPLOYMENTS,
     EVENTS,
     LEASES,

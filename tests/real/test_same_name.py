@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.api.resource import NODE_CLAIMS, POD_DISRUPTION_BUDGETS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment, a_stateful_set
 from tests.real.account import account

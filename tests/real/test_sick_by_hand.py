@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from tenure.model.resource import NODES
+from tenure.model.api.resource import NODES
 from testbed.controlplane import KWOK_LABEL, ControlPlane, control_plane
+from tests.folders import ROOT
 from tests.real.people import Json, People, is_true, names, people_at
 from tests.real.programs import said
 
-ROOT: Final = Path(__file__).parents[2]
 #: What the page calls the node.
 NODE: Final = "kwok-general-x7k2p"
 #: As kwok's own stages do: whoever is not Ready becomes so, whatever was written there.

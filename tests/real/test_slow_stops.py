@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from tenure.model.resource import PODS
+from tenure.model.api.resource import PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_stateful_set
 from tests.real.departures import Life

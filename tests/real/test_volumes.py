@@ -10,7 +10,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-from tenure.model.resource import NODE_CLAIMS, NODES, VOLUME_ATTACHMENTS
+from tenure.model.api.resource import NODE_CLAIMS, NODES, VOLUME_ATTACHMENTS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_pod
 from tests.real.leaving import Leaving, a_place, in_place, tell

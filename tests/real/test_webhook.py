@@ -13,11 +13,11 @@ from typing import Final
 
 import pytest
 
-from tenure.kube.admission import Admission
 from tenure.kube.certfacts import split
 from tenure.kube.certs import make_authority
-from tenure.kube.client import Client
-from tenure.kube.webhook import Webhook, WebhookSettings
+from tenure.kube.client.client import Client
+from tenure.kube.webhook.admission import Admission
+from tenure.kube.webhook.webhook import Webhook, WebhookSettings
 from testbed.controlplane import ControlPlane
 from testbed.manifests import CHART
 from tests.real.account import NAMESPACE, account

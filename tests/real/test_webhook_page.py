@@ -11,10 +11,11 @@ from typing import Final
 import pytest
 
 from testbed.controlplane import ControlPlane
+from tests.folders import ROOT
 from tests.real.programs import run
 from tests.real.webhooking import PROBE, Site, site, until_asked
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "webhook.md"
+PAGE: Final = ROOT / "docs" / "webhook.md"
 EARLIER: Final = """
 kubectl delete --ignore-not-found validatingwebhookconfiguration tenure-outside
 """

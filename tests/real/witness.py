@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import TenureError
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tenure.providers.kwok.labels import CLAIM_UID
 from tests.real.people import PATIENCE, People, running
 

@@ -17,15 +17,15 @@ import msgspec
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Action, Concern, Evict, Subject, Verdict
 from tenure.core.reasons import Reason
-from tenure.model.names import DISRUPTED_TAINT, FINALIZER
-from tenure.model.observations import EvictionAnswer
-from tenure.model.resource import NODE_POOLS, NODES, PODS, Resource
+from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER
+from tenure.model.api.resource import NODE_POOLS, NODES, PODS, Resource
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Change, Snapshot
+from tenure.model.snapshot.observations import EvictionAnswer
+from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.loop import Controller
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.dsl import Story
 from tenure.sim.history import Entry
-from tenure.sim.tree import Obj
 from tenure.sim.world import World, WorldOptions
 from tests.builders import a_node_class, a_pool
 from tests.runtime.taps import tapped

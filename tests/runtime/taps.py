@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from tenure.errors import ProviderError, Unavailable
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.meta import ApiObject
-from tenure.model.offering import InstanceType
-from tenure.model.resource import Resource
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.sim.world import World

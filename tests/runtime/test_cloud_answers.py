@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tenure.core.reasons import Reason
 from tenure.errors import OutOfCapacity, ProviderError
-from tenure.model.meta import format_time
-from tenure.model.names import (
+from tenure.model.api.meta import format_time
+from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     NOT_READY_TAINT,
     TERMINATION_TIMESTAMP,
     UNREACHABLE_TAINT,
 )
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tests.builders import (
     HOUR,
     MINUTE,

@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tests.builders import (
     MINUTE,
     a_budget,

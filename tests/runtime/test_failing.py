@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from tenure.core import provision
+from tenure.core.provision import decider as provision
 from tenure.core.reasons import Reason
 from tenure.errors import Forbidden
-from tenure.model.resource import EVENTS
-from tenure.runtime import metricsnames as names
-from tenure.runtime.serving import failing, not_alive
+from tenure.model.api.resource import EVENTS
+from tenure.runtime.telemetry import metricnames as names
+from tenure.runtime.telemetry.serving import failing, not_alive
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, a_cluster, a_deployment
-from tests.runtime.test_scrape import Onlooker, scraped
+from tests.runtime.telemetry.test_scrape import Onlooker, scraped
 
 
 def fail(_: Any) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tenure.errors import NotLeader
-from tenure.model.resource import DEPLOYMENTS
+from tenure.model.api.resource import DEPLOYMENTS
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN
-from tenure.runtime.fencedcloud import FencedCloud
+from tenure.runtime.cloud.fenced import FencedCloud
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
 from tests.runtime.stage import Bench, Switch, Tapped, outcomes
 

@@ -13,11 +13,11 @@ import pytest
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
-from tenure.model.names import DO_NOT_DISRUPT
-from tenure.model.node import Node
-from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.node import Node
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.sim.world import World
 from tests.builders import (
     DAY,

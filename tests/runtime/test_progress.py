@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Change, Snapshot
-from tenure.runtime.heartbeat import STUCK_AFTER, Heartbeat
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.runtime.clock.heartbeat import STUCK_AFTER, Heartbeat
 from tenure.runtime.loop import SLICE
-from tenure.runtime.serving import not_alive
+from tenure.runtime.telemetry.serving import not_alive
 from tenure.runtime.wakeup import Waker
 from tenure.sim.loop import VirtualClock, VirtualLoop
 from tests.builders import MINUTE, SECOND
 from tests.runtime.stage import Bench
-from tests.runtime.test_scrape import Onlooker
+from tests.runtime.telemetry.test_scrape import Onlooker
 
 KEYS = 40
 

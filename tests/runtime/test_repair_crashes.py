@@ -12,8 +12,8 @@ from contextlib import closing
 
 import pytest
 
-from tenure.model.names import DISRUPTED_TAINT
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.api.names import DISRUPTED_TAINT
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tests.builders import MINUTE, a_deployment, a_node_class, a_pool, a_requirement
 from tests.runtime.drama import Drama, dies, loses, refuses
 from tests.runtime.taps import Tap

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from tenure.kube.client import Client
-from tenure.model.resource import DAEMON_SETS, KWOK_NODE_CLASSES, LIMIT_RANGES, PODS, Resource
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import DAEMON_SETS, KWOK_NODE_CLASSES, LIMIT_RANGES, PODS, Resource
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.runtime.loop import Controller
 from tenure.runtime.view import View

@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 
 from tests.builders import a_deployment, a_node_class, a_pool
+from tests.folders import ROOT
 
-SHIPPED = Path(__file__).parents[2] / "examples" / "scenarios"
+SHIPPED = ROOT / "examples" / "scenarios"
 
 
 def a_story(**changes: Any) -> dict[str, Any]:

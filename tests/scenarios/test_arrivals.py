@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from tenure.model.instance import Instance
-from tenure.model.names import NOMINATED_PODS, OS, ZONE
-from tenure.model.resource import NODE_CLAIMS, NODES
+from tenure.model.api.names import NOMINATED_PODS, OS, ZONE
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.providers.kwok.catalogue import built_in_types
-from tenure.sim.cloud import CloudTimings
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
-from tenure.sim.tree import Obj
 from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACES
-from tenure.model.resource import (
+from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACES
+from tenure.model.api.resource import (
     EVENTS,
     NODE_CLAIMS,
     NODES,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tenure.core.reasons import Reason
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
 from tenure.sim.world import WorldOptions

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,

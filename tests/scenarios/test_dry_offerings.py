@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenure.core.reasons import Reason
-from tenure.model.resource import NODE_CLAIMS
+from tenure.model.api.resource import NODE_CLAIMS
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
 from tests.runtime.stage import Tapped
 

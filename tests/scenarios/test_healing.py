@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,

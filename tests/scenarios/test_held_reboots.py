@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tenure.errors import ProviderError, RebootNotSupported
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, PODS
 from tests.builders import HOUR, MINUTE, SECOND, a_job
 from tests.scenarios.test_bad_objects import events, mended, rewritten, unreadable
 from tests.scenarios.test_rebooting import Rebooted, ends_well

@@ -12,9 +12,17 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import DEPLOYMENTS, EVENTS, JOBS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
-from tenure.sim.actors.kubelet import KubeletTimings
-from tenure.sim.cloud import CloudTimings
+from tenure.model.api.resource import (
+    DEPLOYMENTS,
+    EVENTS,
+    JOBS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
+from tenure.sim.actors.kubelet.kubelet import KubeletTimings
+from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.world import WorldOptions

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.names import DO_NOT_DISRUPT, REPLACED_BY, REPLACES
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.names import DO_NOT_DISRUPT, REPLACED_BY, REPLACES
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from tenure.errors import InstanceGone, ProviderError, RebootNotSupported
-from tenure.model.meta import format_time
-from tenure.model.names import (
+from tenure.model.api.meta import format_time
+from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     DO_NOT_REPAIR,
     INITIALIZED,
@@ -22,10 +22,10 @@ from tenure.model.names import (
     REBOOT_PRE_BOOT_ID,
     REBOOTING_TAINT,
 )
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
-from tenure.sim.cloud import CloudEvent
-from tenure.sim.tree import Obj
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.cloud.cloud import CloudEvent
 from tests.builders import (
     MINUTE,
     SECOND,

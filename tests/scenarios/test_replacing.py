@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import (
+from tenure.model.api.names import (
     DISRUPTED_TAINT,
     DO_NOT_DISRUPT,
     DO_NOT_REPAIR,
     REPLACEMENT_FAILED,
     REPLACES,
 )
-from tenure.model.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,

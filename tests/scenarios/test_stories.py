@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from tenure.model.resource import NODE_CLAIMS, NODES
-from tenure.sim.cloud import CloudTimings
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.dsl import Story
 from tenure.sim.faults import Faults
 from tenure.sim.infrastructure import InfrastructureOptions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.model.meta import format_time
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.api.meta import format_time
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tenure.model.resource import JOBS, PODS, VOLUME_ATTACHMENTS
+from tenure.model.api.resource import JOBS, PODS, VOLUME_ATTACHMENTS
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.dsl import Story
-from tenure.sim.scenario.load import load_scenario
+from tenure.sim.scenario.read.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
-from tenure.sim.tree import Obj
 from tests.builders import (
     MINUTE,
     SECOND,

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.names import INSTANCE_TYPE, NODEPOOL, REPAIR_PROBE, ZONE
-from tenure.model.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPAIR_PROBE, ZONE
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
 from tenure.sim.world import WorldOptions

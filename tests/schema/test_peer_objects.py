@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodeclass import KWOKNodeClass
-from tenure.model.nodepool import NodePool
-from tenure.schema.validate import schema_for
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.nodepool import NodePool
+from tenure.schema.structure.validate import schema_for
+from tests.folders import DATA
 
-LINES = (Path(__file__).parents[1] / "data" / "karpenter-1.15-custom-kinds.jsonl").read_bytes()
+LINES = (DATA / "karpenter-1.15-custom-kinds.jsonl").read_bytes()
 OBJECTS = [
     pytest.param(line, id=f"{obj['kind']} {obj['metadata']['name']}")
     for line in LINES.splitlines()

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.kinds import TYPES
-from tenure.model.nodepool import NodePool
-from tenure.model.resource import BY_KIND
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import BY_KIND
 from tenure.schema.problems import Problems, problems_of, problems_of_pool
 from tests.schema.cases import GOOD_CASES
 from tests.schema.objects import Json, a_pool, an_object

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenure.schema.validate import CustomResourceSchema, schema_for
+from tenure.schema.structure.validate import CustomResourceSchema, schema_for
 from tests.schema.objects import Json, a_pool, an_object
 
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import msgspec
 
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.node import Taint
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.requirements import Requirement, Requirements
-from tenure.model.resource import KWOK_NODE_CLASSES, NODES, PODS, Resource
-from tenure.sim.actors.kubelet import KubeletTimings
-from tenure.sim.cloud import CloudTimings
+from tenure.model.api.node import Taint
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES, PODS, Resource
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.values.requirements import Requirement, Requirements
+from tenure.sim.actors.kubelet.kubelet import KubeletTimings
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.environment import Environment
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
 from tenure.sim.loop import VirtualLoop, run_virtually
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj
 
 NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.errors import SpecError
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -15,8 +15,8 @@ from tenure.model.resource import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.faults import Faults
-from tenure.sim.tree import Obj
 from tests.sim.nodeworld import World, story
 
 BOUND = 40  # Seconds after noon at which ``a_node`` is Ready and pods are bound.

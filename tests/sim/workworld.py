@@ -12,19 +12,19 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tenure.model.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
-from tenure.sim.actors.daemonset import DaemonSets
-from tenure.sim.actors.deployment import Deployments
-from tenure.sim.actors.disruption import DisruptionBudgets
-from tenure.sim.actors.job import Jobs
-from tenure.sim.actors.replicaset import ReplicaSets
-from tenure.sim.actors.scheduler import Scheduler
-from tenure.sim.actors.statefulset import StatefulSets
+from tenure.model.api.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
+from tenure.sim.actors.pdb.controller import DisruptionBudgets
+from tenure.sim.actors.scheduling.scheduler import Scheduler
+from tenure.sim.actors.workloads.daemonset import DaemonSets
+from tenure.sim.actors.workloads.deployment import Deployments
+from tenure.sim.actors.workloads.job import Jobs
+from tenure.sim.actors.workloads.replicaset import ReplicaSets
+from tenure.sim.actors.workloads.statefulset import StatefulSets
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj
-from tenure.sim.watch import DELETED
 
 NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 STARTS_IN = timedelta(seconds=2)

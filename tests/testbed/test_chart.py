@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from docs.chart import settings
-from tenure.cli.config import configured
+from tenure.cli.settings.config import configured
 from testbed.binaries import Missing, found
 from testbed.manifests import CHART, helm, rendered
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
 import yaml
 
 from testbed.manifests import MANIFEST
+from tests.folders import ROOT
 
-ROOT: Final = Path(__file__).parents[2]
 DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
 
 

@@ -11,8 +11,7 @@ from typing import Literal
 import pytest
 
 from tests import bed
-
-ROOT = Path(__file__).parents[2]
+from tests.folders import ROOT
 
 
 def a_report(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.folders import ROOT
+
 STORIES = ROOT / "tests" / "real"
 
 

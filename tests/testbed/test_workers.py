@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.bed import PROCESS_STORY
 from tests.contract.doors import RealDoor
+from tests.folders import ROOT
 from tests.workers import DEADLINES, PROCESSES, STORIES, together
 
-REAL_TESTS = Path(__file__).parents[1] / "real"
+REAL_TESTS = ROOT / "tests" / "real"
 STORY = "tests/real/test_life.py::test_pods_get_nodes"
 REAL = f"tests/contract/test_lists.py::test_a_list[through the {RealDoor.name} door]"
 STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"

@@ -7,11 +7,11 @@ import json
 import subprocess
 from pathlib import Path
 
-from tenure.kube.client import Client
-from tenure.kube.lease import Elector
-from tenure.kube.standing import LeaseState, Standing
+from tenure.kube.client.client import Client
+from tenure.kube.lease.elector import Elector
+from tenure.kube.lease.status import LeaseState, Standing
 from tenure.model.settings import Settings
-from tenure.runtime.systemclock import SystemClock
+from tenure.runtime.clock.machine import SystemClock
 from tests.real.cluster import connected
 from tests.up.running import BIN, PATIENCE, Up, running
 

@@ -10,10 +10,11 @@ from typing import Final
 
 import pytest
 
+from tests.folders import ROOT
 from tests.up.page import Step, mentions, says, steps
 from tests.up.running import LOOK_EVERY, PATIENCE, Up, running
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "up.md"
+PAGE: Final = ROOT / "docs" / "up.md"
 SPEED: Final = "30"
 _ASSIGNMENT: Final = re.compile(r"(?:export )?(?P<name>[A-Z]+)=(?P<value>.*)")
 #: What only reads is asked again until it says what was promised: the cluster lives on meanwhile.

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.folders import ROOT
 from tests.up.running import BIN, PATIENCE, running
-
-ROOT = Path(__file__).parents[2]
 
 
 def refused(folder: Path, *flags: str) -> str:

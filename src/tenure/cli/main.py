@@ -29,16 +29,22 @@ class _Entry(NamedTuple):
 
 
 COMMANDS: Final = {
-    "demo": _Entry("tenure.cli.demo", "Watch a cluster being looked after, in half a minute."),
-    "run": _Entry("tenure.cli.run", "Look after a real cluster."),
-    "up": _Entry("tenure.cli.up", "Serve the embedded cluster to kubectl."),
-    "simulate": _Entry("tenure.cli.simulate", "Play a scenario and say whether it held."),
-    "explain": _Entry("tenure.cli.explain", "Why is this node, claim or pod in this state?"),
-    "plan": _Entry("tenure.cli.plan", "What would be done now, and why not the rest? A dry run."),
-    "lint": _Entry(
-        "tenure.cli.lint", "What in these manifests, or this cluster, will surprise you?"
+    "demo": _Entry(
+        "tenure.cli.commands.demo", "Watch a cluster being looked after, in half a minute."
     ),
-    "crds": _Entry("tenure.cli.crds", "Print the CustomResourceDefinitions."),
+    "run": _Entry("tenure.cli.commands.run", "Look after a real cluster."),
+    "up": _Entry("tenure.cli.commands.up", "Serve the embedded cluster to kubectl."),
+    "simulate": _Entry("tenure.cli.commands.simulate", "Play a scenario and say whether it held."),
+    "explain": _Entry(
+        "tenure.cli.commands.explain", "Why is this node, claim or pod in this state?"
+    ),
+    "plan": _Entry(
+        "tenure.cli.commands.plan", "What would be done now, and why not the rest? A dry run."
+    ),
+    "lint": _Entry(
+        "tenure.cli.commands.lint", "What in these manifests, or this cluster, will surprise you?"
+    ),
+    "crds": _Entry("tenure.cli.commands.crds", "Print the CustomResourceDefinitions."),
 }
 
 

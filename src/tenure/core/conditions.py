@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Patch
-from tenure.model.meta import Condition, find_condition
-from tenure.model.resource import Resource
+from tenure.model.api.meta import Condition, find_condition
+from tenure.model.api.resource import Resource
 
 AWAITING: Final = "AwaitingReconciliation"
 

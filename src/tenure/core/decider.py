@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.isolation import fail_closed
+from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change, Snapshot
 
 V = TypeVar("V")
 

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 
 from tenure.core.reasons import Reason
-from tenure.model.instance import LaunchRequest
-from tenure.model.meta import ApiObject
-from tenure.model.resource import Resource
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.instance import LaunchRequest
 
 
 class Concern(StrEnum):

@@ -15,12 +15,12 @@ import msgspec
 
 from tenure.core.decision import Delete, Patch, Subject, Witness
 from tenure.errors import shown
-from tenure.model import names
-from tenure.model.node import Node, Taint
-from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodepool import NodePool
-from tenure.model.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
-from tenure.model.unreadable import type_of
+from tenure.model.api import names
+from tenure.model.api.node import Node, Taint
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
+from tenure.model.snapshot.unreadable import type_of
 
 Written = Node | NodeClaim | NodePool
 

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tenure.kube.keyfile import as_file
+from tenure.kube.client.keyfile import as_file
 
 #: How far the clocks of two machines may lie apart before a fresh certificate is refused.
 SKEW: Final = timedelta(minutes=5)

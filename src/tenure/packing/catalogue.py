@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from tenure.model.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
-from tenure.model.offering import InstanceType, OfferingKey
-from tenure.model.quantity import UNIT
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
+from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.values.quantity import UNIT
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.daemons import DaemonPod, loads_by_type
 from tenure.packing.problem import NODES, PoolTemplate
 from tenure.packing.requests import HostPort, ports_conflict

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE
-from tenure.model.quantity import add
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
+from tenure.model.values.quantity import add
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.classes import PodClass
 from tenure.packing.limits import Budget, Charge

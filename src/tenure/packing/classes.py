@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.pod import Pod, Toleration
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.pod import Pod, Toleration
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.requests import (
     HostPort,
     Resources,

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.node import Taint
-from tenure.model.pod import Pod, Toleration
-from tenure.model.quantity import fits, total
-from tenure.model.requirements import Requirements
-from tenure.model.taints import untolerated
+from tenure.model.api.node import Taint
+from tenure.model.api.pod import Pod, Toleration
+from tenure.model.values.quantity import fits, total
+from tenure.model.values.requirements import Requirements
+from tenure.model.values.taints import untolerated
 from tenure.packing.problem import Daemon
 from tenure.packing.requests import (
     HostPort,

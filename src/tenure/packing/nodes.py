@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tenure.model.names import ZONE
-from tenure.model.node import Taint
-from tenure.model.pod import Pod
-from tenure.model.requirements import NODE_NAME, Requirement, Requirements
-from tenure.model.taints import untolerated
+from tenure.model.api.names import ZONE
+from tenure.model.api.node import Taint
+from tenure.model.api.pod import Pod
+from tenure.model.values.requirements import NODE_NAME, Requirement, Requirements
+from tenure.model.values.taints import untolerated
 from tenure.packing.classes import Demand, PodClass, Sorted, how_many, least_wanted
 from tenure.packing.daemons import DaemonPod, load_on_node
 from tenure.packing.problem import ExistingNode

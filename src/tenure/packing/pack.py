@@ -26,8 +26,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from tenure.model.pod import Pod
-from tenure.model.quantity import add
+from tenure.model.api.pod import Pod
+from tenure.model.values.quantity import add
 from tenure.packing.catalogue import Catalogue, resources_of
 from tenure.packing.claims import Draft, finished
 from tenure.packing.classes import PodClass, Sorted, sort_pods

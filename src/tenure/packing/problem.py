@@ -1,7 +1,7 @@
 """What packing is asked: pods, the nodes there are, the pools that can make more.
 
 Everything here is a frozen value that the caller fills in; packing reads nothing else.
-Amounts are nano-units (``tenure.model.quantity``), money is micro-dollars per hour.
+Amounts are nano-units (``tenure.model.values.quantity``), money is micro-dollars per hour.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.node import Taint
-from tenure.model.offering import InstanceType, OfferingKey
-from tenure.model.pod import Pod, PodSpec
-from tenure.model.quantity import subtract, total
-from tenure.model.requirements import Requirements
+from tenure.model.api.node import Taint
+from tenure.model.api.pod import Pod, PodSpec
+from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.values.quantity import subtract, total
+from tenure.model.values.requirements import Requirements
 from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.

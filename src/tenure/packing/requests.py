@@ -20,9 +20,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.pod import Container, Pod, PodSpec, ResourceRequirements
-from tenure.model.quantity import UNIT, add, maximum, parse_resources
-from tenure.model.requirements import Requirements, pod_alternatives
+from tenure.model.api.pod import Container, Pod, PodSpec, ResourceRequirements
+from tenure.model.values.quantity import UNIT, add, maximum, parse_resources
+from tenure.model.values.requirements import Requirements, pod_alternatives
 
 Resources = Mapping[str, int]
 

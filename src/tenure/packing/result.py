@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tenure.model.requirements import Requirements
+from tenure.model.values.requirements import Requirements
 from tenure.packing.requests import Resources
 
 

@@ -28,9 +28,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.names import HOSTNAME, NORMALIZED_LABELS, ZONE
-from tenure.model.pod import LabelSelector, Pod, PodAffinityTerm, TopologySpreadConstraint
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.names import HOSTNAME, NORMALIZED_LABELS, ZONE
+from tenure.model.api.pod import LabelSelector, Pod, PodAffinityTerm, TopologySpreadConstraint
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.problem import ExistingNode
 
 _DO_NOT_SCHEDULE = "DoNotSchedule"

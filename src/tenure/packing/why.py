@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from tenure.model.node import Taint
-from tenure.model.quantity import UNIT
-from tenure.model.requirements import Requirements
-from tenure.model.taints import untolerated
+from tenure.model.api.node import Taint
+from tenure.model.values.quantity import UNIT
+from tenure.model.values.requirements import Requirements
+from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.claims import shortfall
 from tenure.packing.classes import PodClass, how_many

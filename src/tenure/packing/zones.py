@@ -25,10 +25,10 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.names import ZONE
-from tenure.model.pod import Pod
-from tenure.model.requirements import Requirement, Requirements
-from tenure.model.taints import untolerated
+from tenure.model.api.names import ZONE
+from tenure.model.api.pod import Pod
+from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.classes import PodClass, how_many
 from tenure.packing.nodes import ZonePart

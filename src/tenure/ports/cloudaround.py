@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.meta import ApiObject
-from tenure.model.offering import InstanceType
-from tenure.model.repairs import RepairStatement
-from tenure.model.resource import Resource
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 
 from tenure.errors import TenureError
-from tenure.model.resource import Resource
+from tenure.model.api.resource import Resource
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 

@@ -14,12 +14,12 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from tenure.errors import ProviderError, TenureError
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.meta import ApiObject
-from tenure.model.offering import InstanceType
+from tenure.model.api.meta import ApiObject
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.cloudaround import CloudAround
-from tenure.schema.statements import statement_problems
+from tenure.schema.semantics.statements import statement_problems
 
 #: Longer than any cloud's own time-out, shorter than people wait before they ask what is wrong.
 CALL_MAX: Final = timedelta(seconds=60)

@@ -17,45 +17,45 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
-from tenure.core.owners import owner_of
-from tenure.core.plan import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
-from tenure.core.provision import decides_on_pods
+from tenure.core.launchbreaker.owners import owner_of
+from tenure.core.policy import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
+from tenure.core.provision.decider import decides_on_pods
 from tenure.core.reasons import Reason
 from tenure.errors import EvaluationError, TenureError, shown
-from tenure.kube.cache import Place
-from tenure.kube.client import Client
-from tenure.kube.pace import Pace
-from tenure.kube.servertime import DatedTransport, ServerTime
-from tenure.model import resource as r
-from tenure.model.duration import Duration
-from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClaim, NodeClassRef
-from tenure.model.nodepool import NodePool
-from tenure.model.pod import Pod
+from tenure.kube.cache.cache import Place
+from tenure.kube.client.client import Client
+from tenure.kube.client.ratelimit import Pace
+from tenure.kube.client.servertime import DatedTransport, ServerTime
+from tenure.model.api import resource as r
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
-from tenure.model.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.values.duration import Duration
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.journal import Journal
 from tenure.ports.transport import Transport
-from tenure.runtime.arrivals import claim_registered, given_up
-from tenure.runtime.backoff import BackOff
-from tenure.runtime.blame import described
-from tenure.runtime.census import Census
-from tenure.runtime.events import EventRecorder
-from tenure.runtime.executor import Executor, place_of, witness_of
-from tenure.runtime.heartbeat import Heartbeat
-from tenure.runtime.instances import Instances
-from tenure.runtime.judge import Judge
-from tenure.runtime.knowledge import Knowledge
-from tenure.runtime.metrics import Metrics
-from tenure.runtime.outcome import OK, Outcome
-from tenure.runtime.timecheck import TimeCheck
-from tenure.runtime.verbs import Verbs
+from tenure.runtime.clock.heartbeat import Heartbeat
+from tenure.runtime.clock.timecheck import TimeCheck
+from tenure.runtime.clock.watched import WatchedClock
+from tenure.runtime.cloud.instances import Instances
+from tenure.runtime.cloud.inventory import Census
+from tenure.runtime.cloud.registrations import claim_registered, given_up
+from tenure.runtime.evaluate.blame import described
+from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.executor.backoff import BackOff
+from tenure.runtime.executor.executor import Executor, place_of, witness_of
+from tenure.runtime.executor.handlers import Verbs
+from tenure.runtime.executor.outcome import OK, Outcome
+from tenure.runtime.observationstore import Knowledge
+from tenure.runtime.telemetry.events import EventRecorder
+from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.view import View
 from tenure.runtime.wakeup import Waker
-from tenure.runtime.watchedclock import WatchedClock
 
 #: Seconds.
 TIDY_PERIOD: Final = 60.0

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from tenure.core.readers import READERS
+from tenure.core.unreadable.readers import READERS
 from tenure.errors import Forbidden, NotFound, TenureError
-from tenure.kube.cache import Cache
-from tenure.kube.client import Client
-from tenure.kube.informer import Informer
-from tenure.model import resource as r
-from tenure.model.resource import Resource
+from tenure.kube.cache.cache import Cache
+from tenure.kube.cache.informer import Informer
+from tenure.kube.client.client import Client
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
 from tenure.ports.clock import Clock
 
 #: What deciders read. The provider's node classes come on top.

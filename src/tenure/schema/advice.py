@@ -14,15 +14,15 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tenure.model.cron import Cron
-from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClaim, NodeClaimTemplateSpec
-from tenure.model.nodepool import NodePool
-from tenure.model.quantity import parse_resources
-from tenure.model.requirements import Requirements
-from tenure.model.window import MaintenanceWindow
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClaim, NodeClaimTemplateSpec
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.values.cron import Cron
+from tenure.model.values.quantity import parse_resources
+from tenure.model.values.requirements import Requirements
 from tenure.schema.findings import Code, Finding
-from tenure.schema.repair import KNOWN_CONDITIONS
+from tenure.schema.semantics.repair import KNOWN_CONDITIONS
 
 
 class Idle(msgspec.Struct, frozen=True):

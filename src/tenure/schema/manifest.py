@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.kinds import TYPES
-from tenure.model.resource import Resource
-from tenure.schema import fielderror, shape
-from tenure.schema.fielderror import FieldError
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.resource import Resource
 from tenure.schema.problems import Problems, problems_of
-from tenure.schema.shape import Unknown
-from tenure.schema.validate import CustomResourceSchema, Json, schema_for
+from tenure.schema.structure import fielderror, shape
+from tenure.schema.structure.fielderror import FieldError
+from tenure.schema.structure.shape import Unknown
+from tenure.schema.structure.validate import CustomResourceSchema, Json, schema_for
 
 
 class Excerpt(msgspec.Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.model import fields
+from tenure.model.api import fields
 
 _SPAN: Final = "Use for example 90s, 15m or 1h30m."
 

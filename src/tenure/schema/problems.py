@@ -22,17 +22,17 @@ from typing import Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.meta import ApiObject
-from tenure.model.nodeclaim import NodeClaim
-from tenure.model.nodeclass import KWOKNodeClass
-from tenure.model.nodepool import NodePool
-from tenure.model.window import MaintenanceWindow
-from tenure.schema.claim import claim_problems
-from tenure.schema.disruption import disruption_problems
-from tenure.schema.nodeclass import node_class_problems
-from tenure.schema.repair import repair_problems
-from tenure.schema.template import template_problems
-from tenure.schema.window import window_problems
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.window import MaintenanceWindow
+from tenure.schema.semantics.claim import claim_problems
+from tenure.schema.semantics.disruption import disruption_problems
+from tenure.schema.semantics.nodeclass import node_class_problems
+from tenure.schema.semantics.repair import repair_problems
+from tenure.schema.semantics.template import template_problems
+from tenure.schema.semantics.window import window_problems
 
 Problems = tuple[SpecError, ...]
 

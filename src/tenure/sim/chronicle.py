@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.model.instance import Instance
-from tenure.model.offering import format_price
-from tenure.model.resource import NODES, PODS, REPLICA_SETS
-from tenure.sim.actors.replicaset import REPLICA_FAILURE
-from tenure.sim.cloud import CloudEvent
+from tenure.model.api.resource import NODES, PODS, REPLICA_SETS
+from tenure.model.cloud.instance import Instance
+from tenure.model.cloud.offering import format_price
+from tenure.sim.actors.workloads.replicaset import REPLICA_FAILURE
+from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.store.watch import ADDED, DELETED
+from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.history import History
-from tenure.sim.tree import Obj, dig
-from tenure.sim.watch import ADDED, DELETED
 from tenure.sim.world import World
 
 CLUSTER: Final = "cluster"

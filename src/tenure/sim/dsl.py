@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tenure.model import resource as r
-from tenure.sim.actors.podstatus import PodPace
+from tenure.model.api import resource as r
+from tenure.sim.actors.kubelet.podstatus import PodPace
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.scenario.stage import Stage
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter, Target, select
-from tenure.sim.tree import Obj
 from tenure.sim.world import World, WorldOptions
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, NewType
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.offering import OfferingKey
+from tenure.model.cloud.offering import OfferingKey
 
 #: In ``cloud_dry``: any instance type, zone or capacity type.
 ANY: Final = "*"

@@ -11,23 +11,23 @@ from datetime import timedelta
 
 import msgspec
 
-from tenure.model.market import Market
-from tenure.model.offering import InstanceType
+from tenure.model.cloud.market import Market
+from tenure.model.cloud.offering import InstanceType
 from tenure.sim.actors.boundpods import BoundPods
-from tenure.sim.actors.kubelet import Kubelets, KubeletTimings
-from tenure.sim.actors.meddlers import Meddlers
-from tenure.sim.actors.nodelifecycle import NodeLifecycle
-from tenure.sim.actors.podgc import PodGarbageCollector
-from tenure.sim.actors.podstatus import PodPace
-from tenure.sim.actors.startupagents import StartupAgents
-from tenure.sim.actors.tainteviction import TaintEviction
+from tenure.sim.actors.kubelet.kubelet import Kubelets, KubeletTimings
+from tenure.sim.actors.kubelet.podstatus import PodPace
+from tenure.sim.actors.kubelet.startupagents import StartupAgents
+from tenure.sim.actors.nodes.lifecycle import NodeLifecycle
+from tenure.sim.actors.nodes.meddlers import Meddlers
+from tenure.sim.actors.nodes.podgc import PodGarbageCollector
+from tenure.sim.actors.nodes.tainteviction import TaintEviction
 from tenure.sim.actors.volumes.driver import VolumeTimings
 from tenure.sim.actors.volumes.storage import Storage
-from tenure.sim.catalogue import DEFAULT_ZONES, instance_types, select
-from tenure.sim.cloud import CloudTimings, SimulatedCloud
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.cloud.catalogue import DEFAULT_ZONES, instance_types, select
+from tenure.sim.cloud.cloud import CloudTimings, SimulatedCloud
 from tenure.sim.environment import Environment
 from tenure.sim.faults import Faults, FaultSwitch
-from tenure.sim.store import Store
 
 
 class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,31 +16,31 @@ from typing import Any, Final, Self
 import msgspec
 
 from tenure.errors import TenureError
-from tenure.kube.lease import Elector
+from tenure.kube.lease.elector import Elector
 from tenure.model.settings import Settings
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Transport
 from tenure.runtime.loop import Controller
-from tenure.sim.actors.daemonset import DaemonSets
-from tenure.sim.actors.deployment import Deployments
-from tenure.sim.actors.disruption import DisruptionBudgets
-from tenure.sim.actors.job import Jobs
-from tenure.sim.actors.replicaset import ReplicaSets
-from tenure.sim.actors.scheduler import Scheduler
-from tenure.sim.actors.statefulset import StatefulSets
-from tenure.sim.applying import apply_manifest
-from tenure.sim.checkers import Checkers, Violation
+from tenure.sim.actors.pdb.controller import DisruptionBudgets
+from tenure.sim.actors.scheduling.scheduler import Scheduler
+from tenure.sim.actors.workloads.daemonset import DaemonSets
+from tenure.sim.actors.workloads.deployment import Deployments
+from tenure.sim.actors.workloads.job import Jobs
+from tenure.sim.actors.workloads.replicaset import ReplicaSets
+from tenure.sim.actors.workloads.statefulset import StatefulSets
+from tenure.sim.apiserver.applying import apply_manifest
+from tenure.sim.apiserver.faulty import FaultyTransport
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.transport import InProcessTransport
+from tenure.sim.check.checkers import Checkers, Violation
+from tenure.sim.check.transport import WitnessedApi
 from tenure.sim.environment import Environment
-from tenure.sim.faulty import FaultyTransport
 from tenure.sim.history import History
 from tenure.sim.hostclock import HostClock
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
 from tenure.sim.loop import VirtualLoop
-from tenure.sim.store import Store
-from tenure.sim.transport import InProcessTransport
-from tenure.sim.tree import Obj
-from tenure.sim.witness import WitnessedApi
 
 #: A Monday morning, far from daylight-saving changes.
 DEFAULT_EPOCH: Final = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

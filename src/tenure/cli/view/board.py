@@ -14,12 +14,12 @@ import msgspec
 from tenure.cli.view import words
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
-from tenure.model.node import Node
-from tenure.model.nodeclaim import NodeClaim
-from tenure.model.pod import Pod
-from tenure.model.resource import NODE_CLAIMS, NODES, PODS
-from tenure.model.snapshot import Snapshot
-from tenure.runtime.judge import Judge
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.runtime.evaluate.evaluator import Judge
 from tenure.sim.world import World
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model.names import CAPACITY_TYPE, DO_NOT_DISRUPT
-from tenure.model.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.model.api.names import CAPACITY_TYPE, DO_NOT_DISRUPT
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.sim.world import World
 
 #: The longest the story may take, in the cluster's time.

@@ -12,10 +12,10 @@ import msgspec
 
 from tenure.cli.view import words
 from tenure.core.reasons import Reason
-from tenure.model.instance import Instance
-from tenure.model.meta import find_condition
-from tenure.model.resource import NODE_CLAIMS
-from tenure.sim.cloud import CloudEvent
+from tenure.model.api.meta import find_condition
+from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.cloud.instance import Instance
+from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.history import Entry
 from tenure.sim.world import World
 

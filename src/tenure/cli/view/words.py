@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.reasons import Reason
-from tenure.model.offering import MICRO_DOLLARS
+from tenure.model.cloud.offering import MICRO_DOLLARS
 
 #: One word for where a node is in its life, by the reason of the verdict that governs it.
 PHASES: Final[dict[Reason, str]] = {

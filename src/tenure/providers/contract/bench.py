@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from tenure.errors import InstanceGone
-from tenure.model.instance import Instance, InstanceState, LaunchRequest
-from tenure.model.meta import ApiObject
-from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
-from tenure.model.node import Node
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.offering import InstanceType
-from tenure.model.quantity import UNIT
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.values.quantity import UNIT
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.cloud import Cloud
 
 #: What any cloud can hold.

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tenure.errors import InstanceGone, Misconfigured, OutOfCapacity, ProviderError
-from tenure.model.instance import InstanceState
-from tenure.model.quantity import UNIT
+from tenure.model.cloud.instance import InstanceState
+from tenure.model.values.quantity import UNIT
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import (
     Bench,

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.instance import InstanceState
-from tenure.model.names import (
+from tenure.model.api.names import (
     ARCH,
     CAPACITY_TYPE,
     INSTANCE_TYPE,
@@ -18,10 +17,11 @@ from tenure.model.names import (
     UNREGISTERED_TAINT,
     ZONE,
 )
-from tenure.model.node import Taint
-from tenure.model.offering import InstanceType, Offering
-from tenure.model.quantity import UNIT, fits, format_resources
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.api.node import Taint
+from tenure.model.cloud.instance import InstanceState
+from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.values.quantity import UNIT, fits, format_resources
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import (
     ONE_CPU,

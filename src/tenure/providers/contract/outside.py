@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from tenure.errors import NotFound
-from tenure.model.nodeclass import NodeClass
-from tenure.model.resource import Resource
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.api.resource import Resource
 from tenure.ports.provider import Api, Surroundings
 
 

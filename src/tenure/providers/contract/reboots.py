@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenure.errors import InstanceGone, RebootNotSupported
-from tenure.model.instance import Instance
+from tenure.model.cloud.instance import Instance
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import Bench, ended, ours, told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import Bench, told
-from tenure.schema.statements import statement_problems
+from tenure.schema.semantics.statements import statement_problems
 
 
 class StatementContract:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tenure.model.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
-from tenure.model.quantity import fits
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
+from tenure.model.values.quantity import fits
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import Bench, told, types_of
 

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from tenure.errors import AlreadyExists, TenureError
-from tenure.model.resource import NODES
+from tenure.model.api.resource import NODES
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.envelopes import Envelope, Envelopes
 

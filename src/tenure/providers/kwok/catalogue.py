@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
-from tenure.model.names import (
+from tenure.model.api.names import (
     ARCH,
     CAPACITY_ON_DEMAND,
     CAPACITY_SPOT,
@@ -27,9 +27,9 @@ from tenure.model.names import (
     OS,
     ZONE,
 )
-from tenure.model.offering import MICRO_DOLLARS, InstanceType, Offering
-from tenure.model.quantity import UNIT, format_resources
-from tenure.model.requirements import Requirement, Requirements
+from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
+from tenure.model.values.quantity import UNIT, format_resources
+from tenure.model.values.requirements import Requirement, Requirements
 from tenure.providers.kwok.labels import (
     INSTANCE_CPU,
     INSTANCE_FAMILY,

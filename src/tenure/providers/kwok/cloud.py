@@ -37,15 +37,15 @@ from tenure.errors import (
     Throttled,
     TooManyRequests,
 )
-from tenure.model.duration import parse_duration
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.market import Market, Offer
-from tenure.model.meta import ApiObject, find_condition, format_time
-from tenure.model.nodeclaim import NodeClassRef
-from tenure.model.nodeclass import KWOKNodeClass
-from tenure.model.offering import InstanceType
-from tenure.model.repairs import RepairStatement, peers_statements
-from tenure.model.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.api.meta import ApiObject, find_condition, format_time
+from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.market import Market, Offer
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.cloud.repairs import RepairStatement, peers_statements
+from tenure.model.values.duration import parse_duration
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok

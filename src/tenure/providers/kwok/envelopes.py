@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import NotFound, SpecError
-from tenure.model.meta import ApiObject
-from tenure.model.resource import CONFIG_MAPS
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.resource import CONFIG_MAPS
 from tenure.parse import jsontext
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.provider import Api

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.model.names import KWOK_GROUP
+from tenure.model.api.names import KWOK_GROUP
 
 # Labels that pools and pods may ask for.
 INSTANCE_SIZE: Final = f"{KWOK_GROUP}/instance-size"

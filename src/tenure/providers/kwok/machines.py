@@ -16,20 +16,20 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.fields import LABEL_VALUE_LENGTH
-from tenure.model.instance import Instance, LaunchRequest
-from tenure.model.market import Offer
-from tenure.model.meta import ApiObject, Wire
-from tenure.model.names import (
+from tenure.model.api.fields import LABEL_VALUE_LENGTH
+from tenure.model.api.meta import ApiObject, Wire
+from tenure.model.api.names import (
     CAPACITY_TYPE,
     HOSTNAME,
     INSTANCE_TYPE,
     UNREGISTERED_TAINT,
     ZONE,
 )
-from tenure.model.node import NodeSpec, NodeSystemInfo, Taint
-from tenure.model.offering import MICRO_DOLLARS
-from tenure.model.quantity import format_resources, parse_quantity
+from tenure.model.api.node import NodeSpec, NodeSystemInfo, Taint
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.market import Offer
+from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.model.values.quantity import format_resources, parse_quantity
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.providers.kwok import labels as kwok
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.errors import SpecError
-from tenure.model.resource import KWOK_NODE_CLASSES
+from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud

@@ -24,9 +24,9 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE
-from tenure.model.offering import MICRO_DOLLARS, InstanceType, Offering
-from tenure.model.quantity import UNIT, format_resources, parse_resources
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE
+from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
+from tenure.model.values.quantity import UNIT, format_resources, parse_resources
 from tenure.providers.kwok.catalogue import KUBE_RESERVED, instance_type
 from tenure.providers.kwok.written import (
     fields_of,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tenure.errors import SpecError
-from tenure.model.fields import (
+from tenure.model.api.fields import (
     LABEL_VALUE,
     LABEL_VALUE_LENGTH,
     QUALIFIED_NAME,

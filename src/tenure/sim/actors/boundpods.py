@@ -7,10 +7,10 @@ told in the order in which they came.
 
 from __future__ import annotations
 
-from tenure.model.resource import PODS
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj
-from tenure.sim.watch import DELETED
+from tenure.model.api.resource import PODS
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.watch import DELETED
 
 
 class BoundPods:

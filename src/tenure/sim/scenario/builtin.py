@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenure.model import resource as r
-from tenure.model.fields import QUANTITY
-from tenure.model.resource import Resource
-from tenure.schema.shape import METADATA_FIELDS
-from tenure.schema.structural import Schema
+from tenure.model.api import resource as r
+from tenure.model.api.fields import QUANTITY
+from tenure.model.api.resource import Resource
+from tenure.schema.structure.shape import METADATA_FIELDS
+from tenure.schema.structure.structural import Schema
 
 _ANY: Final[Schema] = {}
 _TEXT: Final[Schema] = {"type": "string"}

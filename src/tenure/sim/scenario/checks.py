@@ -13,9 +13,9 @@ from typing import Protocol
 
 import msgspec
 
-from tenure.model import resource as r
-from tenure.model.offering import MICRO_DOLLARS
-from tenure.model.resource import Resource
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.sim.scenario.stage import Stage
 from tenure.sim.scenario.tallies import TALLIES, condition_of
 from tenure.sim.scenario.targets import Filter, Target, select

@@ -11,11 +11,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tenure.model import resource as r
+from tenure.model.api import resource as r
+from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.faults import Faults
 from tenure.sim.scenario.stage import Missing, Stage, span
 from tenure.sim.scenario.targets import ALL, Target
-from tenure.sim.tree import Obj, dig
 
 _NONE: Final = timedelta(0)
 

@@ -22,8 +22,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.reasons import Reason
-from tenure.model import resource as r
-from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.model.api import resource as r
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.sim.scenario.checks import (
     Bound,
     Check,
@@ -34,8 +34,8 @@ from tenure.sim.scenario.checks import (
     ReasonCheck,
     VerdictCheck,
 )
-from tenure.sim.scenario.fields import Fields, Reader, nearest
-from tenure.sim.scenario.kindwords import known_words, resource_called
+from tenure.sim.scenario.read.fields import Fields, Reader, nearest
+from tenure.sim.scenario.read.kindwords import known_words, resource_called
 from tenure.sim.scenario.stage import span
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import FILTERS, Filter, read_filter, read_reference

@@ -14,12 +14,12 @@ from typing import Final
 import msgspec
 
 from tenure.errors import ApiError
-from tenure.model.offering import MICRO_DOLLARS
-from tenure.sim.checkers import Violation
+from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.sim.check.checkers import Violation
 from tenure.sim.chronicle import Chronicle
 from tenure.sim.scenario.deeds import Crash, Start, apply
-from tenure.sim.scenario.findings import Finding, Held, Watched
-from tenure.sim.scenario.load import Scenario
+from tenure.sim.scenario.read.findings import Finding, Held, Watched
+from tenure.sim.scenario.read.load import Scenario
 from tenure.sim.scenario.stage import Missing, Stage, span
 from tenure.sim.scenario.steps import Step
 from tenure.sim.scenario.surroundings import with_seed

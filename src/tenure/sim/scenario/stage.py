@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from tenure.errors import TenureError
-from tenure.model import resource as r
-from tenure.model.duration import Duration
-from tenure.model.resource import Resource
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.model.values.duration import Duration
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.history import Entry
 from tenure.sim.scenario.targets import Target
-from tenure.sim.tree import Obj
 from tenure.sim.world import World
 
 

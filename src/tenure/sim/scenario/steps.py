@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model import resource as r
+from tenure.model.api import resource as r
 from tenure.sim.faults import Faults
 from tenure.sim.scenario.deeds import (
     ApiRestart,
@@ -26,9 +26,9 @@ from tenure.sim.scenario.deeds import (
     Vanish,
     Volumes,
 )
-from tenure.sim.scenario.fields import Fields, Reader
-from tenure.sim.scenario.manifests import ManifestJudge
-from tenure.sim.scenario.options import read_options
+from tenure.sim.scenario.read.fields import Fields, Reader
+from tenure.sim.scenario.read.manifests import ManifestJudge
+from tenure.sim.scenario.read.options import read_options
 from tenure.sim.scenario.targets import ALL, PICKS, Target, read_reference, read_target
 
 _NONE: Final = timedelta(0)

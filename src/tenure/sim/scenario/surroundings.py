@@ -9,15 +9,15 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.settings import Settings
-from tenure.sim.actors.kubelet import KubeletTimings
-from tenure.sim.actors.podstatus import PodPace
+from tenure.sim.actors.kubelet.kubelet import KubeletTimings
+from tenure.sim.actors.kubelet.podstatus import PodPace
 from tenure.sim.actors.volumes.driver import VolumeTimings
-from tenure.sim.catalogue import DEFAULT_ZONES, select
-from tenure.sim.cloud import CloudTimings
+from tenure.sim.cloud.catalogue import DEFAULT_ZONES, select
+from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.faults import Faults
 from tenure.sim.infrastructure import InfrastructureOptions
-from tenure.sim.scenario.fields import Fields, Reader
-from tenure.sim.scenario.options import read_options
+from tenure.sim.scenario.read.fields import Fields, Reader
+from tenure.sim.scenario.read.options import read_options
 from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
 
 #: The fields of a scenario that are read here.

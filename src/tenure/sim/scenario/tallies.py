@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tenure.model import resource as r
-from tenure.model.instance import InstanceState
-from tenure.model.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
-from tenure.model.resource import Resource
+from tenure.model.api import resource as r
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.instance import InstanceState
+from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.scenario.stage import Stage
 from tenure.sim.scenario.targets import Filter, select
-from tenure.sim.tree import Obj, dig
 
 Tally = Callable[[Stage, Filter], Counter[str]]
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model import resource as r
-from tenure.model.names import NODEPOOL
-from tenure.model.resource import Resource
-from tenure.model.selectors import parse_label_selector
-from tenure.sim.actors.podstatus import APP_LABELS
-from tenure.sim.scenario.fields import Fields, Reader, nearest
-from tenure.sim.scenario.kindwords import KIND_WORDS, known_words, resource_called
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
+from tenure.model.api import resource as r
+from tenure.model.api.names import NODEPOOL
+from tenure.model.api.resource import Resource
+from tenure.model.values.selectors import parse_label_selector
+from tenure.sim.actors.kubelet.podstatus import APP_LABELS
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.scenario.read.fields import Fields, Reader, nearest
+from tenure.sim.scenario.read.kindwords import KIND_WORDS, known_words, resource_called
 
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
 #: For what may happen to many at once.

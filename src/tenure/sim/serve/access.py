@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.kube.certs import issue, make_authority
 from tenure.ports.clock import Clock
-from tenure.sim.api import Api
+from tenure.sim.apiserver.api import Api
 from tenure.sim.serve.http import HOST, Door, serving
 
 #: Longer than anybody leaves it running.

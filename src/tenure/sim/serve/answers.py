@@ -15,16 +15,16 @@ import msgspec
 import yaml
 
 from tenure.errors import ApiError, SpecError
-from tenure.model.resource import Resource
+from tenure.model.api.resource import Resource
 from tenure.parse import yamltext
 from tenure.parse.limits import BODY
 from tenure.ports.transport import JSON, Request, Response
-from tenure.sim.refusals import bad_request, status_body
-from tenure.sim.routes import route
+from tenure.sim.apiserver.refusals import bad_request, status_body
+from tenure.sim.apiserver.routes import route
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.serve import messages, proto
 from tenure.sim.serve.accept import TABLE, YAML, Form
-from tenure.sim.serve.table import API_VERSION, partial, table
-from tenure.sim.tree import Obj
+from tenure.sim.serve.table.table import API_VERSION, partial, table
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode

@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from tenure.model import resource as r
-from tenure.model.resource import Resource
-from tenure.schema.crd import CUSTOM_KINDS
-from tenure.sim.kinds import KINDS
-from tenure.sim.scaling import SCALED
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.schema.structure.crd import CUSTOM_KINDS
+from tenure.sim.apiserver.admission.kinds import KINDS
+from tenure.sim.apiserver.subresources.scaling import SCALED
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _CHANGE: Final = ("get", "patch", "update")

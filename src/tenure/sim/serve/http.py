@@ -24,13 +24,13 @@ from tenure.kube.listener import Limits, Listener, read_body
 from tenure.parse.limits import BODY
 from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON, Request, Response
-from tenure.sim.api import Api
-from tenure.sim.httpdate import HttpDate
-from tenure.sim.listing import is_number
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.httpdate import HttpDate
+from tenure.sim.apiserver.listing import is_number
+from tenure.sim.apiserver.store.watch import Watch
 from tenure.sim.serve import discovery, openapi
 from tenure.sim.serve.accept import AGGREGATED, Form, wanted
 from tenure.sim.serve.answers import Presenter, refusal, understood
-from tenure.sim.watch import Watch
 
 HOST: Final = "127.0.0.1"
 #: Bodies as a real server's; a watch keeps a connection for as long as it wants. Times are real

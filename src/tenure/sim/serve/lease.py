@@ -10,15 +10,15 @@ import secrets
 from collections.abc import Callable
 from typing import Any, Final
 
-from tenure.kube.client import Client
-from tenure.kube.lease import Elector
-from tenure.model.resource import LEASES
+from tenure.kube.client.client import Client
+from tenure.kube.lease.elector import Elector
+from tenure.model.api.resource import LEASES
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
-from tenure.sim.api import Api
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.serve.pace import PacedLoop
-from tenure.sim.store import Store
-from tenure.sim.transport import InProcessTransport
 
 #: How the identity of every ``tenure up`` begins.
 IDENTITY: Final = "tenure-up_"

@@ -13,8 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from tenure.model.meta import format_time
-from tenure.schema.structural import Schema
+from tenure.model.api.meta import format_time
+from tenure.schema.structure.structural import Schema
 from tenure.sim.serve.proto import Unreadable, Value, as_bytes, as_number, as_text, fields, opened
 from tenure.sim.shapes.definitions import definitions, name_of
 

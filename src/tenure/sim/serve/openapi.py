@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model.resource import ALL, Resource
-from tenure.schema.crd import CUSTOM_KINDS, schema_of
-from tenure.schema.structural import Schema
+from tenure.model.api.resource import ALL, Resource
+from tenure.schema.structure.crd import CUSTOM_KINDS, schema_of
+from tenure.schema.structure.structural import Schema
 from tenure.sim.serve.catalogue import SERVED, Served
 from tenure.sim.shapes.definitions import definitions, name_of, with_type_and_metadata
 

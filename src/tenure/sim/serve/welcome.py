@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenure.model.names import ARCH, CAPACITY_TYPE, OS
-from tenure.model.resource import KWOK_NODE_CLASSES, NODE_POOLS
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, OS
+from tenure.model.api.resource import KWOK_NODE_CLASSES, NODE_POOLS
 
 Json = dict[str, Any]
 

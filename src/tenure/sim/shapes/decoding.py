@@ -14,11 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.quantity import parse_quantity
-from tenure.model.resource import Resource
-from tenure.schema.structural import Schema
+from tenure.model.api.resource import Resource
+from tenure.model.values.quantity import parse_quantity
+from tenure.schema.structure.structural import Schema
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.shapes.definitions import definition, definitions, referred
-from tenure.sim.tree import Obj
 
 _BITS: Final = {"int32": 31, "int64": 63}
 _WORDS: Final = {"description": ""}

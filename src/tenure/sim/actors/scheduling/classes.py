@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.pod import PodSpec
+from tenure.model.api.pod import PodSpec
 from tenure.sim.actors.scheduling.demand import (
     Term,
     hard_spread_of,
@@ -22,7 +22,7 @@ from tenure.sim.actors.scheduling.demand import (
     requests_of,
     terms_of,
 )
-from tenure.sim.tree import Obj
+from tenure.sim.apiserver.store.tree import Obj
 
 #: The fields of a pod's spec that decide where it may go.
 _READ: Final = (

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.pod import (
+from tenure.model.api.pod import (
     Container,
     LabelSelector,
     LabelSelectorRequirement,
@@ -15,7 +15,7 @@ from tenure.model.pod import (
     PodSpec,
     TopologySpreadConstraint,
 )
-from tenure.model.quantity import UNIT, add, maximum, parse_resources
+from tenure.model.values.quantity import UNIT, add, maximum, parse_resources
 
 _NODE_NAME_FIELD: Final = "metadata.name"
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what Kubernetes calls "any host IP"

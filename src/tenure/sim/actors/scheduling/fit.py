@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.model.names import UNSCHEDULABLE_TAINT
-from tenure.model.node import Taint
-from tenure.model.taints import tolerates, untolerated
+from tenure.model.api.names import UNSCHEDULABLE_TAINT
+from tenure.model.api.node import Taint
+from tenure.model.values.taints import tolerates, untolerated
 from tenure.sim.actors.scheduling.classes import PodClass
 from tenure.sim.actors.scheduling.demand import ports_collide
 from tenure.sim.actors.scheduling.matching import matches_node, matches_term

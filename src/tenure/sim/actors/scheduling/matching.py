@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tenure.model.pod import NodeSelectorRequirement, NodeSelectorTerm, PodSpec
+from tenure.model.api.pod import NodeSelectorRequirement, NodeSelectorTerm, PodSpec
 
 
 def _holds(expression: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:

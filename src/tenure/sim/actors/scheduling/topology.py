@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from tenure.model.pod import TopologySpreadConstraint
-from tenure.model.selectors import matches
-from tenure.model.taints import untolerated
+from tenure.model.api.pod import TopologySpreadConstraint
+from tenure.model.values.selectors import matches
+from tenure.model.values.taints import untolerated
 from tenure.sim.actors.scheduling.classes import Classes, Kin, PodClass
 from tenure.sim.actors.scheduling.demand import Term
 from tenure.sim.actors.scheduling.fit import Fit

@@ -20,20 +20,20 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from tenure.model.quantity import parse_quantity
-from tenure.model.resource import (
+from tenure.model.api.resource import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
     Resource,
 )
+from tenure.model.values.quantity import parse_quantity
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
-from tenure.sim.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
+from tenure.sim.apiserver.admission.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.environment import Environment
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
-from tenure.sim.watch import DELETED
 
 #: The driver of claims that name no class.
 DRIVER: Final = "csi.sim.tenure.dev"

@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.resource import VOLUME_ATTACHMENTS
+from tenure.model.api.resource import VOLUME_ATTACHMENTS
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.environment import Environment
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
-from tenure.sim.watch import DELETED
 
 _FINALIZER: Final = "external-attacher/"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tenure.model.resource import PERSISTENT_VOLUME_CLAIMS, PODS
-from tenure.sim.actors.podtemplate import owner_reference
-from tenure.sim.store import Store
-from tenure.sim.tree import Obj, dig
-from tenure.sim.watch import DELETED
+from tenure.model.api.resource import PERSISTENT_VOLUME_CLAIMS, PODS
+from tenure.sim.actors.workloads.podtemplate import owner_reference
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.store.watch import DELETED
 
 _FINISHED: Final = ("Succeeded", "Failed")
 #: Namespace and name.

@@ -1,0 +1,65 @@
+"""The embedded cluster as something to explain, at the instant where it stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from tenure.cli.cluster.scene import Scene
+from tenure.cli.view.timespans import parse_moment
+from tenure.core.unreadable.readers import READERS
+from tenure.model.api.kinds import decode
+from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.runtime.view import WATCHED
+from tenure.sim.scenario.read.load import load_scenario
+from tenure.sim.scenario.run import Simulation
+from tenure.sim.scenario.stage import clock, span
+from tenure.sim.world import World
+
+
+@contextmanager
+def played(scenario: Path, moment: str, seed: int | None) -> Iterator[tuple[World, Scene]]:
+    """The scenario up to that moment, for as long as the block lasts."""
+    story = load_scenario(scenario)
+    end = parse_moment(moment, story.options.epoch, "--at")
+    if end > story.until:
+        note = f"note: the scenario ends at {span(story.until)} (until); it is played on to --at {moment}"
+        click.echo(note, err=True)
+    simulation = Simulation(story, seed=seed, until=end)
+    try:
+        simulation.run_until(end)
+        yield simulation.world, scene_of(simulation.world)
+    finally:
+        simulation.close()
+
+
+def scene_of(world: World) -> Scene:
+    """The store as it is, of which Tenure may hear a moment later."""
+    tables = Tables(READERS)
+    for resource in WATCHED:
+        for obj in world.store.list(resource):
+            tables.put(resource, decode(resource, msgspec.json.encode(obj)))
+    return Scene(
+        at=world.now,
+        snapshot=Snapshot(
+            tables,
+            world.controller.knowledge.observations(),
+            ours=frozenset(kind.group_kind for kind in world.cloud.node_classes),
+        ),
+        judge=world.controller.judge,
+        settings=world.options.settings,
+        also_at=span(world.elapsed),
+    )
+
+
+def last_word(world: World, subject: str) -> str:
+    """What was last said of an object that is gone; empty when it was never heard of."""
+    said = [e for e in world.history.entries if e.subject == subject and not e.outcome]
+    if not said:
+        return ""
+    entry = said[-1]
+    return f"last heard of at {clock(entry.at)}: {entry.reason}: {entry.message}".rstrip(": ")

@@ -1,0 +1,59 @@
+"""The cloud of a cluster that ``tenure up`` serves, seen from outside.
+
+What it sells is known, and so plans name the right types; its machines live in the process that
+serves the cluster, and nobody else can ask for them. Without this the provider of real clusters
+would be asked, know none of the machines, and have them taken for lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, NoReturn
+
+from tenure.errors import ProviderError
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.resource import KWOK_NODE_CLASSES
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.cloud.repairs import RepairStatement, peers_statements
+from tenure.ports.cloud import Cloud
+from tenure.ports.provider import Surroundings
+from tenure.sim.cloud.catalogue import instance_types, select
+
+LEADER: Final = "tenure up, which serves this cluster"
+_ONLY_THERE: Final = "only tenure up, which serves this cluster, knows them"
+
+
+class EmbeddedCloud:
+    name: Final = "embedded"
+    node_classes: Final = (KWOK_NODE_CLASSES,)
+    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
+    options: Final[Mapping[str, str]] = {}
+
+    @asynccontextmanager
+    async def open(self, surroundings: Surroundings) -> AsyncIterator[Cloud]:
+        yield self
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        """Of a cluster that no scenario changed."""
+        return instance_types(select(), seed=0)
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        _refuse()
+
+    async def terminate(self, provider_id: str) -> None:
+        _refuse()
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        _refuse()
+
+    async def get(self, provider_id: str) -> Instance:
+        _refuse()
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise ProviderError(_ONLY_THERE)

@@ -1,0 +1,296 @@
+"""One look at a real cluster: everything is listed once, and judged as the loop would judge it.
+
+Only reads leave the process. In order: the API server is greeted; every kind that deciders read
+is listed; the Lease tells who acts, and where the provider keeps its things; the cloud is asked
+for its types and instances; refusals of evictions are foreseen; then one turn of the judge. Without the lists there is no answer;
+what else is missing is a note beside the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+import msgspec
+
+from tenure.cli.cluster.access import Reached
+from tenure.cli.cluster.embeddedcloud import LEADER, EmbeddedCloud
+from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
+from tenure.cli.cluster.scene import Scene
+from tenure.cli.explain.explanation import Question
+from tenure.cli.plan.evictions import foresee_refusals
+from tenure.cli.view.instants import span
+from tenure.core.policy import PATIENCE, UNMOVED, deciders
+from tenure.core.unreadable.readers import READERS
+from tenure.errors import ApiError, SpecError, TenureError, Unavailable
+from tenure.kube.cache.cache import Cache
+from tenure.kube.cache.informer import in_words
+from tenure.kube.client.client import Client
+from tenure.kube.client.credentials import credentials_for
+from tenure.kube.client.http import HttpTransport
+from tenure.kube.lease.record import held_last_by_tenure
+from tenure.model.api.kinds import decode, decode_list
+from tenure.model.api.meta import format_time
+from tenure.model.api.resource import EVENTS, LEASES, NAMESPACES, Resource
+from tenure.model.api.workload import Event, Lease
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.ports.clock import Clock
+from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
+from tenure.ports.transport import Transport
+from tenure.providers.boundary import BoundedCloud
+from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.cloud.inventory import Census
+from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.observationstore import Knowledge
+from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
+from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
+from tenure.runtime.view import HELPFUL, WATCHED
+
+#: Where the chart lets the kwok provider keep its objects, in a release of the usual name.
+CHARTS_NAMESPACE: Final = "tenure-kwok"
+#: For all of it; a hundred thousand pods take a fraction.
+LOOK_MAX: Final = timedelta(seconds=90)
+#: A server says its time to the second, and an answer takes a moment.
+_SAME_CLOCK: Final = timedelta(seconds=5)
+
+T = TypeVar("T")
+
+
+class CannotLook(TenureError):
+    """There is no answer; ``problems`` has a sentence for each cause."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
+    scene: Scene
+    #: Who acts on the cluster, in words.
+    leader: str
+    #: What could not be seen, a sentence each.
+    notes: tuple[str, ...]
+    #: What the events say of an object that was asked for and is not there.
+    last_word: str = ""
+
+
+def look_at(
+    settings: Settings, reached: Reached, provider: Provider, about: Question | None = None
+) -> Sight:
+    """Raises ``CannotLook``, or ``SpecError`` for input that cannot be used."""
+    return asyncio.run(_look_at(settings, reached, provider, about))
+
+
+async def _look_at(
+    settings: Settings, reached: Reached, provider: Provider, about: Question | None
+) -> Sight:
+    clock = SystemClock()
+    credentials = credentials_for(reached.access, clock)
+    try:
+        async with (
+            asyncio.timeout(LOOK_MAX.total_seconds()),
+            HttpTransport(reached.access, credentials) as transport,
+        ):
+            door = LookOnlyTransport(transport)
+            return await look(door, settings, provider, clock, about)
+    except TimeoutError:
+        seconds = LOOK_MAX // timedelta(seconds=1)
+        raise CannotLook(f"{_whom(reached)} did not tell all within {seconds} s") from None
+    except Unavailable as error:
+        raise CannotLook(
+            f"{_whom(reached)} cannot be asked: {error.message}. "
+            "Is it up, and is this the right context?"
+        ) from None
+    except ApiError as error:
+        why = "; ".join(filter(None, (str(error), advice(error))))
+        raise CannotLook(f"{_whom(reached)} refuses: {why}") from None
+
+
+def _whom(reached: Reached) -> str:
+    return f"the API server at {reached.access.server} ({reached.source})"
+
+
+async def look(
+    transport: Transport,
+    settings: Settings,
+    provider: Provider,
+    clock: Clock,
+    about: Question | None = None,
+) -> Sight:
+    """``about``: whom the look is for; if it is not there, what was last heard of it is told."""
+    try:
+        version = await server_version(transport)
+    except TimeoutError:
+        raise Unavailable("no answer") from None
+    embedded = version.endswith(EMBEDDED)
+    which = ""
+    if embedded:
+        provider = EmbeddedCloud()
+        clock, which = _clock_of(clock, await server_time(transport))
+    client = Client(transport)
+    notes: list[str] = []
+    cache = await _everything(client, (*WATCHED, *provider.node_classes), notes)
+    nobody: list[Lease] = []
+    leases = await _or_note(lambda: _leases(client, settings), nobody, "who acts", notes)
+    name = settings.cluster_name or await _or_note(
+        lambda: cluster_uid(client), "", "the cluster's name", notes
+    )
+    settings = msgspec.structs.replace(settings, cluster_name=name)
+    knowledge = Knowledge()
+    ours = frozenset(kind.group_kind for kind in provider.node_classes)
+
+    def snapshot() -> Snapshot:
+        return Snapshot(cache.tables, knowledge.observations(), ours=ours)
+
+    namespace = await _namespace(client, settings, leases)
+    surroundings = _surroundings(client, clock, settings, namespace, notes)
+    async with provider.open(surroundings) as cloud:
+        knowledge.repair_statements = cloud.repair_statements
+        census = Census(
+            client=client,
+            cloud=LookOnlyCloud(BoundedCloud(cloud)),
+            knowledge=knowledge,
+            clock=clock,
+            settings=settings,
+            snapshot=snapshot,
+            report=lambda error: notes.append(f"instance types are not known: {error}"),
+        )
+        await census.refresh_types()
+        if name:  # Else nobody could say which instances are this cluster's.
+            await _or_note(census.compare, None, "the cloud's instances", notes)
+    judge, now = Judge(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
+    foresee_refusals(snapshot(), knowledge, settings, now)
+    judge.turn(snapshot(), (), (), now)
+    scene = Scene(at=now, snapshot=snapshot(), judge=judge, settings=settings, clock=which)
+    last_word = ""
+    if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
+        last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)
+    leader = LEADER if embedded else _leader(leases, clock)
+    return Sight(scene=scene, leader=leader, notes=tuple(notes), last_word=last_word)
+
+
+class _Ahead:
+    """Another's clock, as far ahead of ours as it was a moment ago."""
+
+    def __init__(self, clock: Clock, by: timedelta) -> None:
+        self._clock = clock
+        self._by = by
+
+    def now(self) -> datetime:
+        return self._clock.now() + self._by
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
+def _clock_of(own: Clock, server: datetime | None) -> tuple[Clock, str]:
+    """The clock by which a cluster that ``tenure up`` serves is judged; in words where it is not
+    ours."""
+    by = server - own.now() if server is not None else timedelta()
+    if abs(by) <= _SAME_CLOCK:
+        return own, ""
+    away = f"{span(abs(by))} {'ahead of' if by > timedelta() else 'behind'} this machine's"
+    return _Ahead(own, by), f"the cluster's, which tenure up runs {away}"
+
+
+async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:
+    """``notes``: where it is said which kinds are done without."""
+    cache = Cache(readers=READERS)
+
+    async def fill(resource: Resource) -> None:
+        raw, version = await client.list_all(resource)
+        cache.replace(resource, decode_list(resource, raw), version)
+
+    answers = await asyncio.gather(*map(fill, kinds), return_exceptions=True)
+    problems: list[str] = []
+    for resource, error in zip(kinds, answers, strict=True):
+        if isinstance(error, TenureError):
+            said = f"{resource} cannot be listed: {in_words(error)}"
+            what = advice(error, resource)
+            into = notes if resource in HELPFUL else problems
+            into.append(f"{said}; {what}" if what else said)
+        elif error is not None:
+            raise error
+    if problems:
+        raise CannotLook(*problems)
+    return cache
+
+
+async def _or_note(
+    attempt: Callable[[], Awaitable[T]], otherwise: T, what: str, notes: list[str]
+) -> T:
+    try:
+        return await attempt()
+    except SpecError:
+        raise
+    except TenureError as error:
+        notes.append(f"{what} could not be found out: {error}")
+        return otherwise
+
+
+async def _last_word(client: Client, about: Question) -> str:
+    """Kubernetes keeps events for an hour."""
+    where = about.namespace or EVENTS_NAMESPACE
+    wanted = f"involvedObject.kind={about.resource.kind},involvedObject.name={about.name}"
+    raw, _ = await client.list_all(EVENTS, where, field_selector=wanted)
+    heard = [event for item in raw if isinstance(event := decode(EVENTS, item), Event)]
+    if not heard:
+        return ""
+    last = max(heard, key=lambda event: event.last_timestamp or event.created_at)
+    at = format_time(last.last_timestamp or last.created_at)
+    return f"last heard of at {at}: {last.reason}: {last.message}"
+
+
+async def _leases(client: Client, settings: Settings) -> list[Lease]:
+    raw, _ = await client.list_all(LEASES, field_selector=f"metadata.name={settings.lease_name}")
+    found = [decode(LEASES, item) for item in raw]
+    return [lease for lease in found if isinstance(lease, Lease)]
+
+
+async def _namespace(client: Client, settings: Settings, leases: list[Lease]) -> str:
+    """Of the provider's objects: as we were told, else the chart's, else where the Lease is."""
+    if settings.provider_namespace:
+        return settings.provider_namespace
+    with suppress(ApiError):
+        await client.get(NAMESPACES, CHARTS_NAMESPACE)
+        return CHARTS_NAMESPACE
+    if settings.lease_namespace:
+        return settings.lease_namespace
+    ours = [lease.namespace for lease in leases if held_last_by_tenure(lease)]
+    return ours[0] if len(ours) == 1 else DEFAULT_NAMESPACE
+
+
+def _leader(leases: list[Lease], clock: Clock) -> str:
+    """By the Leases' own words; whether that is so only their holders know."""
+    said = []
+    for lease in sorted(leases, key=lambda lease: lease.key):
+        holder, renewed = lease.spec.holder_identity, lease.spec.renew_time
+        if not holder or renewed is None:
+            continue
+        seconds = timedelta(seconds=lease.spec.lease_duration_seconds or 0)
+        old = "" if clock.now() - renewed <= seconds else "; that is too long ago to count"
+        who = holder if held_last_by_tenure(lease) else f"{holder}, which is not Tenure"
+        said.append(f"{who} (Lease {lease.key}, renewed at {format_time(renewed)}{old})")
+    return " and ".join(said) or "nobody: no replica holds the Lease"
+
+
+def _surroundings(
+    client: Client, clock: Clock, settings: Settings, namespace: str, notes: list[str]
+) -> Surroundings:
+    options = {"instance-types-file": settings.instance_types_file}
+    return Surroundings(
+        api=client,
+        clock=clock,
+        cluster=settings.cluster_name,
+        report=lambda error: notes.append(f"the provider says: {error}"),
+        namespace=namespace,
+        read_only=True,
+        options={name: value for name, value in options.items() if value},
+    )

@@ -1,0 +1,78 @@
+"""Which cluster to look at: the options that ``explain`` and ``plan`` share, and what they mean.
+
+They are settings of ``tenure run`` by the same names. Whatever else ``run`` reads from the
+environment and from its file counts here too, so that a look judges as the replica does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from tenure.cli.settings.help import parameter_name
+from tenure.cli.settings.table import TABLE
+from tenure.errors import SpecError
+
+if TYPE_CHECKING:
+    from tenure.cli.cluster.access import Reached
+    from tenure.cli.cluster.look import Sight
+    from tenure.cli.explain.explanation import Question
+
+#: Settings that have a flag here.
+FLAGS: Final = (
+    *("kubeconfig", "context", "cluster-name", "provider", "provider-namespace"),
+    "instance-types-file",
+)
+_SETTINGS: Final = [setting for flag in FLAGS for setting in TABLE if setting.flag == flag]
+
+C = TypeVar("C", bound=Callable[..., Any])
+#: The options' values, by their names for Python.
+Given = Mapping[str, Any]
+
+
+def cluster_options(command: C) -> C:
+    """Adds the options; the command gets them as keyword arguments of these names."""
+    add_config = click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        envvar="TENURE_CONFIG",
+        metavar="FILE",
+        help="The settings of tenure run, in YAML.",
+    )
+    command = add_config(command)
+    for setting in reversed(_SETTINGS):
+        command = click.option(
+            f"--{setting.flag}",
+            parameter_name(setting),
+            metavar=setting.form.metavar,
+            help=f"{setting.reason} [default: {setting.default_words}]",
+        )(command)
+    return command
+
+
+def no_cluster(given: Given, instead: str = "a scenario") -> None:
+    """Raises ``SpecError`` when a cluster is named beside something else."""
+    for setting in _SETTINGS:
+        if (value := given[parameter_name(setting)]) is not None:
+            raise SpecError(f"--{setting.flag}", value, f"{instead} or a cluster, not both")
+
+
+def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, Sight]:
+    """Raises ``CannotLook``, or another ``TenureError`` for input that cannot be used."""
+    from tenure.cli.cluster.access import find_access  # loaded only when called
+    from tenure.cli.cluster.look import look_at
+    from tenure.cli.settings.config import configured
+    from tenure.providers.registry import find
+
+    flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
+    settings = configured(flags, os.environ, given["config_file"]).settings
+    provider = find(settings.provider)
+    reached = find_access(settings.kubeconfig, settings.context, os.environ)
+    if about is not None:
+        about = about.in_namespace(reached.access.namespace)
+    return reached, look_at(settings, reached, provider, about)

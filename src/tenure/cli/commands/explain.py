@@ -1,0 +1,123 @@
+"""``tenure explain``: why an object is as it is, what blocks it, and when that can change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
+
+if TYPE_CHECKING:
+    from tenure.cli.cluster.scene import Scene
+    from tenure.cli.explain.explanation import Question
+
+EPILOG = """\b
+Examples:
+  tenure explain pod/web-1 -n team-a
+  tenure explain claim/general-4nv74 --kubeconfig ~/.kube/config --context staging
+  tenure explain pool/general --in examples/scenarios/fifty-pods.yaml --at 2m
+  tenure explain node node-general-4nv74 --in SCENARIO --at 2026-01-05T08:05:00Z --json
+
+\b
+Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw).
+A cluster is only read: with list and get, no Lease, and nothing is written. What only the
+replica that acts can know (a launch that the cloud refused, an offering that was sold out)
+is in its log and in its events.
+Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad input.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("what", nargs=-1, required=True, metavar="KIND/NAME | KIND NAME")
+@cluster_options
+@click.option(
+    "--in",
+    "scenario",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="Play this scenario instead of looking at a cluster.",
+)
+@click.option(
+    "--at",
+    "moment",
+    metavar="TIME",
+    help="Of the scenario: 5m1s after the start, 2d, or an RFC 3339 instant.",
+)
+@click.option(
+    "--namespace", "-n", default="", help="Of a pod. [default: the context's, else default]"
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Another seed than the scenario's.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="The governing verdict as JSON; the others under also."
+)
+def explain(
+    what: tuple[str, ...],
+    scenario: Path | None,
+    moment: str | None,
+    namespace: str,
+    seed: int | None,
+    as_json: bool,
+    **cluster: Any,
+) -> int:
+    """Say why a node, claim, pod, pool or window is in its state.
+
+    The cluster is looked at, or a scenario is played up to TIME; then the verdicts on the
+    object are shown, the governing one first: the reason, what blocks it, what is being
+    done, and the earliest instant at which the answer can change. Of a node or claim, by
+    which rules it is, or would be, repaired; and how its drain goes, or would go if it were
+    deleted now: which pod is asked and forced when, what holds it, and when the node is gone
+    at the latest.
+    """
+    from tenure.cli.explain.explanation import Question  # loaded only when called
+
+    question = Question.parse(what, namespace)
+    if scenario is None:
+        if moment is not None or seed is not None:
+            flag = "--seed" if moment is None else "--at"
+            raise click.UsageError(f"{flag} goes with --in; a cluster is judged as it is now")
+        return _on_cluster(question, cluster, as_json)
+    no_cluster(cluster)
+    if moment is None:
+        raise click.UsageError("--in needs --at, as in --at 5m")
+    return _in_scenario(question, scenario, moment, seed, as_json)
+
+
+def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
+    from tenure.cli.cluster.look import CannotLook
+
+    try:
+        reached, sight = reached_and_seen(cluster, question)
+    except CannotLook as error:
+        for problem in error.problems:
+            click.echo(problem, err=True)
+        return 1
+    question = question.in_namespace(reached.access.namespace)
+    for note in sight.notes:
+        click.echo(f"note: {note}", err=True)
+    return _answer(question, sight.scene, as_json, sight.last_word)
+
+
+def _in_scenario(
+    question: Question, scenario: Path, moment: str, seed: int | None, as_json: bool
+) -> int:
+    from tenure.cli.cluster.embedded import last_word, played
+
+    question = question.in_namespace()
+    with played(scenario, moment, seed) as (world, scene):
+        return _answer(question, scene, as_json, last_word(world, str(question)))
+
+
+def _answer(question: Question, scene: Scene, as_json: bool, last_word: str = "") -> int:
+    from tenure.cli.explain.explanation import explanation
+    from tenure.cli.explain.text import as_text, to_json
+    from tenure.cli.view.instants import with_relative
+
+    answer = explanation(question, scene)
+    if answer is None:
+        said = question.not_found(scene, last_word)
+        click.echo("".join(with_relative([said], scene.at)), err=True)
+        return 1
+    click.echo(to_json(answer) if as_json else as_text(answer))
+    return 0

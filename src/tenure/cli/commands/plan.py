@@ -1,0 +1,100 @@
+"""``tenure plan``: a dry run. What would be done now, and why not the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
+
+if TYPE_CHECKING:
+    from tenure.cli.cluster.scene import Scene
+    from tenure.cli.plan.text import Setting
+
+EPILOG = """\b
+Examples:
+  tenure plan
+  tenure plan --kubeconfig ~/.kube/config --context staging
+  tenure plan --json | jq '.toDo[].action'
+  tenure plan --in examples/scenarios/fifty-pods.yaml --at 2m
+
+\b
+A cluster is only read: with list and get, no Lease, and nothing is written. A replica of
+Tenure need not run there; one that does is named. tenure explain says more about one object.
+Exit codes: 0 planned, whatever there is to do, 1 the cluster cannot be read, 2 bad input.
+"""
+
+
+@click.command(epilog=EPILOG)
+@cluster_options
+@click.option(
+    "--in",
+    "scenario",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="Play this scenario instead of looking at a cluster.",
+)
+@click.option(
+    "--at",
+    "moment",
+    metavar="TIME",
+    help="Of the scenario: 5m1s after the start, 2d, or an RFC 3339 instant.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Another seed than the scenario's.")
+@click.option("--json", "as_json", is_flag=True, help="Every verdict, as one JSON object.")
+def plan(
+    scenario: Path | None, moment: str | None, seed: int | None, as_json: bool, **cluster: Any
+) -> int:
+    """Say what Tenure would do now, and why not the rest. Nothing is changed.
+
+    The cluster is listed once and judged as tenure run judges it: what it would create,
+    launch, evict, end or write next; then what it would leave alone, for which reason,
+    held by what, and until when.
+    """
+    if scenario is None:
+        if moment is not None or seed is not None:
+            flag = "--seed" if moment is None else "--at"
+            raise click.UsageError(f"{flag} goes with --in; a cluster is judged as it is now")
+        return _on_cluster(cluster, as_json)
+    no_cluster(cluster)
+    if moment is None:
+        raise click.UsageError("--in needs --at, as in --at 5m")
+    return _in_scenario(scenario, moment, seed, as_json)
+
+
+def _on_cluster(cluster: Given, as_json: bool) -> int:
+    from tenure.cli.cluster.look import CannotLook
+    from tenure.cli.plan.text import Setting
+
+    try:
+        reached, sight = reached_and_seen(cluster)
+    except CannotLook as error:
+        for problem in error.problems:
+            click.echo(problem, err=True)
+        return 1
+    setting = Setting(
+        where=reached.access.server,
+        leader=sight.leader,
+        clock=sight.scene.clock,
+        notes=sight.notes,
+    )
+    return _tell(sight.scene, setting, as_json)
+
+
+def _in_scenario(scenario: Path, moment: str, seed: int | None, as_json: bool) -> int:
+    from tenure.cli.cluster.embedded import played
+    from tenure.cli.plan.text import Setting
+
+    with played(scenario, moment, seed) as (_, scene):
+        return _tell(scene, Setting(where=str(scenario)), as_json)
+
+
+def _tell(scene: Scene, setting: Setting, as_json: bool) -> int:
+    from tenure.cli.plan.planning import plan_of
+    from tenure.cli.plan.text import as_text, to_json
+
+    made = plan_of(scene)
+    click.echo(to_json(made, setting) if as_json else as_text(made, setting))
+    return 0

@@ -1,0 +1,170 @@
+"""``tenure up``: the embedded cluster as a Kubernetes API on this machine, Tenure in it.
+
+Writes a kubeconfig into the current folder, says how to use it, and until Ctrl-C tells what
+Tenure does. Nothing outlives it: the next one begins with an empty cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from tenure.sim.serve.access import Access
+    from tenure.sim.serve.cluster import ServedCluster
+
+#: Cluster seconds between two looks at what there is to tell, per unit of speed.
+_LOOK_EVERY: Final = 0.5
+#: Told lines are forgotten; these many entries stay for those who look at the history.
+_KEPT: Final = 1000
+FASTEST: Final = 3600.0
+
+EPILOG: Final = """\b
+Examples:
+  tenure up
+  tenure up --speed 60
+  tenure up --scenario examples/scenarios/fifty-pods.yaml
+
+\b
+Nothing is kept: the next one begins with an empty cluster. Exit code 2 means that the
+port is taken or that the scenario is wrong.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.1, FASTEST),
+    default=1.0,
+    show_default=True,
+    help="Cluster seconds per real second. Above 1, what kubectl describe calls an age is odd.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="On 127.0.0.1; 0 takes a free one.",
+)
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path),
+    help="Begin with its objects, cloud and faults. Its events and expectations are not played.",
+)
+def up(speed: float, port: int, scenario: Path | None) -> None:
+    """Serve the embedded cluster to kubectl, with Tenure at work in it.
+
+    No cluster, cloud or credentials are needed. The kubeconfig is written to
+    .tenure/kubeconfig in this folder; only programs on this machine get in.
+    """
+    _check_folder()
+    with _cluster(speed, scenario) as cluster:
+        cluster.loop.run_until_complete(_live(cluster, port))
+
+
+def _check_folder() -> None:
+    """Two of us in one folder would take kubectl away from each other."""
+    from tenure.sim.serve.kubeconfig import FILE, still_served  # loaded only when called
+
+    if server := still_served(FILE):
+        raise click.UsageError(
+            f"{FILE} belongs to a tenure up that is still running ({server}); "
+            "stop that one, or start this one in another folder",
+            click.get_current_context(),
+        )
+
+
+@contextmanager
+def _cluster(speed: float, scenario: Path | None) -> Iterator[ServedCluster]:
+    from tenure.sim.collector import rest_collector  # loaded only when called
+    from tenure.sim.serve.cluster import ServedCluster
+
+    def report(line: str) -> None:
+        click.echo(f"tenure: {line}", err=True)
+
+    if scenario is None:
+        cluster = ServedCluster(speed=speed, report=report)
+    else:
+        from tenure.sim.scenario.read.load import load_scenario
+
+        loaded = load_scenario(scenario)
+        cluster = ServedCluster(loaded.options, speed=speed, objects=loaded.objects, report=report)
+    rest_collector()
+    with cluster:
+        yield cluster
+
+
+async def _live(cluster: ServedCluster, port: int) -> None:
+    from tenure.sim.serve.kubeconfig import FILE, write_kubeconfig
+
+    async with AsyncExitStack() as open_:
+        try:
+            access = await open_.enter_async_context(cluster.served(port))
+            write_kubeconfig(access, FILE)
+        except OSError as error:
+            why = _why_not(error, port)
+            raise click.UsageError(why, click.get_current_context()) from error
+        with _stopped_by_signals() as stop:
+            _welcome(access, cluster.loop.speed, FILE.absolute())
+            await _tell_until(stop, cluster)
+    click.echo("\nThe cluster is gone; nothing of it was kept.")
+
+
+def _why_not(error: OSError, port: int) -> str:
+    why = os.strerror(error.errno) if error.errno else str(error)
+    if error.filename is not None:
+        return f"the kubeconfig cannot be written: {error.filename}: {why}"
+    return f"port {port} on 127.0.0.1 cannot be used ({why}); leave --port out for a free one"
+
+
+def _welcome(access: Access, speed: float, kubeconfig: Path) -> None:
+    pace = "in real time" if speed == 1 else f"at {speed:g}× real time"
+    click.echo(f"An embedded cluster at {access.server}, {pace}, with Tenure at work in it.")
+    click.echo(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}\n")
+    click.echo("In another terminal: that line first, then for example\n")
+    click.echo("  kubectl get nodepools,nodeclaims,nodes")
+    click.echo("  kubectl create deployment web --image=web --replicas=3")
+    click.echo("  kubectl get nodeclaims -w\n")
+    click.echo("Ctrl-C ends it; nothing is kept.")
+    if speed != 1:
+        click.echo(
+            "Instants are by the cluster's clock, which began at yours and keeps its own pace."
+        )
+    click.echo("What Tenure does and why (UTC):\n")
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[asyncio.Event]:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+async def _tell_until(stop: asyncio.Event, cluster: ServedCluster) -> None:
+    from tenure.cli.commands.demo import plain_line
+    from tenure.cli.view.tail import Tail
+
+    tail = Tail()
+    history = cluster.world.history
+    history.listen(tail.hear)
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_EVERY * cluster.loop.speed):
+                await stop.wait()
+        for line in tail.take(cluster.world.now):
+            click.echo(plain_line(line))
+        del history.entries[:-_KEPT]

@@ -1,0 +1,239 @@
+"""Finds what there is to say about an object: its verdicts, and those that bear on it.
+
+A pod that runs has no verdict of its own; then what is said about its node counts, and a
+node is explained together with its claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from tenure.cli.cluster.scene import Scene
+from tenure.cli.explain.podtext import pod_state, why_no_verdict
+from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
+from tenure.core.claim.ownership import is_our_node
+from tenure.core.decision import Subject, Verdict
+from tenure.core.reasons import NO_ADVICE, REASONS
+from tenure.core.terminate.deadline import requested_at
+from tenure.core.terminate.schedule import Timetable, timetable
+from tenure.errors import SpecError
+from tenure.model.api import resource as r
+from tenure.model.api.kinds import Unreadable
+from tenure.model.api.meta import ApiObject, Condition, format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import Resource
+from tenure.sim.scenario.read.kindwords import resource_called
+
+EXPLAINED: Final = (r.NODES, r.NODE_CLAIMS, r.PODS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
+_WORDS: Final = "node, claim, pod, pool or window"
+#: Workloads: what there is to say is said of their pods.
+_OWNERS: Final = frozenset(
+    f"{word}{plural}"
+    for word in ("deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob")
+    for plural in ("", "s")
+) | {"deploy", "rs", "sts", "ds", "cj"}
+_HINT: Final = "For example claim/general-x7k2p or pod team-a/web-1."
+
+
+class Question(msgspec.Struct, frozen=True):
+    resource: Resource
+    name: str
+    namespace: str = ""
+
+    @classmethod
+    def parse(cls, words: Sequence[str], namespace: str = "") -> Question:
+        """``KIND/NAME``, ``KIND NAME``, and for pods also ``KIND/NAMESPACE/NAME``."""
+        said = "/".join(words)
+        kind, _, rest = said.partition("/")
+        if len(words) > 2:
+            raise SpecError("KIND NAME", " ".join(words), "one object, in at most two words", _HINT)
+        resource = resource_called(kind)
+        if resource not in EXPLAINED:
+            owns_pods = kind.lower() in _OWNERS and rest
+            hint = f"Name one of its pods: explain pod/{rest} lists them." if owns_pods else _HINT
+            raise SpecError("KIND", kind, _WORDS, hint)
+        assert resource is not None
+        before, _, name = rest.rpartition("/")
+        if not name or (before and not resource.namespaced):
+            raise SpecError("NAME", rest, f"the name of a {resource.kind}", _HINT)
+        given = before or namespace
+        return cls(resource, name, given if resource.namespaced else "")
+
+    def in_namespace(self, usual: str = "") -> Question:
+        """With the namespace that is meant where none is said."""
+        if self.namespace or not self.resource.namespaced:
+            return self
+        return Question(self.resource, self.name, usual or "default")
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.resource.kind, self.namespace, self.name) if part)
+
+    def not_found(self, scene: Scene, last_word: str = "") -> str:
+        """That it is not there, what was last heard of it, and what is there instead."""
+        when = f"at {scene.also_at or format_time(scene.at)}"
+        if last_word:
+            return f"{self} is not there {when}; {last_word}"
+        names = scene.names(self.resource, self.namespace)
+        if not names:
+            where = f" in namespace {self.namespace}" if self.namespace else ""
+            return f"there is no {self} {when}, and no other {self.resource.kind}{where}"
+        # The name of a workload is how the names of its pods begin.
+        begun = [name for name in names if name.startswith(self.name)]
+        close = [_some(begun)] if begun else get_close_matches(self.name, names, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_some(names)}"
+        return f"there is no {self} {when}; {hint}"
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    subject: str
+    at: datetime
+    #: The same instant in other words.
+    also_at: str
+    #: Which clock the instants are of, where it is not the reader's.
+    clock: str = ""
+    #: What a person sees of the object, in one sentence.
+    state: str
+    #: Why there is no verdict on the object itself, if there is none and it is known.
+    silence: str = ""
+    #: On the object itself, the governing one first.
+    verdicts: tuple[Verdict, ...]
+    #: On what it stands on: a pod's node, a node's claim, a claim's node.
+    around: tuple[Verdict, ...]
+    #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
+    timetables: tuple[Timetable, ...] = ()
+    #: Of the same Nodes: by which rules each is, or would be, repaired.
+    repairs: tuple[RepairOutlook, ...] = ()
+
+
+def explanation(question: Question, scene: Scene) -> Explanation | None:
+    """None when there is no such object now."""
+    item = scene.find(question.resource, question.namespace, question.name)
+    if item is None:
+        return None
+    return Explanation(
+        subject=str(question),
+        at=scene.at,
+        also_at=scene.also_at,
+        clock=scene.clock,
+        state=_state(item, scene.at),
+        silence=why_no_verdict(item) if isinstance(item, Pod) else "",
+        verdicts=tuple(_about(scene, question.resource, item)),
+        around=tuple(
+            _of_pool(scene, item)
+            if isinstance(item, NodePool)
+            else (
+                verdict
+                for resource, other in _around(scene, item)
+                for verdict in _about(scene, resource, other)
+            )
+        ),
+        timetables=tuple(
+            timetable(node, scene.snapshot, scene.settings, scene.at)
+            for node in _nodes(scene, item)
+        ),
+        repairs=tuple(
+            outlook
+            for node in _nodes(scene, item)
+            if (outlook := repair_outlook(node, scene.snapshot, scene.settings, scene.at))
+        ),
+    )
+
+
+def _about(scene: Scene, resource: Resource, item: ApiObject) -> list[Verdict]:
+    return scene.judge.about(resource.kind, item.name, item.namespace)
+
+
+def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:
+    snapshot = scene.snapshot
+    match item:
+        case Pod() if (node := snapshot.nodes.get(item.spec.node_name)) is not None:
+            yield r.NODES, node
+            yield from _around(scene, node)
+        case Node():
+            for claim in snapshot.claims_with_provider(item.spec.provider_id).values():
+                yield r.NODE_CLAIMS, claim
+        case NodeClaim() if (node := snapshot.nodes.get(item.node_name)) is not None:
+            yield r.NODES, node
+        case _:
+            return
+
+
+def _of_pool(scene: Scene, pool: NodePool) -> Iterator[Verdict]:
+    """What of the pool needs attention: its Nodes and claims, and pods that its limits keep waiting.
+
+    Of a Node and its claim about which the same is said, the Node.
+    """
+    snapshot, told = scene.snapshot, set()
+    things = [
+        *((r.NODES, one) for one in snapshot.nodes_of_pool(pool.name).values()),
+        *((r.NODE_CLAIMS, one) for one in snapshot.claims_of_pool(pool.name).values()),
+    ]
+    for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
+        for verdict in _about(scene, resource, thing):
+            key = (verdict.concern, verdict.reason, verdict.message)
+            if needs_attention(verdict) and key not in told:
+                told.add(key)
+                yield verdict
+    for name in sorted(snapshot.unschedulable_pods()):
+        for verdict in _about(scene, r.PODS, snapshot.pods[name]):
+            if any(_is(pool, blocker.subject) for blocker in verdict.blockers):
+                yield verdict
+
+
+def needs_attention(verdict: Verdict) -> bool:
+    """A verdict that a user should know of, as something does not go on by itself."""
+    info = REASONS[verdict.reason]
+    return info.advice != NO_ADVICE or info.event == "Warning" or bool(verdict.blockers)
+
+
+def _is(pool: NodePool, subject: Subject) -> bool:
+    return (subject.kind, subject.name) == (r.NODE_POOLS.kind, pool.name)
+
+
+def _nodes(scene: Scene, item: ApiObject) -> Iterator[Node]:
+    """The Node itself, if it is ours, or the claim's."""
+    snapshot = scene.snapshot
+    match item:
+        case Node() if is_our_node(item, snapshot):
+            yield item
+        case NodeClaim():
+            nodes = snapshot.nodes_with_provider(item.provider_id)
+            for name in sorted(nodes):
+                yield from _nodes(scene, nodes[name])
+        case _:
+            return
+
+
+def _state(item: ApiObject, now: datetime) -> str:
+    leaving = item.metadata.deletion_timestamp
+    # The deletionTimestamp of a pod is when its grace period ends.
+    since = requested_at(item) if isinstance(item, Pod) and leaving else leaving
+    words = [f"being deleted since {format_time(since)}"] if since else []
+    if isinstance(item, Unreadable):
+        words.append(f"it cannot be read, and is left alone: {item.problem}")
+    elif isinstance(item, Pod):
+        words.append(pod_state(item, now))
+    else:
+        conditions = _conditions(item)
+        shown = ", ".join(f"{one.type}={one.status}" for one in conditions)
+        words += [shown] if shown else []
+    return "; ".join(words) or "no status yet"
+
+
+def _conditions(item: Any) -> tuple[Condition, ...]:
+    """Of a kind that has a status with conditions, as all but pods do here."""
+    found: tuple[Condition, ...] = item.status.conditions
+    return found
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more

@@ -1,0 +1,170 @@
+"""An explanation in words, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from tenure.cli.explain.explanation import Explanation, needs_attention
+from tenure.cli.explain.repairtext import repair_json, repair_lines
+from tenure.cli.explain.scheduletext import timetable_json, timetable_lines
+from tenure.cli.view.instants import dated, with_relative
+from tenure.core.decision import (
+    Action,
+    Blocker,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Inspect,
+    Launch,
+    Patch,
+    Reboot,
+    Terminate,
+    Verdict,
+)
+from tenure.core.reasons import NO_ADVICE, REASONS
+from tenure.model.api.meta import format_time
+
+#: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
+SHOWN: Final = 20
+
+
+def as_text(answer: Explanation) -> str:
+    return "\n".join(with_relative(_lines(answer), answer.at))
+
+
+def _lines(answer: Explanation) -> Iterator[str]:
+    also_at = f", {answer.also_at} after the start" if answer.also_at else ""
+    yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
+    if answer.clock:
+        yield f"  clock     {answer.clock}"
+    yield f"  state     {answer.state}"
+    advised = any(map(needs_attention, (*answer.verdicts, *answer.around)))
+    if not answer.verdicts:
+        yield f"  verdict   {_nothing_to_decide(answer)}"
+    for position, verdict in enumerate(answer.verdicts):
+        if position:
+            yield ""
+            yield f"also ({verdict.concern})"
+        yield from _verdict_lines(verdict, advised=advised)
+    for verdict in answer.around[:SHOWN]:
+        yield ""
+        yield f"{verdict.subject} ({verdict.concern})"
+        yield from _verdict_lines(verdict, advised=advised)
+    if len(answer.around) > SHOWN:
+        yield ""
+        yield f"… and {len(answer.around) - SHOWN} more; --json has all of them"
+    for outlook in answer.repairs:
+        yield ""
+        yield from repair_lines(outlook)
+    for table in answer.timetables:
+        yield ""
+        yield from timetable_lines(table, answer.at)
+
+
+def _nothing_to_decide(answer: Explanation) -> str:
+    said = "Tenure has nothing to decide about it"
+    return f"{said}: {answer.silence}" if answer.silence else said
+
+
+def _advice(verdict: Verdict) -> str:
+    """What a person can do about it; empty: nothing."""
+    advice = REASONS[verdict.reason].advice
+    return "" if advice == NO_ADVICE else advice
+
+
+def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
+    """``advised``: one of the verdicts asks for something, so that none may say "nothing to do"."""
+    info = REASONS[verdict.reason]
+    yield f"  verdict   {verdict.reason}: {verdict.message}"
+    yield f"  meaning   {info.meaning}"
+    for blocker in untold(verdict):
+        yield f"  blocked   by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
+    yield f"  action    {action_words(verdict.action)}"
+    yield f"  changes   {_change(verdict)}"
+    if _advice(verdict) or not advised:
+        yield f"  advice    {info.advice}"
+
+
+def untold(verdict: Verdict) -> list[Blocker]:
+    """The blockers that the message does not tell of already, word for word."""
+    return [
+        one
+        for one in verdict.blockers
+        if one.until is not None or one.message not in verdict.message
+    ]
+
+
+def action_words(action: Action | None) -> str:
+    match action:
+        case None:
+            return "none"
+        case Patch() | Create() | Delete():
+            return f"{type(action).__name__} {action.resource.kind} {action.name}"
+        case Evict():
+            return f"Evict Pod {action.namespace}/{action.name}"
+        case DeletePod():
+            return f"Delete Pod {action.namespace}/{action.name}"
+        case Launch():
+            return f"Launch an instance for {action.request.claim_name}"
+        case Terminate():
+            return f"Terminate {action.provider_id or 'the instance of claim ' + action.claim_uid}"
+        case Reboot():
+            return f"Reboot {action.provider_id}"
+        case Inspect():
+            return f"Ask the cloud whether {action.provider_id} is there"
+
+
+def _change(verdict: Verdict) -> str:
+    if verdict.recheck_at is not None:
+        return f"evaluated again at {format_time(verdict.recheck_at)}, or when the cluster changes"
+    if verdict.action is not None:
+        return "as soon as the action is carried out"
+    return "when something in the cluster changes"
+
+
+def to_json(answer: Explanation) -> str:
+    """The governing verdict, with the others under ``also`` and ``around``, how sick nodes are
+    repaired under ``repairs``, and drains under ``timetables``."""
+    shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
+    shown |= {
+        "at": answer.at,
+        "state": answer.state,
+        "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
+        "around": [verdict_json(verdict) for verdict in answer.around],
+    }
+    if answer.repairs:
+        shown["repairs"] = [repair_json(outlook) for outlook in answer.repairs]
+    if answer.timetables:
+        shown["timetables"] = [timetable_json(table) for table in answer.timetables]
+    return msgspec.json.encode(shown).decode()
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "subject": str(verdict.subject),
+        "concern": verdict.concern,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "blockers": [
+            {"subject": str(one.subject), "message": one.message, "until": one.until}
+            for one in verdict.blockers
+        ],
+        "action": None if verdict.action is None else action_words(verdict.action),
+        "recheckAt": verdict.recheck_at,
+    }
+
+
+def _nothing(answer: Explanation) -> dict[str, Any]:
+    return {
+        "subject": answer.subject,
+        "concern": None,
+        "reason": None,
+        "message": _nothing_to_decide(answer),
+        "blockers": [],
+        "action": None,
+        "recheckAt": None,
+    }

@@ -1,0 +1,124 @@
+"""Everything there is to say about the objects of a living cluster: the same rules as for files.
+
+Pods are told together where their controller is the same. A pod that runs is held against its own
+node's claim; one that waits for a node, against every pool that it could come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+import msgspec
+
+from tenure.cli.lint.remarks import Remark
+from tenure.cli.lint.workloads import grounds_for, places
+from tenure.core.claim.ownership import is_our_node, is_ours
+from tenure.core.pool.facts import is_ours as is_our_pool
+from tenure.core.protect.protection import protection_on
+from tenure.core.terminate.drain import protection_cap
+from tenure.core.terminate.outlook import living_workloads
+from tenure.core.terminate.workloads import Ground, Workload, all_findings, invalid_protection
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import why_unreadable
+from tenure.schema.advice import advice_for, missing_statuses
+from tenure.schema.findings import Code, Finding
+from tenure.schema.problems import problems_of
+
+
+def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark], int]:
+    """What there is to say, and about how many objects in all."""
+    remarks = [*_unreadable(snapshot), *_custom(snapshot, now), *_annotated(snapshot)]
+    workloads = _workloads(snapshot)
+    budgets = [snapshot.budgets[key] for key in sorted(snapshot.budgets)]
+    for about, finding in all_findings(workloads, budgets):
+        if isinstance(about, PodDisruptionBudget):
+            remarks.append(Remark(about=f"PodDisruptionBudget/{about.key}", finding=finding))
+        else:
+            remarks.append(Remark(about=about.name, finding=finding))
+    kinds = (snapshot.pools, snapshot.claims, snapshot.nodes, snapshot.windows, snapshot.pods)
+    return remarks, sum(map(len, kinds)) + len(budgets)
+
+
+def _unreadable(snapshot: Snapshot) -> Iterator[Remark]:
+    for (resource, key), item in sorted(snapshot.unreadable().items(), key=lambda one: one[0][1]):
+        finding = Finding(Code.INVALID, "", why_unreadable(item))
+        yield Remark(about=f"{resource.kind}/{key}", finding=finding)
+
+
+def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
+    pools = [one for one in snapshot.pools.values() if is_our_pool(one, snapshot)]
+    claims = [one for one in snapshot.claims.values() if is_ours(one, snapshot)]
+    kinds = (
+        ("NodePool", pools),
+        ("NodeClaim", claims),
+        ("MaintenanceWindow", snapshot.windows.values()),
+    )
+    watched = {one.condition_type for one in snapshot.observations.repair_statements}
+    for kind, items in kinds:
+        for item in sorted(items, key=lambda one: one.name):
+            for finding in _about(item, now, watched):
+                yield Remark(about=f"{kind}/{item.name}", finding=finding)
+
+
+def _about(item: ApiObject, now: datetime, watched: Collection[str]) -> Iterator[Finding]:
+    problems = problems_of(item, watched)
+    unsaid = list(missing_statuses(item, watched))
+    fields = {f"{finding.at}.status" for finding in unsaid}
+    if problems:
+        yield from unsaid
+    for problem in problems:
+        if problem.at in fields:
+            continue
+        said = str(problem).removeprefix(f"{problem.at}: ")
+        yield Finding(Code.INVALID, problem.at, said)
+    if not problems:
+        yield from advice_for(item, now, watched)
+
+
+def _annotated(snapshot: Snapshot) -> Iterator[Remark]:
+    nodes = [one for one in snapshot.nodes.values() if is_our_node(one, snapshot)]
+    claims = [one for one in snapshot.claims.values() if is_ours(one, snapshot)]
+    things: list[Node | NodeClaim] = [*nodes, *claims]
+    for thing in things:
+        protection = protection_on(thing)
+        if protection is not None and protection.unreadable:
+            at = f"metadata.annotations.{DO_NOT_DISRUPT}"
+            kind = "Node" if isinstance(thing, Node) else "NodeClaim"
+            finding = invalid_protection(protection.value, at)
+            yield Remark(about=f"{kind}/{thing.name}", finding=finding)
+
+
+def _workloads(snapshot: Snapshot) -> list[Workload]:
+    """Each once, however many nodes it runs on, with every ground that it stands on."""
+    seen: list[Workload] = []
+    for name in sorted(snapshot.nodes):
+        node = snapshot.nodes[name]
+        if is_our_node(node, snapshot):
+            seen += living_workloads(snapshot.pods_on(name), _ground(node, snapshot))
+    everywhere = places(one for one in snapshot.pools.values() if is_our_pool(one, snapshot))
+    for waiting in living_workloads(snapshot.unschedulable_pods(), Ground("no node")):
+        grounds = grounds_for(waiting.template, everywhere)
+        seen.append(msgspec.structs.replace(waiting, grounds=grounds))
+    found: dict[tuple[object, ...], Workload] = {}
+    for one in seen:
+        asks = one.template.metadata.annotations.get(DO_NOT_DISRUPT)
+        key = (one.name, asks, one.template.spec.termination_grace_period_seconds)
+        known = found.get(key, one)
+        grounds = tuple(dict.fromkeys((*known.grounds, *one.grounds)))
+        found[key] = msgspec.structs.replace(known, grounds=grounds)
+    return list(found.values())
+
+
+def _ground(node: Node, snapshot: Snapshot) -> Ground:
+    """What the node's claim grants; told by its pool, for there may be hundreds alike."""
+    claim = snapshot.claim_of(node)
+    pool = node.labels.get(NODEPOOL, "")
+    name = f"NodePool {pool}" if pool else f"Node {node.name}"
+    period = claim.spec.termination_grace_period if claim is not None else None
+    return Ground(name, period, protection_cap(node, snapshot))

@@ -1,0 +1,185 @@
+"""Everything there is to say about manifests, before anybody applies them.
+
+In order: what is wrong with each object, as ``tenure simulate`` and the webhook would say it; what
+is probably not meant; then what they mean for each other: grace and protection of the pods against
+the pools where they may run, and what budgets can allow. Where a workload will run cannot be known
+from manifests: every pool counts whose labels and taints it can do with, or else all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.cli.lint.remarks import Remark
+from tenure.cli.lint.source import Source
+from tenure.cli.lint.workloads import (
+    TEMPLATES,
+    CannotBeRead,
+    budget_in,
+    converted,
+    grounds_for,
+    places,
+    scaled,
+    workload_in,
+)
+from tenure.core.protect.protection import positive
+from tenure.core.terminate.workloads import Workload, all_findings, invalid_protection
+from tenure.errors import SpecError
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import DO_NOT_DISRUPT, KWOK_GROUP
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.cloud.repairs import peers_statements
+from tenure.schema.advice import advice_for, by_force, missing_statuses
+from tenure.schema.findings import Code, Finding
+from tenure.schema.structure.crd import CUSTOM_KINDS
+from tenure.schema.structure.validate import schema_for
+from tenure.sim.apiserver.store.tree import dig, without_nulls
+from tenure.sim.scenario.read.fields import Reader
+from tenure.sim.scenario.read.manifests import check_shape
+
+#: How a field that does not exist is reported.
+_NO_SUCH_FIELD: Final = "a field that exists"
+_GROUPS: Final = frozenset(kind.resource.group for kind in CUSTOM_KINDS)
+#: Objects whose own annotation is read; on a pool it is in the template.
+_ANNOTATED: Final = {
+    ("", "Node"): "metadata",
+    ("karpenter.sh", "NodeClaim"): "metadata",
+    ("karpenter.sh", "NodePool"): "spec.template.metadata",
+}
+
+
+def remarks_on(sources: Sequence[Source], now: datetime) -> list[Remark]:
+    """In the order in which the objects stand."""
+    found: dict[int, list[Finding]] = {id(source): [] for source in sources}
+    workloads: list[tuple[Source, Workload]] = []
+    budgets: list[tuple[Source, PodDisruptionBudget]] = []
+    pools: list[ApiObject] = []
+    for source in sources:
+        wrong = list(_wrong(source))
+        found[id(source)] += [*wrong, *_annotations(source)]
+        try:
+            if (custom := _typed(source)) is not None:
+                pools.append(custom)
+                if wrong:
+                    found[id(source)] += missing_statuses(custom, _watched(custom))
+                else:
+                    found[id(source)] += advice_for(custom, now, _watched(custom))
+                    found[id(source)] += _unsaid(source)
+            elif (workload := workload_in(source)) is not None:
+                workloads.append((source, workload))
+            elif (budget := budget_in(source)) is not None:
+                budgets.append((source, budget))
+        except CannotBeRead as error:
+            found[id(source)] += () if wrong else [Finding(Code.INVALID, error.field, str(error))]
+        except SpecError as error:
+            found[id(source)] += () if wrong else [Finding(Code.INVALID, "", str(error))]
+    for owner, finding in _together(workloads, budgets, pools, sources):
+        found[id(owner)].append(finding)
+    return [
+        remark
+        for source in sources
+        for remark in sorted(
+            (_remark(source, finding) for finding in found[id(source)]),
+            key=lambda remark: remark.line,
+        )
+    ]
+
+
+def _remark(source: Source, finding: Finding) -> Remark:
+    return Remark(
+        about=source.name,
+        finding=finding,
+        file=source.document.file,
+        line=source.line(finding.at),
+    )
+
+
+# -- each for itself ---------------------------------------------------------------------
+
+
+def _wrong(source: Source) -> Iterator[Finding]:
+    group, kind = source.kind
+    version, schema = source.value["apiVersion"], schema_for(group, kind)
+    if schema is not None and version != schema.resource.api_version:
+        wanted = schema.resource.api_version
+        yield Finding(Code.INVALID, "apiVersion", f"got {version!r}, expected {wanted}")
+        return
+    if group in _GROUPS and schema is None:
+        known = ", ".join(one.resource.kind for one in CUSTOM_KINDS if one.resource.group == group)
+        yield Finding(Code.INVALID, "kind", f"got {kind!r}, expected one of {known}")
+        return
+    problems: list[SpecError] = []
+    check_shape(Reader(source.document, problems), source.value, source.at)
+    for problem in problems:
+        code = Code.UNKNOWN_FIELD if problem.expected == _NO_SUCH_FIELD else Code.INVALID
+        field = problem.at.removeprefix(f"{source.document.file}:").partition(": ")[2]
+        field = field.removeprefix(source.at).lstrip(".") if source.at else field
+        said = SpecError("", problem.got, problem.expected, problem.hint)
+        yield Finding(code, field, str(said).removeprefix(": "))
+
+
+def _annotations(source: Source) -> Iterator[Finding]:
+    """Of what is no pod; pods are judged with where they may run."""
+    if source.kind in _ANNOTATED:
+        at = _ANNOTATED[source.kind]
+        value = dig(source.value, *at.split("."), "annotations", DO_NOT_DISRUPT)
+        if isinstance(value, str) and value not in ("true", "false") and positive(value) is None:
+            yield invalid_protection(value, f"{at}.annotations.{DO_NOT_DISRUPT}")
+    elif TEMPLATES.get(source.kind):
+        value = dig(source.value, "metadata", "annotations", DO_NOT_DISRUPT)
+        if value is not None:
+            at = f"metadata.annotations.{DO_NOT_DISRUPT}"
+            message = f"protects nobody on a {source.value['kind']}: its pods do not inherit it"
+            yield Finding(Code.ANNOTATION_MISPLACED, at, message)
+
+
+def _watched(obj: ApiObject) -> frozenset[str]:
+    """What the pool's provider watches, as far as that is one of ours."""
+    if not isinstance(obj, NodePool) or obj.node_class_ref.group != KWOK_GROUP:
+        return frozenset()
+    return frozenset(one.condition_type for one in peers_statements())
+
+
+def _unsaid(source: Source) -> Iterator[Finding]:
+    """What the writer left to a default that may surprise."""
+    if source.kind == ("karpenter.sh", "NodePool"):
+        block = dig(source.value, "spec", "repair")
+        if isinstance(block, dict) and block.get("terminationMode") is None:
+            yield by_force()
+
+
+def _typed(source: Source) -> ApiObject | None:
+    """An object of one of our kinds, with the defaults that the API would write."""
+    schema = schema_for(*source.kind)
+    if schema is None:
+        return None
+    stored = schema.default(schema.prune(without_nulls(source.value)))
+    return converted(stored, TYPES[schema.resource])
+
+
+# -- together ----------------------------------------------------------------------------
+
+
+def _together(
+    workloads: Sequence[tuple[Source, Workload]],
+    budgets: Sequence[tuple[Source, PodDisruptionBudget]],
+    pools: Sequence[ApiObject],
+    sources: Sequence[Source],
+) -> Iterator[tuple[Source, Finding]]:
+    everywhere = places(pools)
+    placed = [
+        msgspec.structs.replace(one, grounds=grounds_for(one.template, everywhere))
+        for one in scaled((one for _, one in workloads), sources)
+    ]
+    owners: dict[int, Source] = {
+        id(one): source for one, (source, _) in zip(placed, workloads, strict=True)
+    }
+    owners |= {id(budget): source for source, budget in budgets}
+    for about, finding in all_findings(placed, [budget for _, budget in budgets]):
+        yield owners[id(about)], finding

@@ -1,0 +1,111 @@
+"""What would be done now, and why not the rest: every verdict in force, in three heaps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.cli.cluster.scene import Scene
+from tenure.core.decision import Concern, Subject, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.snapshot.snapshot import Snapshot
+
+#: Things are as they should be, or none of our business: counted, not told.
+SETTLED: Final = frozenset(
+    {
+        Reason.IN_SERVICE,
+        Reason.NOT_OURS,
+        Reason.INSTANCE_KNOWN,
+        Reason.POOL_CURRENT,
+        Reason.WINDOW_CURRENT,
+        Reason.LEFT_ALONE,
+    }
+)
+_ORDER: Final = {concern: position for position, concern in enumerate(Concern)}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    at: datetime
+    also_at: str
+    #: In order of authority, then by name.
+    to_do: tuple[Verdict, ...]
+    not_now: tuple[Verdict, ...]
+    settled: Mapping[Reason, int]
+    settled_by_kind: Mapping[tuple[Reason, str], int]
+    #: The claim of each Node, by name.
+    claims: Mapping[str, str]
+    #: When the earliest verdict can change by itself.
+    next_at: datetime | None
+
+
+def plan_of(scene: Scene) -> Plan:
+    verdicts = sorted(scene.judge.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
+    verdicts = [_unless_under_way(verdict, scene.snapshot) for verdict in verdicts]
+    to_do = [verdict for verdict in verdicts if verdict.action is not None]
+    quiet = [verdict for verdict in verdicts if verdict.action is None]
+    not_now = [v for v in quiet if v.reason not in SETTLED or v.blockers]
+    # What is told of above is not settled, whatever another decider says of it.
+    told = {v.subject for v in (*to_do, *not_now)}
+    settled = [v for v in quiet if v.reason in SETTLED and v.subject not in told]
+    return Plan(
+        at=scene.at,
+        also_at=scene.also_at,
+        to_do=tuple(to_do),
+        not_now=tuple(not_now),
+        settled=Counter(v.reason for v in settled),
+        settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),
+        claims={
+            node.name: claim.name
+            for node in scene.snapshot.nodes.values()
+            if (claim := scene.snapshot.claim_of(node)) is not None
+        },
+        next_at=_earliest(verdicts),
+    )
+
+
+def _unless_under_way(verdict: Verdict, snapshot: Snapshot) -> Verdict:
+    """Without the action if the claim says that its instance is terminating already.
+
+    Only the replica that acts knows what it has asked the cloud for; a claim says it to all.
+    """
+    action = verdict.action
+    if not isinstance(action, Terminate):
+        return verdict
+    claims = snapshot.claims_with_uid(action.claim_uid).values()
+    under_way = any(claim.instance_terminating for claim in claims)
+    return msgspec.structs.replace(verdict, action=None) if under_way else verdict
+
+
+Key = tuple[Concern, Subject]
+
+
+def key_of(verdict: Verdict) -> Key:
+    return verdict.concern, verdict.subject
+
+
+def twins_of(plan: Plan) -> dict[Key, Verdict]:
+    """Verdicts on Nodes that are said of their claims word for word, by the claims' keys."""
+    on_claims = {
+        (v.subject.name, v.concern, v.reason, v.message): v
+        for v in plan.not_now
+        if v.subject.kind == NODE_CLAIMS.kind
+    }
+    found = {}
+    for verdict in plan.not_now:
+        if verdict.subject.kind != NODES.kind:
+            continue
+        claim = plan.claims.get(verdict.subject.name, "")
+        same = on_claims.get((claim, verdict.concern, verdict.reason, verdict.message))
+        if same is not None:
+            found[key_of(same)] = verdict
+    return found
+
+
+def _earliest(verdicts: Iterable[Verdict]) -> datetime | None:
+    instants = (verdict.recheck_at for verdict in verdicts if verdict.recheck_at is not None)
+    return min(instants, default=None)

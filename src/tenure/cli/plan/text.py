@@ -1,0 +1,124 @@
+"""A plan in words, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from tenure.cli.explain.text import action_words, untold, verdict_json
+from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
+from tenure.cli.view.instants import dated, with_relative
+from tenure.core.decision import Concern, Verdict
+from tenure.core.reasons import REASONS, Reason
+from tenure.model.api.meta import format_time
+
+#: Lines for one reason; a thousand pods that wait for the same thing are told by their number.
+SHOWN: Final = 10
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the plan was made, and what it lacks."""
+
+    where: str
+    #: Who acts there, in words; empty where that is no question.
+    leader: str = ""
+    #: Which clock the instants are of, where it is not the reader's.
+    clock: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def as_text(plan: Plan, setting: Setting) -> str:
+    return "\n".join(with_relative(_lines(plan, setting), plan.at))
+
+
+def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
+    also_at = f", {plan.also_at} after the start" if plan.also_at else ""
+    yield f"Plan at {format_time(plan.at)}{also_at} for {setting.where}; nothing was changed"
+    if setting.clock:
+        yield f"  clock     {setting.clock}"
+    if setting.leader:
+        yield f"  acts      {setting.leader}"
+    for note in setting.notes:
+        yield f"  note      {note}"
+    yield ""
+    yield f"To do now: {len(plan.to_do) or 'nothing'}"
+    yield from _heap(plan.to_do, {})
+    yield ""
+    twins = twins_of(plan)
+    told = {key_of(twin) for twin in twins.values()}
+    not_now = _once([verdict for verdict in plan.not_now if key_of(verdict) not in told])
+    yield f"Not now: {len({verdict.subject for verdict in not_now}) or 'nothing'}"
+    yield from _heap(not_now, twins)
+    yield ""
+    yield f"Settled: {', '.join(_settled(plan)) or 'nothing'}"
+    yield f"Changes: {_changes(plan)}"
+
+
+def _once(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """How far a new claim is and until when it has time, in one line."""
+    coming = {v.subject for v in verdicts if v.concern is Concern.LIFECYCLE}
+    until = {v.subject: v for v in verdicts if v.reason is Reason.BOOTING and v.subject in coming}
+    return [
+        msgspec.structs.replace(v, message=f"{v.message}; {until[v.subject].message}")
+        if v.concern is Concern.LIFECYCLE and v.subject in until
+        else v
+        for v in verdicts
+        if v.reason is not Reason.BOOTING or v.subject not in until
+    ]
+
+
+def _settled(plan: Plan) -> Iterator[str]:
+    """By kind: a Node and its claim are two objects and one node."""
+    for (reason, kind), count in sorted(plan.settled_by_kind.items()):
+        yield f"{count} {kind}{'' if count == 1 else 's'} {reason}"
+
+
+def _heap(verdicts: Iterable[Verdict], twins: Mapping[Key, Verdict]) -> Iterator[str]:
+    groups: dict[Reason, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(verdict.reason, []).append(verdict)
+    for reason, members in groups.items():
+        yield f"  {reason}: {REASONS[reason].meaning}"
+        for verdict in members[:SHOWN]:
+            yield from _verdict(verdict, twins.get(key_of(verdict)))
+        if len(members) > SHOWN:
+            yield f"    … and {len(members) - SHOWN} more; --json has all of them"
+
+
+def _verdict(verdict: Verdict, twin: Verdict | None) -> Iterator[str]:
+    who, again = action_words(verdict.action), None
+    if verdict.action is None:
+        who, again = str(verdict.subject), verdict.recheck_at
+    if twin is not None:
+        who = f"{who}, {twin.subject}"
+    # Nothing is promised until then: an event may change everything at any time.
+    yield f"    {who}: {dated(verdict.message, 'evaluated again at', again)}"
+    blockers = untold(verdict)
+    for blocker in blockers[:SHOWN]:
+        yield f"      blocked by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
+    if len(blockers) > SHOWN:
+        yield f"      … and {len(blockers) - SHOWN} more"
+
+
+def _changes(plan: Plan) -> str:
+    if plan.to_do:
+        return "as soon as the first action is carried out"
+    if plan.next_at is not None:
+        return f"at {format_time(plan.next_at)}, or as soon as something in the cluster changes"
+    return "as soon as something in the cluster changes"
+
+
+def to_json(plan: Plan, setting: Setting) -> str:
+    shown = {
+        "at": plan.at,
+        "where": setting.where,
+        "leader": setting.leader or None,
+        "toDo": [verdict_json(verdict) for verdict in plan.to_do],
+        "notNow": [verdict_json(verdict) for verdict in plan.not_now],
+        "settled": plan.settled,
+        "nextAt": plan.next_at,
+        "notes": setting.notes,
+    }
+    return msgspec.json.encode(shown).decode()

@@ -1,0 +1,234 @@
+"""Reads the settings: flag before environment before file before default.
+
+A feature gate that means the same as a setting counts where the setting itself is given nowhere.
+
+An empty variable counts as not there, as manifests often have one. Every mistake is said, each
+with its source. What Karpenter knows and we do not act on is accepted and noted: a deployment
+that was Karpenter's starts, and says what became of its settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tenure.cli.settings.table import GATES, PEER_ONLY, REPAIR_GATE, TABLE, Setting
+from tenure.errors import SpecError, TenureError
+from tenure.kube.client.client import ANSWER_MAX
+from tenure.kube.lease.times import PEERS_DURATION
+from tenure.model.settings import Settings
+from tenure.parse import yamltext
+from tenure.parse.files import read_text
+from tenure.parse.limits import SMALL
+
+(_NODE_REPAIR,) = (setting for setting in TABLE if setting.field == "node_repair")
+
+
+class SettingsError(TenureError):
+    """Settings that cannot be used; ``problems`` has a sentence for each."""
+
+    def __init__(self, problems: list[SpecError]) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.problems))
+
+
+class Configured(msgspec.Struct, frozen=True, kw_only=True):
+    settings: Settings
+    #: What differs from the defaults, as it would be written: flag and value.
+    chosen: Mapping[str, str] = {}
+    #: What was asked for and does nothing, a sentence each.
+    notes: tuple[str, ...] = ()
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """A value, as text, and where it was written."""
+
+    at: str
+    text: str
+
+
+def configured(
+    flags: Mapping[str, str | None], environment: Mapping[str, str], file: Path | None = None
+) -> Configured:
+    """``flags`` by their names without dashes. Raises ``SettingsError``."""
+    problems: list[SpecError] = []
+    written = _file(file, problems) if file is not None else {}
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for setting in TABLE:
+        given = _given(setting, flags, environment, written)
+        places[setting.flag] = given.at if given else f"--{setting.flag} (its default)"
+        try:
+            values[setting.flag] = (
+                setting.form.value(given.text, given.at) if given else setting.default
+            )
+        except SpecError as error:
+            problems.append(error)
+    if not problems:
+        problems += _contradictions(values, places)
+    if problems:
+        raise SettingsError(problems)
+    repair_is_given = _given(_NODE_REPAIR, flags, environment, written) is not None
+    by = places["node-repair"] if repair_is_given else _gated_repair(values, places)
+    return Configured(
+        settings=Settings(**{s.field: values[s.flag] for s in TABLE if s.field}),
+        chosen={s.flag: s.form.show(values[s.flag]) for s in TABLE if values[s.flag] != s.default},
+        notes=(
+            *_repair_notes(values["node-repair"], by),
+            *_gate_notes(values["feature-gates"]),
+            *_peer_notes(environment),
+        ),
+    )
+
+
+def _given(
+    setting: Setting,
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    written: Mapping[str, _Given],
+) -> _Given | None:
+    if (flag := flags.get(setting.flag)) is not None:
+        return _Given(f"--{setting.flag}", flag)
+    if (variable := environment.get(setting.environment, "").strip()) != "":
+        return _Given(f"environment {setting.environment}", variable)
+    return written.get(setting.key)
+
+
+# -- the file --------------------------------------------------------------------------
+
+
+def _file(path: Path, problems: list[SpecError]) -> dict[str, _Given]:
+    try:
+        document = yamltext.load(read_text(path, limits=SMALL), str(path), limits=SMALL)
+    except OSError as error:
+        why = error.strerror or "unreadable"
+        problems.append(SpecError("--config", str(path), f"a file that can be read ({why})"))
+        return {}
+    except SpecError as error:
+        problems.append(error)
+        return {}
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        hint = "For example batchIdleDuration: 1s"
+        problems.append(SpecError(str(path), document, "a mapping of settings", hint))
+        return {}
+    return dict(_entries(path, document, problems))
+
+
+def _entries(
+    path: Path, document: Mapping[Any, Any], problems: list[SpecError]
+) -> Iterator[tuple[str, _Given]]:
+    known = {setting.key: setting for setting in TABLE}
+    for key, value in document.items():
+        at = f"{path}: {key}"
+        if key not in known:
+            problems.append(SpecError(f"{path}", key, "the key of a setting", _guess(key, known)))
+        elif value is not None:
+            try:
+                yield key, _Given(at, _as_text(value))
+            except ValueError:
+                expected = known[key].form.expected
+                problems.append(
+                    SpecError(at, value, expected, f"For example {known[key].form.example}.")
+                )
+
+
+def _as_text(value: Any) -> str:
+    """A scalar as one would type it at a prompt; gates may be a mapping."""
+    if isinstance(value, dict):
+        return ",".join(f"{name}={_as_text(on)}" for name, on in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | str):
+        return str(value)
+    raise ValueError
+
+
+def _guess(key: Any, known: Mapping[str, Setting]) -> str:
+    near = difflib.get_close_matches(str(key), known, n=1)
+    return f"Did you mean {near[0]}?" if near else "tenure run --help lists the settings."
+
+
+# -- what does not go together, and what does nothing ----------------------------------
+
+
+def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Iterator[SpecError]:
+    def wrong(flag: str, expected: str) -> SpecError:
+        return SpecError(places[flag], _shown(flag, values), expected)
+
+    for less, more in (
+        ("batch-idle-duration", "batch-max-duration"),
+        ("eviction-retry-min", "eviction-retry-max"),
+        ("retry-min", "retry-max"),
+    ):
+        if values[less] > values[more]:
+            yield wrong(less, f"at most --{more}, which is {_shown(more, values)}")
+    lease, renewal = values["lease-duration"], values["lease-renew-deadline"]
+    if renewal > lease - ANSWER_MAX:
+        least = f"at least {ANSWER_MAX // timedelta(seconds=1)}s less than --lease-duration"
+        yield wrong("lease-renew-deadline", f"{least}, which is {_shown('lease-duration', values)}")
+    longest = PEERS_DURATION - ANSWER_MAX
+    if values["leader-election-name"] == Settings().lease_name and renewal > longest:
+        most = f"at most {longest // timedelta(seconds=1)}s for a Lease that Karpenter may want"
+        yield wrong("lease-renew-deadline", most)
+    if values["lease-retry-period"] * 2 > renewal:
+        most = _shown("lease-renew-deadline", values)
+        half = f"at most half of --lease-renew-deadline, which is {most}"
+        yield wrong("lease-retry-period", half)
+    ports = ("metrics-port", "health-probe-port", "webhook-port", "journal-port")
+    for first, second in combinations(ports, 2):
+        if values[first] == values[second] != 0:
+            yield wrong(second, f"another port than --{first}")
+
+
+def _shown(flag: str, values: Mapping[str, Any]) -> str:
+    (setting,) = (setting for setting in TABLE if setting.flag == flag)
+    return setting.form.show(values[flag])
+
+
+def _gated_repair(values: dict[str, Any], places: Mapping[str, str]) -> str:
+    """Lets Karpenter's gate stand for the setting; what then decides, in words."""
+    gate = values["feature-gates"].get(REPAIR_GATE)
+    if gate is None:
+        return places["node-repair"]
+    values["node-repair"] = gate
+    return f"feature gate {REPAIR_GATE}={str(gate).lower()} ({places['feature-gates']})"
+
+
+def _repair_notes(on: bool, by: str) -> Iterator[str]:
+    """That unhealthy nodes stay must not be found out from a node that stays."""
+    if on:
+        return
+    what = by if by.startswith("feature gate") else f"{by}=false"
+    yield (
+        f"node repair is off: {what}; unhealthy nodes are reported and not repaired, time-outs of "
+        "new nodes still run; --node-repair=true switches it on"
+    )
+
+
+def _gate_notes(gates: Mapping[str, bool]) -> Iterator[str]:
+    for name, on in gates.items():
+        if name == REPAIR_GATE:
+            continue
+        if name not in GATES:
+            near = difflib.get_close_matches(name, GATES, n=1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            yield f"feature gate {name} is not known here and does nothing{guess}"
+        elif on != GATES[name] and on:
+            yield f"feature gate {name} is on and does nothing yet"
+
+
+def _peer_notes(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, harmless in PEER_ONLY.items():
+        if (value := environment.get(name, "")) not in ("", harmless):
+            yield f"environment {name}={value} is a setting of Karpenter's that does nothing here"

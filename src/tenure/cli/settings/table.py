@@ -1,0 +1,527 @@
+"""Every setting of ``tenure run``, once: how it is named, written, and why its default is what it is.
+
+Flag, environment name and key of the file follow from one another; help, documentation and
+the reader of all three are made from this table. Where Karpenter has a setting with the same
+meaning, its names are used; all others have an environment name that begins with TENURE_.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.cli.settings import forms as form
+from tenure.cli.settings.forms import Form
+from tenure.model.settings import Settings
+
+_TICK: Final = timedelta(milliseconds=1)
+_SECOND: Final = timedelta(seconds=1)
+
+CLUSTER: Final = "The cluster"
+LEASE: Final = "Which replica acts"
+PLACING: Final = "Placing pods"
+LEAVING: Final = "Taking nodes away"
+CLOUD: Final = "The cloud"
+SEEN: Final = "What others see"
+PACE: Final = "Pace"
+SECTIONS: Final = (CLUSTER, LEASE, PLACING, LEAVING, CLOUD, SEEN, PACE)
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    section: str
+    #: Of ``Settings``; empty for what only this program reads.
+    field: str
+    #: Without the dashes in front.
+    flag: str
+    form: Form
+    #: What it is, its unit where it has one, and why the default.
+    reason: str
+    #: Karpenter has it too, with the same meaning.
+    peer: bool = False
+    #: Other flags that mean the same.
+    also: tuple[str, ...] = ()
+    #: The environment's name where it follows another custom.
+    variable: str = ""
+    #: Where the value is found out at the start if nobody gives it: in words.
+    found_out: str = ""
+
+    @property
+    def environment(self) -> str:
+        name = self.flag.replace("-", "_").upper()
+        return self.variable or (name if self.peer else f"TENURE_{name}")
+
+    @property
+    def key(self) -> str:
+        first, *rest = self.flag.split("-")
+        return first + "".join(word.capitalize() for word in rest)
+
+    @property
+    def default(self) -> Any:
+        """What ``run`` takes when nobody says anything."""
+        if self.found_out:
+            return ""
+        return getattr(Settings(), self.field) if self.field else {}
+
+    @property
+    def default_words(self) -> str:
+        return self.found_out or self.form.show(self.default) or "none"
+
+
+def _span(section: str, field: str, flag: str, example: str, reason: str, **more: Any) -> Setting:
+    shortest = more.pop("at_least", _TICK)
+    kind = form.duration(example, at_least=shortest, whole_seconds=more.pop("whole", False))
+    return Setting(section=section, field=field, flag=flag, form=kind, reason=reason, **more)
+
+
+TABLE: Final = (
+    Setting(
+        section=CLUSTER,
+        field="kubeconfig",
+        flag="kubeconfig",
+        form=form.text("FILE", "the path of a kubeconfig", "~/.kube/config"),
+        reason="How to reach the API server, and as whom.",
+        variable="KUBECONFIG",
+        found_out="in a pod its own account, else ~/.kube/config",
+    ),
+    Setting(
+        section=CLUSTER,
+        field="context",
+        flag="context",
+        form=form.text("NAME", "the name of a context in the kubeconfig", "staging"),
+        reason="Which cluster of the kubeconfig.",
+        found_out="the kubeconfig's current context",
+    ),
+    Setting(
+        section=CLUSTER,
+        field="cluster_name",
+        flag="cluster-name",
+        form=form.text("NAME", "a name", "staging"),
+        reason="Marks our instances in the cloud. The default is as unique as the cluster itself: "
+        "two clusters in one account never touch each other's.",
+        peer=True,
+        found_out="the UID of namespace kube-system",
+    ),
+    Setting(
+        section=CLUSTER,
+        field="client_qps",
+        flag="kube-client-qps",
+        form=form.rate("200"),
+        reason="Requests per second to the API server, on average. Karpenter's figure.",
+        peer=True,
+    ),
+    Setting(
+        section=CLUSTER,
+        field="client_burst",
+        flag="kube-client-burst",
+        form=form.count("300"),
+        reason="Requests that may leave at once before the average counts. Karpenter's figure.",
+        peer=True,
+    ),
+    Setting(
+        section=LEASE,
+        field="leader_election",
+        flag="disable-leader-election",
+        form=form.switch(inverted=True),
+        reason="Act without a Lease. Only where it is certain that nothing else acts on the "
+        "cluster: neither a second replica nor Karpenter.",
+        peer=True,
+    ),
+    Setting(
+        section=LEASE,
+        field="lease_name",
+        flag="leader-election-name",
+        form=form.object_name("karpenter-leader-election"),
+        reason="The Lease. Karpenter's, so that Tenure and Karpenter never both act.",
+        peer=True,
+        also=("lease-name",),
+    ),
+    Setting(
+        section=LEASE,
+        field="lease_namespace",
+        flag="leader-election-namespace",
+        form=form.object_name("kube-system", label=True),
+        reason="Where the Lease is; the same for all replicas.",
+        peer=True,
+        also=("lease-namespace",),
+        found_out="in a pod its own namespace, else kube-system",
+    ),
+    Setting(
+        section=LEASE,
+        field="take_over",
+        flag="take-over",
+        form=form.switch(),
+        reason="Take a Lease that something else held last, once that no longer renews it. By "
+        "default Karpenter's Lease is left alone until a person has said so.",
+    ),
+    _span(
+        LEASE,
+        "lease_duration",
+        "lease-duration",
+        "15s",
+        "How long after the last renewal another replica may take over. Long enough for a restart "
+        "of the API server, short enough for a dead node.",
+        at_least=7 * _SECOND,
+        whole=True,
+    ),
+    _span(
+        LEASE,
+        "lease_renew_deadline",
+        "lease-renew-deadline",
+        "10s",
+        "A leader that could not renew for this long stops acting. At least 5s, the longest that a "
+        "call takes, before the lease duration ends; and at most 10s for Karpenter's Lease, which "
+        "Karpenter takes 15s after the last renewal.",
+        at_least=_SECOND,
+    ),
+    _span(
+        LEASE,
+        "lease_retry",
+        "lease-retry-period",
+        "2s",
+        "Between two tries to get or to renew the Lease.",
+        at_least=100 * _TICK,
+    ),
+    _span(
+        PLACING,
+        "batch_idle",
+        "batch-idle-duration",
+        "1s",
+        "Pods are placed together after this long without a new one: pods that come together "
+        "share nodes.",
+        peer=True,
+    ),
+    _span(
+        PLACING,
+        "batch_max",
+        "batch-max-duration",
+        "10s",
+        "… and at the latest this long after the first of them. Claims are created at most this "
+        "often while pods keep coming.",
+        peer=True,
+    ),
+    Setting(
+        section=PLACING,
+        field="node_fee_cpus",
+        flag="node-fee-cpus",
+        form=form.count("3", at_least=0),
+        reason="A node counts as dear as so many cpus more than its price. More: fewer, larger "
+        "nodes; 0: the cheapest plan, however many nodes that is.",
+    ),
+    _span(
+        PLACING,
+        "placement_gap",
+        "placement-gap",
+        "500ms",
+        "Between two placements that follow from pods coming and going: thousands of pods are "
+        "bound one by one, and need not be thought about one by one.",
+    ),
+    Setting(
+        section=PLACING,
+        field="",
+        flag="feature-gates",
+        form=form.gates(),
+        reason="Karpenter's gates. NodeRepair counts where --node-repair is not given; what the "
+        "others gate is not there yet. One that is on and does nothing is named in the log.",
+        peer=True,
+    ),
+    _span(
+        LEAVING,
+        "drain_min",
+        "drain-min",
+        "5s",
+        "Between tainting a node and ending its instance, so that everybody, load balancers too, "
+        "has seen the taint.",
+    ),
+    Setting(
+        section=LEAVING,
+        field="eviction_rate",
+        flag="eviction-qps",
+        form=form.rate("100"),
+        reason="Evictions per second over all nodes. Each makes a controller create a pod.",
+    ),
+    Setting(
+        section=LEAVING,
+        field="eviction_burst",
+        flag="eviction-burst",
+        form=form.count("200"),
+        reason="Evictions that may come at once: a full node's.",
+    ),
+    _span(
+        LEAVING,
+        "eviction_retry_min",
+        "eviction-retry-min",
+        "1s",
+        "First pause after a budget refused an eviction; it doubles.",
+    ),
+    _span(
+        LEAVING,
+        "eviction_retry_max",
+        "eviction-retry-max",
+        "10s",
+        "Longest pause: a budget that allows again is noticed this fast.",
+    ),
+    Setting(
+        section=LEAVING,
+        field="node_repair",
+        flag="node-repair",
+        form=form.switch(),
+        reason="Whether unhealthy nodes are repaired. Time-outs of new nodes always run. Not given: "
+        "as the feature gate NodeRepair says, else true. The log says at the start if it is off.",
+    ),
+    Setting(
+        section=LEAVING,
+        field="legacy_node_repair",
+        flag="legacy-node-repair",
+        form=form.switch(),
+        reason="Whether pools without a repair block, and claims without a pool, are repaired by "
+        "force, as Karpenter did before 1.15; otherwise such pools are repaired with care.",
+        peer=True,
+    ),
+    Setting(
+        section=LEAVING,
+        field="repair_domain_breaker",
+        flag="repair-domain-breaker",
+        form=form.switch(),
+        reason="Whether repairs stop, but for one node at a time, where more than half of all nodes "
+        "of a zone, image or instance type are sick. The breaker of each pool is beside it.",
+    ),
+    _span(
+        LEAVING,
+        "eviction_probe",
+        "eviction-probe",
+        "10s",
+        "How often a pod is asked about although its budget seems to allow nothing: the budget's "
+        "status may be stale.",
+    ),
+    Setting(
+        section=LEAVING,
+        field="protection_clock",
+        flag="protection-clock",
+        form=form.choice("creation", "start"),
+        reason="What a duration in a pod's karpenter.sh/do-not-disrupt counts from: its creation, "
+        "or as with Karpenter its start.",
+    ),
+    Setting(
+        section=CLOUD,
+        field="provider",
+        flag="provider",
+        form=form.text("NAME", "the name of a provider that is installed", "kwok"),
+        reason="The cloud. kwok plays nodes in any cluster and costs nothing.",
+    ),
+    Setting(
+        section=CLOUD,
+        field="provider_namespace",
+        flag="provider-namespace",
+        form=form.object_name("tenure-kwok", label=True),
+        reason="For objects that the provider keeps in the cluster: with kwok, Nodes that wait for "
+        "their registration delay. Best one where nothing else is; never change it while some wait.",
+        found_out="where the Lease is",
+    ),
+    Setting(
+        section=CLOUD,
+        field="instance_types_file",
+        flag="instance-types-file",
+        form=form.text("FILE", "the path of a JSON file", "instance-types.json"),
+        reason="Instance types of one's own, in the format of Karpenter's KWOK provider.",
+        peer=True,
+        found_out="the provider's own",
+    ),
+    _span(
+        CLOUD,
+        "offering_dry",
+        "offering-dry-for",
+        "3m",
+        "How long an offering that was sold out is left out of planning.",
+    ),
+    _span(
+        CLOUD,
+        "termination_poll",
+        "termination-poll",
+        "5s",
+        "How often the cloud is asked whether an instance that is ending is gone.",
+        at_least=100 * _TICK,
+    ),
+    _span(
+        CLOUD,
+        "garbage_period",
+        "garbage-period",
+        "2m",
+        "How often instances and claims are compared, to find the ones without the others.",
+        at_least=_SECOND,
+    ),
+    _span(
+        CLOUD,
+        "garbage_grace",
+        "garbage-grace",
+        "5m",
+        "Instances younger than this are never garbage: their claim may not be visible yet.",
+        at_least=_SECOND,
+    ),
+    Setting(
+        section=SEEN,
+        field="metrics_port",
+        flag="metrics-port",
+        form=form.count("8080", at_least=0, at_most=65535),
+        reason="/metrics for Prometheus. 0 takes any free port; the log names it.",
+        peer=True,
+    ),
+    Setting(
+        section=SEEN,
+        field="health_port",
+        flag="health-probe-port",
+        form=form.count("8081", at_least=0, at_most=65535),
+        reason="/healthz and /readyz for the kubelet. 0 takes any free port; the log names it.",
+        peer=True,
+    ),
+    Setting(
+        section=SEEN,
+        field="webhook_port",
+        flag="webhook-port",
+        form=form.count("9443", at_least=0, at_most=65535),
+        reason="Where API servers ask whether an object is valid, see docs/webhook.md. Outside a "
+        "pod only if the configuration has a URL. 0 turns it off.",
+    ),
+    Setting(
+        section=SEEN,
+        field="webhook_name",
+        flag="webhook-name",
+        form=form.object_name("tenure-webhook"),
+        reason="The ValidatingWebhookConfiguration that API servers follow, and the Secret that "
+        "keeps the webhook's certificates: in a pod in its own namespace, else where the Lease is.",
+    ),
+    Setting(
+        section=SEEN,
+        field="cluster_metrics",
+        flag="disable-cluster-state-observability",
+        form=form.switch(inverted=True),
+        reason="Leave out the series for each node and pod, which are hundreds of thousands in a "
+        "large cluster.",
+        peer=True,
+    ),
+    Setting(
+        section=SEEN,
+        field="log_level",
+        flag="log-level",
+        form=form.choice("debug", "info", "warning", "error", warn="warning"),
+        reason="The least that is said. Every change of a verdict is info.",
+        peer=True,
+    ),
+    Setting(
+        section=SEEN,
+        field="log_format",
+        flag="log-format",
+        form=form.choice("auto", "json", "text"),
+        reason="JSON has one object on each line; auto is text on a terminal and JSON elsewhere.",
+    ),
+    Setting(
+        section=SEEN,
+        field="journal_size",
+        flag="journal-size",
+        form=form.count("5000", at_least=0),
+        reason="Verdict changes and outcomes kept in memory, for /debug/journal. A few megabytes. 0 "
+        "keeps none, and opens no port for them.",
+    ),
+    Setting(
+        section=SEEN,
+        field="journal_port",
+        flag="journal-port",
+        form=form.count("8082", at_least=0, at_most=65535),
+        reason="/debug/journal, on the loopback interface alone, see docs/security.md. 0 takes any "
+        "free port; the log names it.",
+    ),
+    Setting(
+        section=SEEN,
+        field="event_rate",
+        flag="event-qps",
+        form=form.rate("25"),
+        reason="Kubernetes events per second; they are news, and must not load the API server.",
+    ),
+    Setting(
+        section=SEEN,
+        field="event_burst",
+        flag="event-burst",
+        form=form.count("50"),
+        reason="Kubernetes events that may come at once.",
+    ),
+    Setting(
+        section=PACE,
+        field="actions_max",
+        flag="actions-max",
+        form=form.count("64"),
+        reason="Writes and cloud calls under way at once.",
+    ),
+    _span(
+        PACE,
+        "turn_gap",
+        "turn-gap",
+        "50ms",
+        "Between two turns of the loop: a burst of changes is judged once.",
+    ),
+    _span(
+        PACE,
+        "retry_min",
+        "retry-min",
+        "1s",
+        "First pause after an action on an object failed; it doubles.",
+    ),
+    _span(
+        PACE,
+        "retry_max",
+        "retry-max",
+        "1m",
+        "Longest pause: this long after the cause is mended, all goes on.",
+    ),
+    _span(
+        PACE,
+        "expectation_max",
+        "expectation-max",
+        "10s",
+        "A write that the watch has not shown for this long is looked up by a read.",
+    ),
+    _span(
+        PACE,
+        "clock_skew_max",
+        "clock-skew-max",
+        "10s",
+        "Nothing is taken away, and no deadline is set, while the clock of this replica is further "
+        "than this from the API server's.",
+        at_least=3000 * _TICK,
+    ),
+)
+
+#: The gate that stands for ``--node-repair`` where that is not given.
+REPAIR_GATE: Final = "NodeRepair"
+
+#: Karpenter's gates, with those that it has on by default; all but the first do nothing yet.
+GATES: Final = {
+    REPAIR_GATE: False,
+    "ReservedCapacity": True,
+    "SpotToSpotConsolidation": False,
+    "NodeOverlay": False,
+    "StaticCapacity": False,
+    "CapacityBuffer": False,
+    "TerminateFirstDrift": False,
+    "TerminateFirstRepair": False,
+    "PodDeletionCostManagement": False,
+}
+
+#: What else Karpenter reads from its environment, with the value that changes nothing here.
+#: A deployment that was Karpenter's has them; whoever set one should hear what became of it.
+PEER_ONLY: Final = {
+    "PREFERENCE_POLICY": "Ignore",
+    "MIN_VALUES_POLICY": "Strict",
+    "IGNORE_DRA_REQUESTS": "true",
+    "SCHEDULER_CONFIG": "",
+    "ENABLE_PROFILING": "false",
+    "LOG_OUTPUT_PATHS": "stdout",
+    "LOG_ERROR_OUTPUT_PATHS": "stderr",
+}
+
+#: What manifests can ask for and nothing acts on yet; said at the start, so that nobody waits
+#: for it in vain. ``docs/limits.md`` says more.
+NOT_YET: Final = (
+    "consolidation, drift and expiration",
+    "static capacity (replicas of a NodePool)",
+)

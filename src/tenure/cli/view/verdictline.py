@@ -1,0 +1,54 @@
+"""The end of a simulation in words: expectations, promises, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from tenure.sim.scenario.read.findings import Finding, Held
+from tenure.sim.scenario.run import Result
+from tenure.sim.scenario.stage import clock, span
+
+_WORDS = {Held.YES: "held", Held.NO: "FAILED", Held.UNREACHED: "not reached"}
+
+
+def result_lines(result: Result, elapsed: timedelta) -> Iterator[str]:
+    yield ""
+    yield "What was expected"
+    if not result.findings:
+        yield "  nothing: add expect: to the scenario"
+    for finding in result.findings:
+        yield from _finding(finding)
+    if result.violations:
+        yield ""
+        yield "Promises that were broken"
+        for violation in result.violations:
+            yield f"  {clock(violation.at)}  {violation.rule}: {violation.message}"
+    yield ""
+    yield from _summary(result, elapsed)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield f"  {_WORDS[finding.held]:<12} {finding.expected}"
+    if finding.held is Held.NO:
+        yield f"  {'':<12} found {finding.found}  ({finding.place.rstrip(': ')})"
+
+
+def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
+    summary = result.summary
+    failed = sum(finding.held is Held.NO for finding in result.findings)
+    held = sum(finding.held is Held.YES for finding in result.findings)
+    yield (
+        f"{span(elapsed)} of cluster time, seed {result.seed}: "
+        f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} ended; "
+        f"{_many(summary.nodes, 'node')}, {_many(summary.pods_running, 'pod')} running, "
+        f"{summary.pods_pending} pending; ${summary.cost:.4f} spent, ${summary.hourly:.4f}/h now"
+    )
+    yield (
+        f"{held} of {len(result.findings)} expectations held, {failed} failed; "
+        f"{_many(len(result.violations), 'promise')} broken"
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,127 @@
+"""Decide the next step of a living claim: from the request to a node that takes pods.
+
+One verdict per claim, the first of these that applies:
+
+1. not ours       its node class belongs to another provider: hands off;
+2. adopt          our finalizer or the node class's label is missing: nothing is launched
+                  before they are there;
+3. launch         no instance is known: ask the cloud, or say what it answered
+                  (``launching``);
+4. register       find the one Node with the provider id; give it the claim's labels,
+                  taints, owner and finalizer; then write ``Registered`` (``registering``);
+5. reboot         nothing is found out about a node that is being rebooted;
+6. initialize     Ready, no startup or ephemeral taints, requested resources there; label
+                  the Node, then write ``Initialized`` (``initializing``);
+7. in service     nothing to do, unless its Node is not Ready any more.
+
+Every step is one write, and each is repeated until the cluster shows it, so a crash
+between any two of them heals in the next turn. Time-outs are not decided here: there
+is one decision for all of them, with readiness and repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from tenure.core.claim.initialize import initialize
+from tenure.core.claim.launch import launch
+from tenure.core.claim.ownership import claims_touched, class_label, is_ours
+from tenure.core.claim.register import register
+from tenure.core.claim.view import ClaimView, node_names, readiness_of, say
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.reboot.history import requested_at
+from tenure.core.writes import hold, patch
+from tenure.model.api import names
+from tenure.model.api.meta import format_time
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+
+class LifecycleDecider:
+    concern = Concern.LIFECYCLE
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.claims
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        return claims_touched(change, snapshot)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        if subject.kind == NODE_CLAIMS.kind:
+            yield subject.name
+
+    def view(self, snapshot: Snapshot, key: str) -> ClaimView | None:
+        claim = snapshot.claims.get(key)
+        if claim is None or claim.deleting or is_unreadable(claim):
+            return None
+        nodes = snapshot.nodes_with_provider(claim.provider_id)
+        return ClaimView(
+            claim=claim,
+            ours=is_ours(claim, snapshot),
+            nodes=tuple(nodes[name] for name in sorted(nodes)),
+            instance=snapshot.observations.instances.get(claim.uid),
+            failure=snapshot.observations.launch_failures.get(claim.uid),
+        )
+
+    def decide(self, view: ClaimView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_decide(view, settings, now),)
+
+
+def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
+    claim = view.claim
+    if not view.ours:
+        ref = claim.spec.node_class_ref
+        return say(claim, Reason.NOT_OURS, f"{ref.kind}.{ref.group} is not served here")
+    adoption = _adopt(claim)
+    if adoption is not None:
+        message = "gets the finalizer and the label of its node class before anything is launched"
+        return say(claim, Reason.ADOPTING, message, action=adoption)
+    if not claim.launched:
+        return launch(view, settings, now)
+    if not claim.registered:
+        return register(view)
+    if claim.rebooting:
+        return say(claim, Reason.REBOOTING, _rebooting(claim))
+    if not claim.initialized:
+        return initialize(view)
+    return _in_service(view)
+
+
+def _adopt(claim: NodeClaim) -> Patch | None:
+    """What makes a claim that somebody else wrote ours to manage; None when it is already."""
+    label = class_label(claim.spec.node_class_ref)
+    metadata: dict[str, object] = {}
+    if names.FINALIZER not in claim.metadata.finalizers:
+        metadata["finalizers"] = hold(claim)
+    if not label.keys() <= claim.labels.keys():
+        metadata["labels"] = label
+    return patch(claim, metadata) if metadata else None
+
+
+def _rebooting(claim: NodeClaim) -> str:
+    return f"Node {claim.node_name} is being rebooted since {format_time(requested_at(claim))}"
+
+
+def _in_service(view: ClaimView) -> Verdict:
+    claim = view.claim
+    if not view.nodes:
+        message = f"Node {claim.node_name} is gone while its claim remains"
+        return say(claim, Reason.NODE_NOT_FOUND, message)
+    if len(view.nodes) > 1:
+        message = f"{len(view.nodes)} Nodes carry its provider id: {node_names(view.nodes)}"
+        return say(claim, Reason.MULTIPLE_NODES_FOUND, message)
+    (node,) = view.nodes
+    condition = claim.condition("Initialized")
+    since = condition.last_transition_time if condition else None
+    message = f"Node {node.name} was initialized"
+    if since is not None:
+        message += f" at {format_time(since)}"
+    if not node.ready:
+        message += f"; it is not Ready: {readiness_of(node)}"
+        return say(claim, Reason.NODE_NOT_READY, message)
+    return say(claim, Reason.IN_SERVICE, message)

@@ -1,0 +1,108 @@
+"""Say of every claim whether its pool's template has changed since it was made.
+
+The template's hash stands on the pool and, as it was then, on each claim (see ``hash``). Another
+one now means that the node is no longer what the pool asks for: condition ``Drifted``. A hash of
+another version cannot be compared: the claim gets the present one, and has not drifted. A claim
+that carries none was made by hand, and is left alone.
+
+Requirements and images are not compared yet, and nothing replaces a drifted node yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import claim_status, is_ours
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.pool.hash import HASH_VERSION
+from tenure.core.reasons import Reason
+from tenure.core.writes import patch, subject_of
+from tenure.model.api.names import FINALIZER, NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+
+CONDITION: Final = "Drifted"
+
+
+class DriftView(msgspec.Struct, frozen=True):
+    claim: NodeClaim
+    #: The pool's hash, of the version that we write.
+    wanted: str
+
+    @property
+    def is_news(self) -> bool:
+        """Of a claim that is as its pool asks for, and says nothing else, nothing is said."""
+        written = self.claim.annotations
+        mine = (written.get(NODEPOOL_HASH), written.get(NODEPOOL_HASH_VERSION))
+        return self.claim.drifted or mine != (self.wanted, HASH_VERSION)
+
+
+class DriftDecider:
+    concern = Concern.DRIFT
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.claims
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODE_CLAIMS:
+            yield change.key
+        elif change.resource == NODE_POOLS:
+            yield from snapshot.claims_of_pool(change.key)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> DriftView | None:
+        claim = snapshot.claims.get(key)
+        if claim is None or claim.deleting or not claim.launched:
+            return None
+        if not is_ours(claim, snapshot) or FINALIZER not in claim.metadata.finalizers:
+            return None
+        pool = snapshot.pools.get(claim.pool_name)
+        if pool is None or NODEPOOL_HASH not in claim.annotations:
+            return None
+        if pool.annotations.get(NODEPOOL_HASH_VERSION) != HASH_VERSION:
+            return None  # Its own hash is being written.
+        view = DriftView(claim, pool.annotations.get(NODEPOOL_HASH, ""))
+        return view if view.is_news else None
+
+    def decide(self, view: DriftView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_decide(view.claim, view.wanted),)
+
+
+def _decide(claim: NodeClaim, wanted: str) -> Verdict:
+    version = claim.annotations.get(NODEPOOL_HASH_VERSION, "")
+    if version != HASH_VERSION:
+        message = (
+            f"its hash of version {version or 'none'} gives way to the pool's of {HASH_VERSION}"
+        )
+        hashes = {NODEPOOL_HASH: wanted, NODEPOOL_HASH_VERSION: HASH_VERSION}
+        return _say(claim, Reason.HASH_RENEWED, message, patch(claim, {"annotations": hashes}))
+    made_from = claim.annotations[NODEPOOL_HASH]
+    if made_from != wanted:
+        message = (
+            f"the template of pool {claim.pool_name} has changed since it was made: hash "
+            f"{made_from} then, {wanted} now"
+        )
+        said = claim_status(claim, Wanted(CONDITION, "True", "NodePoolDrifted", message))
+        return _say(claim, Reason.DRIFTED, message, said)
+    message = f"it is as the template of pool {claim.pool_name} asks for"
+    said = claim_status(claim, Wanted(CONDITION, "False", "NotDrifted"))
+    return _say(claim, Reason.NOT_DRIFTED, message, said)
+
+
+def _say(claim: NodeClaim, reason: Reason, message: str, action: Patch | None) -> Verdict:
+    return Verdict(
+        concern=Concern.DRIFT,
+        subject=subject_of(claim),
+        reason=reason,
+        message=message,
+        action=action,
+    )

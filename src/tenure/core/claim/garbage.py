@@ -1,0 +1,161 @@
+"""Decide what to do about instances without a claim, and claims without an instance.
+
+**Instances** of ours whose claim UID is unknown are ended, but only when they are older
+than the grace and two live lists of claims, a period apart, both lacked the UID: a
+claim that was just created, or a stale read, must never cost a running node. Instances
+without our tags never get here, and would be left alone if they did.
+
+**Claims** that have registered and whose instance is missing from the cloud's newest
+list are deleted, unless that list is about as old as the instance, or their Node still
+says Ready: then the list is more likely wrong than the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.claim.ownership import is_missing, is_ours
+from tenure.core.decision import Concern, Subject, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.writes import delete_claim, subject_of
+from tenure.model.api.meta import format_time, later
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.cloud.instance import Instance
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import OrphanSighting, TerminationAnswer
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+INSTANCE = "Instance"
+_INSTANCE_KEY = "instance/"
+
+
+class InstanceView(msgspec.Struct, frozen=True):
+    sighting: OrphanSighting
+    answer: TerminationAnswer | None
+
+
+class VanishedView(msgspec.Struct, frozen=True):
+    claim: NodeClaim
+    listed_at: datetime
+    node_ready: bool
+
+
+class GarbageDecider:
+    concern = Concern.GARBAGE
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        for provider_id in snapshot.observations.orphans:
+            yield _INSTANCE_KEY + provider_id
+        vanished = snapshot.observations.vanished
+        if vanished:
+            yield from (name for name, claim in snapshot.claims.items() if claim.uid in vanished)
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODE_CLAIMS:
+            yield change.key
+        elif change.resource == NODES and snapshot.observations.vanished:
+            for node in change.versions():
+                assert isinstance(node, Node)
+                yield from snapshot.claims_with_provider(node.spec.provider_id)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        if subject.kind == INSTANCE:
+            yield _INSTANCE_KEY + subject.name
+        elif subject.kind == NODE_CLAIMS.kind:
+            yield subject.name
+
+    def view(self, snapshot: Snapshot, key: str) -> InstanceView | VanishedView | None:
+        observations = snapshot.observations
+        if key.startswith(_INSTANCE_KEY):
+            sighting = observations.orphans.get(key.removeprefix(_INSTANCE_KEY))
+            if sighting is None:
+                return None
+            answer = observations.terminations.get(sighting.instance.claim_uid)
+            return InstanceView(sighting, answer)
+        claim = snapshot.claims.get(key)
+        if claim is None or claim.deleting or not claim.registered or not is_ours(claim, snapshot):
+            return None
+        listed_at = observations.vanished.get(claim.uid)
+        if listed_at is None:
+            return None
+        nodes = snapshot.nodes_with_provider(claim.provider_id).values()
+        return VanishedView(
+            claim, listed_at, any(node.ready or is_unreadable(node) for node in nodes)
+        )
+
+    def decide(
+        self, view: InstanceView | VanishedView, settings: Settings, now: datetime
+    ) -> Sequence[Verdict]:
+        if isinstance(view, InstanceView):
+            return (_orphan(view.sighting, view.answer, settings, now),)
+        return (_vanished(view, settings),)
+
+
+def _orphan(
+    sighting: OrphanSighting, answer: TerminationAnswer | None, settings: Settings, now: datetime
+) -> Verdict:
+    instance = sighting.instance
+    if not instance.claim_uid or instance.cluster != settings.cluster_name:
+        return _say(
+            instance, Reason.NOT_OURS, f"it lacks the tags of cluster {settings.cluster_name}"
+        )
+    seen_twice = sighting.last_at - sighting.first_at >= settings.garbage_period
+    old_at = later(instance.launched_at, settings.garbage_grace)
+    if not seen_twice or now < old_at:
+        message = (
+            f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)}; "
+            f"it is ended after a second look, not before {format_time(old_at)}"
+        )
+        recheck_at = old_at if seen_twice else None
+        return _say(instance, Reason.ORPHAN_SUSPECTED, message, recheck_at=recheck_at)
+    message = (
+        f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)} "
+        f"nor at {format_time(sighting.last_at)}"
+    )
+    if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
+        return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=again_at)
+    action = Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid)
+    return _say(instance, Reason.INSTANCE_ORPHANED, message, action=action)
+
+
+def _say(
+    instance: Instance,
+    reason: Reason,
+    message: str,
+    *,
+    action: Terminate | None = None,
+    recheck_at: datetime | None = None,
+) -> Verdict:
+    return Verdict(
+        concern=Concern.GARBAGE,
+        subject=Subject(INSTANCE, instance.provider_id),
+        reason=reason,
+        message=message,
+        action=action,
+        recheck_at=recheck_at,
+    )
+
+
+def _vanished(view: VanishedView, settings: Settings) -> Verdict:
+    claim = view.claim
+    what = f"the cloud did not list {claim.provider_id} at {format_time(view.listed_at)}"
+    action, reason = None, Reason.INSTANCE_KNOWN
+    if not is_missing(claim, view.listed_at, settings):
+        message = f"{what}, too soon after its launch to mean anything"
+    elif view.node_ready:
+        message = f"{what}, but its Node is Ready"
+    else:
+        message, action, reason = what, delete_claim(claim), Reason.INSTANCE_VANISHED
+    return Verdict(
+        concern=Concern.GARBAGE,
+        subject=subject_of(claim),
+        reason=reason,
+        message=message,
+        action=action,
+    )

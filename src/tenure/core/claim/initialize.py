@@ -1,0 +1,107 @@
+"""Initialization: a registered Node can take the pods it was launched for.
+
+Checked in this order, and the first that fails is what ``Initialized`` says: the Node is
+there, it is Ready, its startup taints are gone, the taints that every node starts with
+are gone, it offers each resource that was asked for. Then the Node is labelled, and
+``Initialized`` is written.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.core.claim.ownership import claim_status
+from tenure.core.claim.view import ClaimView, node_names, readiness_of, say
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.core.repair.readiness import READY_ONCE
+from tenure.core.writes import patch
+from tenure.errors import SpecError
+from tenure.model.api import names
+from tenure.model.api.node import Node, Taint
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.values.quantity import parse_resources
+from tenure.packing.why import taint_text
+
+#: Keys and effects of the taints that every node starts with and that others take off.
+_EPHEMERAL: Final = frozenset(
+    {
+        (names.NOT_READY_TAINT, "NoSchedule"),
+        (names.NOT_READY_TAINT, "NoExecute"),
+        (names.UNREACHABLE_TAINT, "NoSchedule"),
+        (names.CLOUD_UNINITIALIZED_TAINT, "NoSchedule"),
+    }
+)
+
+
+def initialize(view: ClaimView) -> Verdict:
+    claim = view.claim
+    waiting = _why_not(view)
+    if waiting is not None:
+        reason, message = waiting
+        said = claim_status(claim, Wanted("Initialized", "Unknown", reason, message), *_once(view))
+        return say(claim, reason, message, action=said)
+    (node,) = view.nodes
+    message = f"Node {node.name} is Ready and complete"
+    if node.labels.get(names.INITIALIZED) != "true":
+        label = patch(node, {"labels": {names.INITIALIZED: "true"}})
+        return say(claim, Reason.INITIALIZING, message, action=label)
+    said = claim_status(claim, Wanted("Initialized", "True", "Initialized"), *_once(view))
+    return say(claim, Reason.INITIALIZING, message, action=said)
+
+
+def _once(view: ClaimView) -> tuple[Wanted, ...]:
+    """That the node has been Ready, which is never taken back: its readinessTTL is spent."""
+    if view.claim.ready_once:
+        return ()  # Its reason may say more, and stays.
+    ready = len(view.nodes) == 1 and view.nodes[0].ready
+    return (Wanted(READY_ONCE, "True", "NodeReady"),) if ready else ()
+
+
+def _why_not(view: ClaimView) -> tuple[Reason, str] | None:
+    claim = view.claim
+    if not view.nodes:
+        return Reason.NODE_NOT_FOUND, f"Node {claim.node_name} is gone while its claim remains"
+    if len(view.nodes) > 1:
+        message = f"{len(view.nodes)} Nodes carry its provider id: {node_names(view.nodes)}"
+        return Reason.MULTIPLE_NODES_FOUND, message
+    return why_not_initialized(claim, view.nodes[0])
+
+
+def why_not_initialized(claim: NodeClaim, node: Node) -> tuple[Reason, str] | None:
+    """What the node still lacks, as reason and sentence; None when it is complete."""
+    if not node.ready:
+        return Reason.NODE_NOT_READY, f"Node {node.name} is not Ready: {readiness_of(node)}"
+    for taint in node.spec.taints:
+        if is_startup(taint, claim):
+            return Reason.STARTUP_TAINTS_EXIST, f"startup taint {taint_text(taint)} is still there"
+    for taint in node.spec.taints:
+        if is_ephemeral(taint):
+            return Reason.EPHEMERAL_TAINTS_EXIST, f"taint {taint_text(taint)} is still there"
+    for resource, amount in sorted(claim.spec.resources.requests.items()):
+        if _is_some(amount) and not _is_some(node.status.allocatable.get(resource, "0")):
+            message = f"{resource} was requested and Node {node.name} does not offer it yet"
+            return Reason.RESOURCE_NOT_REGISTERED, message
+    return None
+
+
+def is_startup(taint: Taint, claim: NodeClaim) -> bool:
+    return any((t.key, t.effect) == (taint.key, taint.effect) for t in claim.spec.startup_taints)
+
+
+def is_ephemeral(taint: Taint) -> bool:
+    """A taint that every node starts with and that is taken off without anybody's doing."""
+    return (
+        (taint.key, taint.effect) in _EPHEMERAL
+        or taint.key == names.UNREGISTERED_TAINT
+        or taint.key.startswith(names.READINESS_TAINT_PREFIX)
+    )
+
+
+def _is_some(amount: str | int | float) -> bool:
+    """More than nothing; what cannot be read is nothing."""
+    try:
+        return parse_resources({"amount": amount})["amount"] > 0
+    except SpecError:
+        return False

@@ -1,0 +1,97 @@
+"""The launch of a claim's instance: ask the cloud, and write down what it answered.
+
+The first of these that applies:
+
+1. answered     an instance runs for the claim: its labels are written first, then
+                ``Launched`` with its identity, because once ``Launched`` is True nobody
+                asks the cloud for them again;
+2. ask          nothing was answered yet, or it is time to ask again;
+3. give up      nothing that the claim allows can be had, or its node class cannot be
+                used: the claim is deleted, and its pods are planned anew;
+4. wait         the launch failed: ``Launched`` says why, and it is tried again later.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.claim.ownership import claim_status
+from tenure.core.claim.view import ClaimView, say
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Launch, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.writes import delete_claim, patch
+from tenure.model.api.meta import format_time
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import LaunchProblem
+from tenure.model.values.quantity import parse_resources
+from tenure.model.values.requirements import Requirements
+from tenure.schema.problems import in_words, problems_of
+
+
+def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
+    claim, failure = view.claim, view.failure
+    if view.instance is not None:
+        return _write_down(claim, view.instance)
+    if failure is None:
+        return _ask(claim, settings)
+    if failure.problem is LaunchProblem.OUT_OF_CAPACITY:
+        reason = Reason.INSUFFICIENT_CAPACITY
+        return say(claim, reason, failure.message, action=delete_claim(claim))
+    if failure.problem is LaunchProblem.MISCONFIGURED:
+        reason = Reason.NODE_CLASS_NOT_READY
+        return say(claim, reason, failure.message, action=delete_claim(claim))
+    if failure.retry_at is None or now >= failure.retry_at:
+        return _ask(claim, settings)
+    said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, failure.message))
+    message = f"{failure.message}; asked again at {format_time(failure.retry_at)}"
+    tried = say(claim, Reason.LAUNCH_FAILED, message, action=said, recheck_at=failure.retry_at)
+    return msgspec.structs.replace(tried, news=failure.message)
+
+
+def _ask(claim: NodeClaim, settings: Settings) -> Verdict:
+    if problem := in_words(problems_of(claim)):  # It slipped past admission.
+        said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, problem))
+        return say(claim, Reason.LAUNCH_FAILED, problem, action=said)
+    request = launch_request(claim, settings.cluster_name)
+    message = "asking the cloud for an instance"
+    return say(claim, Reason.LAUNCHING, message, action=Launch(request=request))
+
+
+def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
+    """What a claim without problems asks of the cloud."""
+    return LaunchRequest(
+        cluster=cluster,
+        claim_name=claim.name,
+        claim_uid=claim.uid,
+        pool=claim.pool_name,
+        node_class=claim.spec.node_class_ref,
+        requirements=Requirements.from_wire(claim.spec.requirements, "spec.requirements"),
+        requests=parse_resources(claim.spec.resources.requests, "spec.resources.requests"),
+        labels=dict(claim.labels),
+        taints=(*claim.spec.taints, *claim.spec.startup_taints),
+    )
+
+
+def _write_down(claim: NodeClaim, instance: Instance) -> Verdict:
+    message = f"launched {instance.instance_type} in {instance.zone}, {instance.capacity_type}"
+    missing = {k: v for k, v in sorted(instance.labels.items()) if k not in claim.labels}
+    if missing:
+        return say(claim, Reason.LAUNCHED, message, action=patch(claim, {"labels": missing}))
+    status = {
+        "providerID": instance.provider_id,
+        "imageID": instance.image_id,
+        "capacity": dict(instance.capacity),
+        "allocatable": dict(instance.allocatable),
+    }
+    said = claim_status(
+        claim,
+        Wanted("Launched", "True", "Launched"),
+        Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, "its Node has not appeared yet"),
+        status=status,
+    )
+    return say(claim, Reason.LAUNCHED, message, action=said)

@@ -1,0 +1,110 @@
+"""Say of every Node that is not leaving what it is to us: "no" has a reason too.
+
+One verdict per Node, never an action; the first of these that applies:
+
+1. not ours       no claim of ours has its provider id: it is never written to;
+2. several        more than one claim or Node has the provider id, so nobody can be sure;
+3. rebooting      its claim says so: since when;
+4. booting        its claim is not initialized: what is still missing;
+5. not Ready      it was at work, and its kubelet says otherwise or nothing: since when;
+6. in service     at work, since when; cordoned or not.
+
+A Node that is leaving is judged by ``termination``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.claim.initialize import why_not_initialized
+from tenure.core.claim.ownership import is_ours
+from tenure.core.claim.view import readiness_of
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.reboot.history import requested_at
+from tenure.core.terminate.drain import is_held
+from tenure.core.writes import subject_of
+from tenure.model.api.meta import format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import first_unreadable
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    node: Node
+    #: Ours, with the Node's provider id, by name.
+    claims: tuple[NodeClaim, ...]
+    #: How many Nodes have that provider id.
+    twins: int
+
+
+class NodeDecider:
+    concern = Concern.NODE
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.nodes
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODES:
+            yield change.key
+            for node in change.versions():
+                assert isinstance(node, Node)
+                yield from snapshot.nodes_with_provider(node.spec.provider_id)
+        elif change.resource == NODE_CLAIMS:
+            for claim in change.versions():
+                assert isinstance(claim, NodeClaim)
+                yield from snapshot.nodes_with_provider(claim.provider_id)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> NodeView | None:
+        node = snapshot.nodes.get(key)
+        if node is None or is_held(node):
+            return None
+        claims = snapshot.claims_with_provider(node.spec.provider_id)
+        return NodeView(
+            node=node,
+            claims=tuple(c for _, c in sorted(claims.items()) if is_ours(c, snapshot)),
+            twins=len(snapshot.nodes_with_provider(node.spec.provider_id)),
+        )
+
+    def decide(self, view: NodeView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        reason, message = _state(view)
+        verdict = Verdict(
+            concern=Concern.NODE, subject=subject_of(view.node), reason=reason, message=message
+        )
+        return (verdict,)
+
+
+def _state(view: NodeView) -> tuple[Reason, str]:
+    node, claims = view.node, view.claims
+    if not claims:
+        return Reason.NOT_OURS, "it belongs to no claim of ours and is never written to"
+    if why := first_unreadable(claims):
+        return Reason.BLOCKED_BY_UNREADABLE, f"{why}; so its state is not known"
+    if len(claims) > 1 or view.twins > 1:
+        named = ", ".join(claim.name for claim in claims)
+        message = f"its provider id is on more than one Node or claim ({named})"
+        return Reason.MULTIPLE_NODES_FOUND, message
+    (claim,) = claims
+    if claim.rebooting:
+        return Reason.REBOOTING, f"rebooted in place since {format_time(requested_at(claim))}"
+    if not claim.initialized:
+        missing = why_not_initialized(claim, node)
+        return missing or (Reason.INITIALIZING, f"it is complete; claim {claim.name} notes that")
+    if not node.ready:
+        return Reason.NODE_NOT_READY, readiness_of(node)
+    condition = claim.condition("Initialized")
+    since = condition.last_transition_time if condition else None
+    at = f" at {format_time(since)}" if since is not None else ""
+    message = f"initialized{at} (NodeClaim {claim.name})"
+    if node.spec.unschedulable:
+        message += "; cordoned: it takes no new pods"
+    return Reason.IN_SERVICE, message

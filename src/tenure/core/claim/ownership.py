@@ -1,0 +1,120 @@
+"""What several deciders need to know about a claim: whose it is, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
+from tenure.core.decision import Patch
+from tenure.model.api import names
+from tenure.model.api.meta import find_condition
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+
+#: The claim's Ready is True when all of these are.
+STAGES: Final = ("Launched", "Registered", "Initialized")
+
+
+def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    ref = claim.spec.node_class_ref
+    return (ref.group, ref.kind) in snapshot.ours
+
+
+def claims_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
+    """The claims that a change of a claim, or of a Node, is about; none for any other.
+
+    Also those with the same provider id, where there are several: whose the Node is then changes.
+    """
+    if change.resource == NODE_CLAIMS:
+        yield change.key
+        for claim in change.versions():
+            assert isinstance(claim, NodeClaim)
+            yield from snapshot.claims_with_provider(claim.provider_id)
+    elif change.resource == NODES:
+        for node in change.versions():
+            assert isinstance(node, Node)
+            yield from snapshot.claims_with_provider(node.spec.provider_id)
+
+
+def is_our_node(node: Node, snapshot: Snapshot) -> bool:
+    """By its claim; where none or several claim it, by the label that each of our nodes has.
+
+    The finalizer alone says nothing: another provider's nodes carry the same one.
+    """
+    claim = snapshot.claim_of(node)
+    if claim is not None:
+        return is_ours(claim, snapshot)
+    return any(class_label_key(group, kind) in node.labels for group, kind in snapshot.ours)
+
+
+def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
+    """The name by which packing knows the claim: its Node's, or its own before it has one."""
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    return next(iter(nodes)) if len(nodes) == 1 else claim.name
+
+
+def listed(value: str) -> list[str]:
+    """The parts of an annotation that names several objects."""
+    return [part for part in value.split(",") if part]
+
+
+def is_replaced(claim: NodeClaim) -> bool:
+    """Whether it is settled who takes its place: it stays until they are there."""
+    return names.REPLACED_BY in claim.annotations
+
+
+def class_label_key(group: str, kind: str) -> str:
+    return f"{group}/{kind.lower()}"
+
+
+def class_label(ref: NodeClassRef) -> dict[str, str]:
+    """The label by which claims and Nodes are known to be managed: whose class made them."""
+    return {class_label_key(ref.group, ref.kind): ref.name}
+
+
+def is_missing(claim: NodeClaim, listed_at: datetime | None, settings: Settings) -> bool:
+    """Whether a list of instances that lacked the claim's own one means that it is gone.
+
+    A list that was made about when the instance was launched may have been under way
+    before, and clouds' lists lag behind: such a list says nothing.
+    """
+    after = missing_after(claim, listed_at)
+    return after is not None and after >= settings.garbage_period
+
+
+def missing_after(claim: NodeClaim, listed_at: datetime | None) -> timedelta | None:
+    """How long after the launch that list was made; None where no list lacked the instance."""
+    launched = claim.condition("Launched")
+    if listed_at is None or launched is None or launched.last_transition_time is None:
+        return None
+    return listed_at - launched.last_transition_time
+
+
+def claim_status(
+    claim: NodeClaim,
+    *wanted: Wanted,
+    status: dict[str, Any] | None = None,
+    drop: tuple[str, ...] = (),
+) -> Patch | None:
+    """The patch that makes the claim say this, and no longer that; None when it already does."""
+    generation = claim.metadata.generation
+    current = claim.status.conditions
+    kept = tuple(condition for condition in current if condition.type not in drop)
+    missing = tuple(awaiting(stage) for stage in STAGES if find_condition(kept, stage) is None)
+    conditions = merge(merge(kept, missing, generation), wanted, generation)
+    conditions = merge(conditions, (root(conditions, STAGES),), generation)
+    if conditions == current and not status:
+        return None
+    return status_patch(
+        NODE_CLAIMS,
+        claim.name,
+        uid=claim.uid,
+        resource_version=claim.metadata.resource_version,
+        status=status or {},
+        conditions=conditions,
+    )

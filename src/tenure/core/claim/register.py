@@ -1,0 +1,127 @@
+"""Registration: the Node of a launched claim becomes ours.
+
+A Node belongs to the claim whose provider id it carries. It gets, in one patch, the
+claim's labels, annotations, taints and startup taints, an owner reference, our finalizer
+and the label ``karpenter.sh/registered``, and loses ``karpenter.sh/unregistered``. What
+others wrote there stays. Then ``Registered`` is written. No Node yet: wait. Several:
+none of them can be trusted, until a person has removed those that lie.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tenure.core.claim.ownership import claim_status, class_label
+from tenure.core.claim.view import ClaimView, node_names, say
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Patch, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.writes import hold, patch
+from tenure.model.api import names
+from tenure.model.api.meta import format_time
+from tenure.model.api.node import Node, Taint
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS
+
+
+def register(view: ClaimView) -> Verdict:
+    claim = view.claim
+    if not view.nodes:
+        return _no_node(claim)
+    if len(view.nodes) > 1:
+        message = f"{len(view.nodes)} Nodes carry its provider id: {node_names(view.nodes)}"
+        said = claim_status(
+            claim, Wanted("Registered", "False", Reason.MULTIPLE_NODES_FOUND, message)
+        )
+        return say(claim, Reason.MULTIPLE_NODES_FOUND, message, action=said)
+    (node,) = view.nodes
+    if not _is_synced(claim, node):
+        return _too_late(claim, node) if node.deleting else _sync(claim, node)
+    said = claim_status(
+        claim,
+        Wanted("Registered", "True", "Registered"),
+        Wanted("Initialized", "Unknown", Reason.NODE_NOT_READY, "the Node is not Ready yet"),
+        status={"nodeName": node.name},
+    )
+    return say(claim, Reason.REGISTERED, f"Node {node.name} belongs to it", action=said)
+
+
+def _no_node(claim: NodeClaim) -> Verdict:
+    waiting = "its Node has not appeared yet"
+    said = claim_status(claim, Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, waiting))
+    launched = claim.condition("Launched")
+    since = launched.last_transition_time if launched else None
+    when = f"launched at {format_time(since)}" if since else "the instance runs"
+    return say(claim, Reason.NODE_NOT_FOUND, f"{when}; {waiting}", action=said)
+
+
+def _too_late(claim: NodeClaim, node: Node) -> Verdict:
+    """The API takes no new finalizers on an object that is being deleted."""
+    message = f"Node {node.name} is being deleted before it could be registered"
+    said = claim_status(claim, Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, message))
+    return say(claim, Reason.NODE_NOT_FOUND, message, action=said)
+
+
+def _is_synced(claim: NodeClaim, node: Node) -> bool:
+    """The label alone is no proof: a kubelet may have been told to set it."""
+    return (
+        node.labels.get(names.REGISTERED) == "true"
+        and names.FINALIZER in node.metadata.finalizers
+        and any(owner.uid == claim.uid for owner in node.metadata.owner_references)
+        and not node.has_taint(names.UNREGISTERED_TAINT)
+    )
+
+
+def _sync(claim: NodeClaim, node: Node) -> Verdict:
+    action = _sync_patch(claim, node)
+    tainted = node.has_taint(names.UNREGISTERED_TAINT)
+    if tainted or node.labels.get(names.REGISTERED) == "true":
+        message = f"Node {node.name} gets its labels, taints, owner and finalizer"
+        return say(claim, Reason.REGISTERING, message, action=action)
+    message = (
+        f"Node {node.name} came without the taint {names.UNREGISTERED_TAINT}: "
+        "pods may have landed on it before its own taints were there"
+    )
+    return say(claim, Reason.UNREGISTERED_TAINT_MISSING, message, action=action)
+
+
+def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
+    owner = {
+        "apiVersion": NODE_CLAIMS.api_version,
+        "kind": NODE_CLAIMS.kind,
+        "name": claim.name,
+        "uid": claim.uid,
+        "blockOwnerDeletion": True,
+    }
+    others = [o for o in node.metadata.owner_references if o.uid != claim.uid]
+    metadata = {
+        "labels": {
+            **class_label(claim.spec.node_class_ref),
+            **claim.labels,
+            names.REGISTERED: "true",
+        },
+        "annotations": {
+            # For whom it was created is long, and over once it has its Node.
+            key: value
+            for key, value in claim.annotations.items()
+            if key not in (names.NOMINATED_PODS, names.LAUNCHED_FOR)
+        },
+        "ownerReferences": [*map(msgspec.to_builtins, others), owner],
+        "finalizers": hold(node),
+    }
+    taints = [msgspec.to_builtins(taint) for taint in registered_taints(claim, node)]
+    return patch(node, metadata, {"taints": taints})
+
+
+def registered_taints(claim: NodeClaim, node: Node) -> tuple[Taint, ...]:
+    """What the Node is tainted with once it is registered: its own as they are, the claim's
+    that it lacks (unless it asks to be left alone), without the one that says unregistered."""
+    taints = [taint for taint in node.spec.taints if taint.key != names.UNREGISTERED_TAINT]
+    if node.labels.get(names.DO_NOT_SYNC_TAINTS) == "true":
+        return tuple(taints)
+    present = {(taint.key, taint.effect) for taint in taints}
+    for taint in (*claim.spec.taints, *claim.spec.startup_taints):
+        if (taint.key, taint.effect) not in present:
+            present.add((taint.key, taint.effect))
+            taints.append(taint)
+    return tuple(taints)

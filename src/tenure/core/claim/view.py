@@ -1,0 +1,43 @@
+"""What the life of one claim depends on, and how a verdict about it is said."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from tenure.core import verdicts as saying
+from tenure.core.decision import Concern
+from tenure.model.api.meta import find_condition, format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.cloud.instance import Instance
+from tenure.model.snapshot.observations import LaunchFailure
+
+
+class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
+    claim: NodeClaim
+    ours: bool
+    #: With the claim's provider id, by name; one, when all is well.
+    nodes: tuple[Node, ...] = ()
+    instance: Instance | None = None
+    failure: LaunchFailure | None = None
+
+
+say = partial(saying.say, Concern.LIFECYCLE)
+
+
+def node_names(nodes: tuple[Node, ...]) -> str:
+    return ", ".join(node.name for node in nodes)
+
+
+def readiness_of(node: Node) -> str:
+    """What the Node's Ready condition says, for a sentence about a node that is not Ready."""
+    condition = find_condition(node.status.conditions, "Ready")
+    if condition is None:
+        return "its kubelet has not reported yet"
+    said = f"Ready={condition.status}"
+    if condition.reason:
+        said += f" ({condition.reason})"
+    since = condition.last_transition_time
+    return f"{said} since {format_time(since)}" if since is not None else said

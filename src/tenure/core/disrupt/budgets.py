@@ -1,0 +1,190 @@
+"""How many more nodes of a pool may be disrupted now, for which reason, and why not more.
+
+1. A budget that cannot be understood closes the pool: it might be the tightest.
+2. A budget applies to a candidate when it names the reason or none at all, when its schedule is
+   on (from each hit for its duration), and when its selector, if it has one, selects it.
+3. It counts the pool's nodes that it selects, with ``per`` only those that have the candidate's
+   own value of that label (nodes without the label are a group of their own). Its share of them
+   is rounded up.
+4. Taken from that is, once for each node: whoever is leaving or being replaced, whoever reboots,
+   and, unless the reason is Unhealthy, whoever is not Ready.
+5. The tightest budget wins, of equals the first; an empty list, or none that applies, sets no
+   limit.
+
+A candidate that is not initialized neither needs nor uses a budget: nobody asks about it here,
+and it is not counted (see ``fleet``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.disrupt.blockers import Disruption
+from tenure.core.disrupt.fleet import NOBODY, Group, PoolFleet, fleet_of, group_of, selects
+from tenure.core.recurrence import Phase, phase
+from tenure.model.api.node import Node
+from tenure.model.api.nodepool import Budget, NodePool
+from tenure.model.values.cron import Cron, parse_zone
+from tenure.model.values.duration import parse_duration
+from tenure.schema.semantics.disruption import budget_problems
+
+__all__ = ["UNLIMITED", "Allowance", "PoolFleet", "allowance", "consuming", "fleet_of", "limit"]
+
+#: What the peer counts with where nothing limits.
+UNLIMITED: Final = 2**31 - 1
+
+#: How many nodes of a kind a sentence names.
+_NAMED: Final = 3
+
+_ALWAYS: Final = Phase(True, None)
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    #: How many more nodes may go; never negative.
+    allowed: int
+    why: str
+    #: When a schedule begins or ends; before that, in an unchanged cluster, this holds.
+    changes_at: datetime | None = None
+
+
+def allowance(
+    pool: NodePool, reason: Disruption, node: Node, fleet: PoolFleet, now: datetime
+) -> Allowance:
+    """How many more nodes may go because of this reason, as far as they are like this one."""
+    budgets = pool.spec.disruption.budgets
+    if broken := _broken(budgets):
+        return Allowance(0, broken)
+    concerned = [b for b in budgets if _concerns(b, reason) and selects(b, node.labels)]
+    phases = [_phase(budget, now) for budget in concerned]
+    changes_at = min((p.changes_at for p in phases if p.changes_at is not None), default=None)
+    counts = [
+        _count(budget, reason, group_of(budget, node.labels), fleet)
+        for budget, one in zip(concerned, phases, strict=True)
+        if one.on
+    ]
+    if not counts:
+        none = "no budget limits it now" if budgets else "the pool has no budgets"
+        return Allowance(UNLIMITED, none, changes_at)
+    tightest = min(counts, key=lambda count: count.left)
+    return Allowance(tightest.left, str(tightest), changes_at)
+
+
+def limit(pool: NodePool, reason: Disruption, fleet: PoolFleet, now: datetime) -> int:
+    """How many nodes of the pool may be on their way at once, those that already are included.
+
+    For the pool as a whole: the shares of all groups of a ``per`` add up, and nodes that a
+    selector leaves out may all go as far as that budget is concerned.
+    """
+    budgets = pool.spec.disruption.budgets
+    if _broken(budgets):
+        return 0
+    applying = (b for b in budgets if _concerns(b, reason) and _phase(b, now).on)
+    return min((_share_of_pool(budget, fleet) for budget in applying), default=UNLIMITED)
+
+
+def consuming(reason: Disruption, fleet: PoolFleet) -> int:
+    """How many nodes use the pool's budgets for this reason."""
+    return _taken(fleet.everybody, reason)
+
+
+def _broken(budgets: Sequence[Budget]) -> str:
+    """What is wrong with the first that cannot be understood; empty when all can."""
+    for index, budget in enumerate(budgets):
+        for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
+            return f"a budget that cannot be understood closes the pool: {problem}"
+    return ""
+
+
+def _concerns(budget: Budget, reason: Disruption) -> bool:
+    return not budget.reasons or reason in budget.reasons
+
+
+def _phase(budget: Budget, now: datetime) -> Phase:
+    if budget.schedule is None or budget.duration is None:
+        return _ALWAYS
+    lasts = parse_duration(budget.duration).timedelta
+    return phase(Cron.parse(budget.schedule), lasts, parse_zone(budget.time_zone or "UTC"), now)
+
+
+def _share_of_pool(budget: Budget, fleet: PoolFleet) -> int:
+    groups = [len(group.nodes) for group in fleet.groups(budget).values()]
+    left_out = len(fleet.nodes) - sum(groups)
+    return left_out + sum(_share(budget.nodes, size) for size in groups)
+
+
+def _share(nodes: str, total: int) -> int:
+    if nodes.endswith("%"):
+        return -(-int(nodes.removesuffix("%")) * total // 100)
+    # More digits than any cluster has nodes: int() refuses thousands of them.
+    return int(nodes) if len(nodes) < 10 else UNLIMITED
+
+
+def _taken(group: Group, reason: Disruption) -> int:
+    unready = () if reason is Disruption.UNHEALTHY else group.not_ready
+    return len(group.leaving) + len(group.rebooting) + len(unready)
+
+
+# -- in words --------------------------------------------------------------------------
+
+
+class _Count(msgspec.Struct, frozen=True):
+    """One budget, counted over the nodes that it looks at."""
+
+    budget: Budget
+    reason: Disruption
+    #: The candidate's value of ``per``.
+    value: str | None
+    group: Group
+
+    @property
+    def limit(self) -> int:
+        return _share(self.budget.nodes, len(self.group.nodes))
+
+    @property
+    def left(self) -> int:
+        return max(self.limit - _taken(self.group, self.reason), 0)
+
+    def __str__(self) -> str:
+        total = len(self.group.nodes)
+        nodes = "1 node" if total == 1 else f"{total} nodes"
+        allows = f"budget {_name(self.budget)} allows {self.limit} of {nodes}{self._which()}"
+        return f"{allows}, and {self._used()}"
+
+    def _which(self) -> str:
+        selected = " that it selects" if self.budget.selector is not None else ""
+        if self.budget.per is None:
+            return selected
+        if self.value is None:
+            return f"{selected} without {self.budget.per}"
+        return f"{selected} with {self.budget.per}={self.value}"
+
+    def _used(self) -> str:
+        unready = () if self.reason is Disruption.UNHEALTHY else self.group.not_ready
+        used = (
+            (self.group.leaving, "leaving already"),
+            (self.group.rebooting, "rebooting"),
+            (unready, "not Ready"),
+        )
+        return ", ".join(_listed(names, what) for names, what in used if names) or "none is leaving"
+
+
+def _count(budget: Budget, reason: Disruption, value: str | None, fleet: PoolFleet) -> _Count:
+    return _Count(budget, reason, value, fleet.groups(budget).get(value, NOBODY))
+
+
+def _name(budget: Budget) -> str:
+    said = [*budget.reasons]
+    if budget.schedule is not None:
+        zone = f" {budget.time_zone}" if budget.time_zone else ""
+        said.append(f"{budget.schedule} for {budget.duration}{zone}")
+    return f"{budget.nodes} ({', '.join(said)})" if said else budget.nodes
+
+
+def _listed(names: Sequence[str], what: str) -> str:
+    verb = "1 is" if len(names) == 1 else f"{len(names)} are"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{verb} {what} ({', '.join(names[:_NAMED])}{more})"

@@ -1,0 +1,236 @@
+"""Let a node go whose replacements are there: the last look before there is no way back.
+
+Its replacements stood open while they came up, and others may have taken the room. So of each
+exchange whose replacements are all initialized, the first of these that applies:
+
+1. tolerated   what it had is gone or has changed, and is not due: it waits for that;
+2. obstacles   pods that must not be moved have come, and nothing bounds the wait for them;
+3. no place    a pod of it fits nowhere, or only where nobody is yet;
+4. launch      its pods need more nodes after all. Provisioning brings them, as for everybody who
+               leaves; only where the pool's limits forbid that they are created here, because
+               what goes makes room, and marked as the others;
+5. released    stamped with the deadline where its drain is bounded, then deleted on that version,
+               and only if the Node is still as it was judged.
+
+A stamp that was not written just now for this is taken off, or written anew: it would cut the
+drain short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Commitment, Concern, Delete, Patch, Verdict
+from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
+from tenure.core.disrupt.candidates import Contender, contender_of
+from tenure.core.disrupt.command import Exchange, comes_up, exchanges_under_way, is_readable
+from tenure.core.disrupt.simulate import Exchanges, Mover, Plan, Seating, mover_of
+from tenure.core.reasons import Reason
+from tenure.core.repair.cause import merged
+from tenure.core.repair.readiness import Stage
+from tenure.core.terminate.deadline import grace_period, written_between
+from tenure.core.verdicts import also_of, no_later, say
+from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim, take_off_stamp
+from tenure.model.api import names
+from tenure.model.api.meta import format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.duration import Duration
+
+_say = partial(say, Concern.DISRUPTION)
+
+#: How old a stamp may be that the claim is deleted with: a turn or two, and a slow API server. An
+#: older one would cut the drain short: it is a user's, or of a leader that died in between.
+STAMPED: Final = timedelta(minutes=1)
+
+
+class UnderWay(msgspec.Struct, frozen=True):
+    """An exchange whose replacements are there."""
+
+    exchange: Exchange
+    contender: Contender
+
+
+def ready_exchanges(snapshot: Snapshot) -> Iterator[UnderWay]:
+    for exchange in exchanges_under_way(snapshot):
+        claim, node = exchange.claim, exchange.node
+        complete = exchange.complete and is_readable(exchange, snapshot)
+        if not claim.deleting and node is not None and complete:
+            yield UnderWay(exchange, contender_of(claim, node, snapshot))
+
+
+class Release:
+    """One of them, at one instant."""
+
+    def __init__(
+        self,
+        under_way: UnderWay,
+        exchanges: Exchanges,
+        settings: Settings,
+        now: datetime,
+        seating: Seating,
+    ) -> None:
+        self._exchange, self._contender = under_way.exchange, under_way.contender
+        self._claim = under_way.exchange.claim
+        self._exchanges, self._settings, self._now = exchanges, settings, now
+        self._seating = seating
+
+    def verdicts(self) -> Iterator[Verdict]:
+        exchange, node = self._exchange, self._exchange.node
+        # Who gives it up speaks by himself, and nothing may be done meanwhile.
+        off = exchange.pointless(self._settings, self._now) or exchange.failure(self._now)
+        if node is None or off or not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+            return
+        verdict = self._tolerated() or self._held()
+        if verdict is None:
+            mover = mover_of(
+                self._claim,
+                node,
+                (item.pod for item in self._contender.drain.pods),
+                (room for _, room in self._contender.replacements),
+            )
+            plan = self._plan(mover)
+            yield from launched(plan, self._claim.name)
+            verdict = self._missing(plan) or self._going(node)
+            verdict = no_later(verdict, plan.changes_at)
+        verdict = no_later(verdict, *(at for at in exchange.instants() if at > self._now))
+        yield from (self._without_stamp(verdict), also_of(node, verdict))
+
+    def waits(self, until: datetime) -> Iterator[Verdict]:
+        """For its turn, where there are very many."""
+        message = f"its replacements are there, and its turn to go comes after {format_time(until)}"
+        verdict = _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=until)
+        node, told = self._exchange.node, self._without_stamp(verdict)
+        yield from (told, also_of(node, verdict)) if node is not None else (told,)
+
+    def _without_stamp(self, verdict: Verdict) -> Verdict:
+        """It stays for now, so it has no deadline."""
+        if verdict.action is not None or self._claim.termination_stamp is None:
+            return verdict
+        return msgspec.structs.replace(verdict, action=take_off_stamp(self._claim))
+
+    def _tolerated(self) -> Verdict | None:
+        exchange = self._exchange
+        if exchange.due(self._now) or exchange.overdue(self._now):
+            return None
+        at = min(one.due_at for one in exchange.ill if one.due_at is not None)
+        message = f"what is wrong with it now is tolerated until {format_time(at)}"
+        return _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
+
+    @property
+    def _bound(self) -> timedelta | None:
+        """By what is due, and nothing else."""
+        bounds = (one.bound for one in self._exchange.due(self._now))
+        return min((span for span in bounds if span is not None), default=None)
+
+    def _held(self) -> Verdict | None:
+        found = obstacles(
+            Disruption.UNHEALTHY,
+            self._claim,
+            self._contender.drain,
+            self._settings,
+            self._now,
+            bound=self._bound,
+        )
+        if not found:
+            return None
+        until = min((one.until for one in found if one.until is not None), default=None)
+        return _say(
+            self._claim,
+            Reason.DISRUPTION_BLOCKED,
+            f"its replacements are there, but {in_the_way(found)}",
+            blockers=tuple(found),
+            recheck_at=until,
+        )
+
+    def _plan(self, mover: Mover) -> Plan:
+        seating = self._seating
+        plan = self._exchanges.plan(mover, self._settings, self._now, credit=False, seating=seating)
+        if plan.claims:
+            more = "more is launched for them, as for every pod that waits"
+            why = f"others have taken its pods' places; {more}"
+            return Plan(why=why, passing=True, changes_at=plan.changes_at)
+        if plan.why and not plan.passing:
+            return self._exchanges.plan(mover, self._settings, self._now, seating=seating)
+        return plan
+
+    def _missing(self, plan: Plan) -> Verdict | None:
+        if plan.claims:
+            more = ", ".join(new.name for new in plan.claims)
+            message = f"others have taken its pods' places; they need {more}, too"
+            return _say(self._claim, Reason.REPLACING, message)
+        if plan.why:
+            reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
+            return _say(self._claim, reason, f"its replacements are there, but {plan.why}")
+        known = self._exchange.names
+        came = [one.name for one in self._came() if one.name not in known]
+        if not came:
+            return None
+        mark = {names.REPLACED_BY: ",".join([*known, *came])}
+        message = f"its pods need {', '.join(came)}, too"
+        action = patch(self._claim, {"annotations": mark})
+        return _say(self._claim, Reason.REPLACING, message, action=action)
+
+    def _came(self) -> list[NodeClaim]:
+        found = (one for one, _ in self._contender.replacements)
+        return [one for one in found if comes_up(one, self._now)]
+
+    def _going(self, node: Node) -> Verdict:
+        bound, claim = self._bound, self._claim
+        spans = [one for one in (bound, grace_period(claim)) if one is not None]
+        span = min(spans) if bound is not None else None
+        action: Delete | Patch = delete_claim(claim)
+        recheck_at = None
+        if span is None and claim.termination_stamp is not None:
+            action = take_off_stamp(claim)
+        elif span is not None:
+            began, until = written_between(claim, span, STAMPED)
+            recheck_at = next((at for at in (began, until) if at > self._now), None)
+            if not began <= self._now < until:
+                action = stamp_claim(claim, span)
+        within = f" within {Duration.of(min(spans))}" if spans else ""
+        verdict = _say(
+            claim,
+            Reason.REPLACED,
+            f"{self._where()}; terminating{within}",
+            action=msgspec.structs.replace(action, witness=as_judged(node)),
+            recheck_at=recheck_at,
+        )
+        if isinstance(action, Patch):
+            return verdict
+        return msgspec.structs.replace(verdict, commits=self._commitment(bound))
+
+    def _where(self) -> str:
+        if self._exchange.names:
+            named, many = ", ".join(self._exchange.names), len(self._exchange.names) > 1
+            return (
+                f"replacement NodeClaim{'s' * many} {named} {'are' if many else 'is'} initialized"
+            )
+        return "its pods fit on other Nodes"
+
+    def _commitment(self, bound: timedelta | None) -> Commitment:
+        due = self._exchange.due(self._now)
+        if not due:
+            return Commitment(reason=Stage.INITIALIZATION, bound=bound)
+        cause = merged(due, (one.priority for one in self._exchange.rules.statements))
+        return Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
+
+
+def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
+    """What is said of the claims that a plan creates."""
+    for new in plan.claims:
+        yield Verdict(
+            concern=Concern.DISRUPTION,
+            subject=new.subject,
+            reason=Reason.NEEDED_AS_REPLACEMENT,
+            message=f"stands in for {claim}; cheapest fit: {new.described}",
+            action=new.create,
+            recheck_at=plan.changes_at,
+        )

@@ -1,0 +1,148 @@
+"""The nodes of a pool as its budgets count them: who takes part, and who is on its way already.
+
+Part take our nodes that are initialized, or rebooting, until their instance ends. New ones do
+not: a replacement that is not up yet must not make room for another disruption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import is_ours, is_replaced
+from tenure.model.api.names import DISRUPTED_TAINT, NORMALIZED_LABELS
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import Budget, NodePool
+from tenure.model.api.window import NodeLabelSelector
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.requirement import Requirement
+
+
+class FleetNode(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    #: Only those that a budget of the pool looks at: the others change nothing.
+    labels: Mapping[str, str] = {}
+    #: It is being deleted, or its replacement is under way.
+    leaving: bool = False
+    rebooting: bool = False
+    ready: bool = True
+
+
+class Group(msgspec.Struct, frozen=True, dict=True):
+    """Nodes that one budget counts together; each is in one of the three lists at the most."""
+
+    nodes: tuple[FleetNode, ...] = ()
+
+    @cached_property
+    def leaving(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.nodes if node.leaving)
+
+    @cached_property
+    def rebooting(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.nodes if node.rebooting and not node.leaving)
+
+    @cached_property
+    def not_ready(self) -> tuple[str, ...]:
+        waiting = (node for node in self.nodes if not node.ready)
+        return tuple(node.name for node in waiting if not (node.leaving or node.rebooting))
+
+
+#: The value of ``per`` that the nodes of a group have; None: not that label, or no ``per``.
+Groups = Mapping[str | None, Group]
+
+NOBODY: Final = Group()
+
+
+class PoolFleet(msgspec.Struct, frozen=True, dict=True):
+    #: Sorted by name.
+    nodes: tuple[FleetNode, ...] = ()
+
+    @cached_property
+    def everybody(self) -> Group:
+        return Group(self.nodes)
+
+    @cached_property
+    def _grouped(self) -> dict[tuple[NodeLabelSelector | None, str | None], Groups]:
+        return {}
+
+    def groups(self, budget: Budget) -> Groups:
+        """The nodes that a budget looks at, in the groups that it counts apart."""
+        if budget.selector is None and budget.per is None:
+            return {None: self.everybody}
+        key = (budget.selector, budget.per)
+        if key not in self._grouped:  # Many candidates ask, and the answer is the same.
+            self._grouped[key] = _grouped(budget, self.nodes)
+        return self._grouped[key]
+
+
+def _grouped(budget: Budget, nodes: Sequence[FleetNode]) -> Groups:
+    found: dict[str | None, list[FleetNode]] = {}
+    for node in nodes:
+        if selects(budget, node.labels):
+            found.setdefault(group_of(budget, node.labels), []).append(node)
+    return {value: Group(tuple(members)) for value, members in found.items()}
+
+
+def selects(budget: Budget, labels: Mapping[str, str]) -> bool:
+    expressions = budget.selector.match_expressions if budget.selector is not None else ()
+    return all(
+        Requirement.of(one.key, one.operator, one.values).matches(labels) for one in expressions
+    )
+
+
+def group_of(budget: Budget, labels: Mapping[str, str]) -> str | None:
+    return None if budget.per is None else labels.get(_today(budget.per))
+
+
+def fleet_of(pool_name: str, snapshot: Snapshot) -> PoolFleet:
+    keys = _label_keys(snapshot.pools.get(pool_name))
+    by_name: dict[str, FleetNode] = {}
+    for claim in snapshot.claims_of_pool(pool_name).values():
+        if is_ours(claim, snapshot):
+            for node in _nodes(claim, keys, snapshot):
+                twin = by_name.get(node.name)
+                by_name[node.name] = node if twin is None else _both(node, twin)
+    return PoolFleet(tuple(by_name[name] for name in sorted(by_name)))
+
+
+def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterator[FleetNode]:
+    if claim.instance_terminating or not (claim.initialized or claim.rebooting):
+        return
+    for node in snapshot.nodes_with_provider(claim.provider_id).values():
+        yield FleetNode(
+            name=node.name,
+            labels={key: node.labels[key] for key in keys if key in node.labels},
+            leaving=_is_leaving(claim, node),
+            rebooting=claim.rebooting,
+            ready=node.ready,
+        )
+
+
+def _is_leaving(claim: NodeClaim, node: Node) -> bool:
+    return claim.deleting or node.deleting or is_replaced(claim) or node.has_taint(DISRUPTED_TAINT)
+
+
+def _both(one: FleetNode, twin: FleetNode) -> FleetNode:
+    """Two claims of one instance are one node, on its way if either says so."""
+    return msgspec.structs.replace(
+        one, leaving=one.leaving or twin.leaving, rebooting=one.rebooting or twin.rebooting
+    )
+
+
+def _label_keys(pool: NodePool | None) -> Sequence[str]:
+    keys: set[str] = set()
+    for budget in pool.spec.disruption.budgets if pool is not None else ():
+        if budget.per is not None:
+            keys.add(_today(budget.per))
+        if budget.selector is not None:
+            keys |= {_today(one.key) for one in budget.selector.match_expressions}
+    return sorted(keys)
+
+
+def _today(label: str) -> str:
+    """What it is called in this release of Kubernetes."""
+    return NORMALIZED_LABELS.get(label, label)

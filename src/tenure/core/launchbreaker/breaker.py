@@ -1,0 +1,540 @@
+"""Decide whether another node may be launched for an owner's pods: the launch breaker.
+
+A pod that loses its node again and again makes a new node necessary each time, and nothing about
+that pod is wrong by itself: a daemon preempts it, an agent taints the nodes, a controller deletes
+it. So launches are counted per owner:
+
+1. three launches in a row within 10m, each after the Node of the one before had come, and after
+   each of them the owner's pods were pending again: the breaker opens. What Tenure, the cloud or
+   an interruption took away does not count (``launchhistory``);
+2. while it is open, the next launch is 1m after the last, then 2m, 4m, … 30m, and no more than 12
+   nodes are launched in an hour;
+3. it closes when a pod of the owner that started since has run for 10m, or when nothing was
+   launched for the owner for an hour;
+4. of owners of one family (one owner, or those whose names differ only by a generated end) no more
+   than 60 launches an hour, and 4 for each pod that waits, may be in vain: counted by rule 1, or
+   their claims or Nodes deleted by others within 10m;
+5. of owners of one namespace no more than as many either, Nodes included that none of their pods is
+   on any more. It stops only owners none of whose pods has run for 10m.
+
+Pods whose breaker is open get no claim, but may go to nodes that exist, and no other owner's pods
+wait for them. Counted is what claims and pools say, so a restart changes nothing; only the first two
+claims of a family that are gone are known to none but the process that saw them go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Concern, Patch, Verdict
+from tenure.core.launchbreaker.history import (
+    IN_VAIN_MAX,
+    REMEMBERED,
+    History,
+    OwnerHistory,
+    PastLaunch,
+)
+from tenure.core.launchbreaker.ledger import Entry, Kept, Ledger, ledger_of, written
+from tenure.core.launchbreaker.owners import family_of, in_words, namespace_of
+from tenure.core.reasons import Reason
+from tenure.core.writes import patch, subject_of
+from tenure.model.api.meta import BEGINNING, earlier, format_time, later
+from tenure.model.api.names import LAUNCH_BREAKER
+from tenure.model.api.nodepool import NodePool
+from tenure.model.settings import Settings
+from tenure.packing.result import Packing, PlannedClaim
+
+#: The breaker opens after so many launches in a row, …
+TIMES: Final = 3
+#: … the last at most this long after the first.
+WITHIN: Final = timedelta(minutes=10)
+#: More versions of an owner's template than these, all in vain within that time, are no rollout.
+REVISIONS_MAX: Final = 3
+BACK_OFF_MIN: Final = timedelta(minutes=1)
+BACK_OFF_MAX: Final = timedelta(minutes=30)
+#: Nodes an hour while it is open.
+NODES_MAX: Final = 12
+HOUR: Final = timedelta(hours=1)
+#: A pod that has run for this long closes it.
+RUNS_FOR: Final = timedelta(minutes=10)
+#: More launches in vain for each pod of the family or namespace that waits.
+IN_VAIN_PER_POD: Final = 4
+#: A launch that is further ahead than any clock goes wrong was not made, whatever a pool says.
+AHEAD_MAX: Final = timedelta(minutes=10)
+
+_NOTHING_PACKED: Final = Packing(placed={}, claims=(), unplaced={})
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner's breaker at one instant."""
+
+    owner: str
+    #: Of the last hours, and since it was closed; oldest first.
+    launches: tuple[PastLaunch, ...] = ()
+    #: When the Node of each came after which pods were pending again, by claim.
+    returned: Mapping[str, datetime] = {}
+    opened: datetime | None = None
+    closed: datetime | None = None
+    #: From when on the next launch may be made; None while any may.
+    next_at: datetime | None = None
+    #: Together with which others, where their launches were in vain too often.
+    together: str = ""
+    #: How many nodes that launch may have; None: as many as are needed.
+    allowed: int | None = None
+
+    @property
+    def message(self) -> str:
+        at = format_time(self.next_at or BEGINNING)
+        since = format_time(min(one.at for one in self.launches))
+        is_open = f"launch breaker of {in_words(self.owner)} is open"
+        if self.opened is None:
+            launched = f"{_nodes(len(self.launches))} launched for pods of {self.together}"
+            why = f"{launched} since {since} in vain"
+        else:
+            named = [one.claim for one in self.launches if one.claim in self.returned]
+            why = _pending_again(len(self.returned), len(self.launches), since)
+            why += f", last after NodeClaim {named[-1]}" if named else ""
+        return f"{is_open}: {why}; next launch not before {at}"
+
+    def most(self, now: datetime) -> int | None:
+        """How many nodes may be launched for the owner now; None: as many as are needed."""
+        if self.next_at is None:
+            return None
+        return max(self.allowed or 0, 0) if self.next_at <= now else 0
+
+
+class Limited(msgspec.Struct, frozen=True, kw_only=True):
+    """What the breakers leave of a batch."""
+
+    packing: Packing
+    #: By pod UID: why no node is launched for it now.
+    pods: Mapping[str, State] = {}
+    verdicts: tuple[Verdict, ...] = ()
+    #: When any of this may change although nothing happens.
+    instants: tuple[datetime, ...] = ()
+
+
+def limit_launches(
+    history: History,
+    pack_: Callable[[frozenset[str]], Packing],
+    settings: Settings,
+    now: datetime,
+) -> Limited:
+    """Pack the pods, without claims for those for which nothing may be launched now.
+
+    ``pack_`` is given the UIDs of pods that get no claim. Breakers that are open are known before
+    the first packing. One that opens, or allows fewer nodes than are needed, is found out by it,
+    and only where its pods share claims with others' is there a second one.
+    """
+    if not history:
+        return Limited(packing=pack_(frozenset()))
+    no_claim, _ = without_claims(history, settings, now)
+    packing = pack_(no_claim)
+    breakers = _Breakers(history, packing, settings, now)
+    over = breakers.over(packing)
+    if any(
+        not over.isdisjoint(one.pods) and not over.issuperset(one.pods) for one in packing.claims
+    ):
+        packing = pack_(no_claim | over)
+        over = breakers.over(packing)
+    stopped = {uid: breakers.of(uid) for uid in sorted(packing.no_claim | over)}
+    return Limited(
+        packing=_without(packing, over),
+        pods={uid: state for uid, state in stopped.items() if state is not None},
+        verdicts=breakers.verdicts(),
+        instants=breakers.instants,
+    )
+
+
+def without_claims(
+    history: History, settings: Settings, now: datetime
+) -> tuple[frozenset[str], tuple[datetime, ...]]:
+    """UIDs of pods that get no claim now, as far as pools remember, and when that may change."""
+    if not history:
+        return frozenset(), ()
+    known = _Breakers(history, _NOTHING_PACKED, settings, now)
+    return frozenset(uid for uid in history.owner_of if known.most(uid) == 0), known.instants
+
+
+def remembered(history: History, settings: Settings, now: datetime) -> tuple[Verdict, ...]:
+    """What there is to say about pools while no pod needs a node."""
+    return _Breakers(history, _NOTHING_PACKED, settings, now).verdicts() if history else ()
+
+
+def _without(packing: Packing, pods: Collection[str]) -> Packing:
+    """The packing without these pods on claims: a claim for nobody else is not made."""
+    if not pods:
+        return packing
+    kept = (
+        msgspec.structs.replace(planned, pods=left)
+        for planned in packing.claims
+        if (left := tuple(uid for uid in planned.pods if uid not in pods))
+    )
+    return msgspec.structs.replace(packing, claims=tuple(kept))
+
+
+class _Breakers:
+    """Every owner's breaker at one instant, as far as a packing tells."""
+
+    def __init__(
+        self, history: History, packing: Packing, settings: Settings, now: datetime
+    ) -> None:
+        self._history, self._now = history, now
+        self._states = {
+            owner: _state(owner, known, packing, history, settings, now)
+            for owner, known in history.owners.items()
+        }
+        in_vain = _in_vain(history, self._states, now)
+        waiting = Counter(map(family_of, history.owner_of.values()))
+        self._families = _bounds(in_vain, waiting)
+        waiting = Counter(map(namespace_of, history.owner_of.values()))
+        self._namespaces = _bounds(_of_namespaces(in_vain, history, settings, now), waiting)
+        self._often = {family for family, launches in in_vain.items() if len(launches) >= TIMES}
+        self.instants = tuple(sorted(_instants(history, self._states.values(), self._all())))
+
+    def _all(self) -> list[_Bound]:
+        return [*self._families.values(), *self._namespaces.values()]
+
+    def of(self, uid: str) -> State | None:
+        """The breaker that bounds launches for the pod, if one does."""
+        return self._of_owner(self._history.owner_of.get(uid, ""))
+
+    def most(self, uid: str) -> int | None:
+        state = self.of(uid)
+        return state.most(self._now) if state is not None else None
+
+    def _of_owner(self, owner: str) -> State | None:
+        family, namespace = family_of(owner), namespace_of(owner)
+        bound, together = self._families.get(family), in_words(family)
+        if bound is None and not self._is_served(owner):
+            bound, together = self._namespaces.get(namespace), f"namespace {namespace}"
+        if bound is None or bound.next_at <= self._now:
+            return self._states.get(owner)
+        return State(owner=owner, launches=bound.launches, next_at=bound.next_at, together=together)
+
+    def _is_served(self, owner: str) -> bool:
+        since = self._history.running.get(owner)
+        return since is not None and later(since, RUNS_FOR) <= self._now
+
+    def over(self, packing: Packing) -> frozenset[str]:
+        """Pods that the packing has on more new claims than may be made for their owner."""
+        whose = self._history.owner_of
+        claims_of: dict[str, list[PlannedClaim]] = {}
+        for planned in packing.claims:
+            for owner in {whose.get(uid, "") for uid in planned.pods}:
+                claims_of.setdefault(owner, []).append(planned)
+        found: set[str] = set()
+        for owner, wanted in claims_of.items():
+            state = self._of_owner(owner)
+            most = state.most(self._now) if state is not None else None
+            for planned in wanted[most:] if most is not None else ():
+                found |= {uid for uid in planned.pods if whose.get(uid) == owner}
+        return frozenset(found)
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        recheck_at = next((at for at in self.instants if at > self._now), None)
+        return tuple(
+            msgspec.structs.replace(verdict, recheck_at=recheck_at)
+            for pool in self._history.pools.values()
+            if (verdict := _on_pool(pool, self._states.values(), self._often, self._now))
+            is not None
+        )
+
+
+# -- one owner -------------------------------------------------------------------------
+
+
+def _state(
+    owner: str,
+    known: OwnerHistory,
+    packing: Packing,
+    history: History,
+    settings: Settings,
+    now: datetime,
+) -> State:
+    closed, opened = known.closed, known.opened
+    if closed is not None and closed > later(now, AHEAD_MAX):
+        closed = None
+    if opened is not None and known.running_since is not None:
+        runs_until = later(known.running_since, RUNS_FOR)
+        if runs_until <= now:
+            closed, opened = runs_until, None
+    launches = _counted(known.launches, closed, now)
+    returned = _returned(owner, launches, packing, history, settings)
+    opened = opened or _opens(launches, returned)
+    if opened is not None and (not launches or later(launches[-1].at, HOUR) <= now):
+        closed, opened = later(launches[-1].at, HOUR) if launches else closed, None
+        launches, returned = (), {}
+    state = State(owner=owner, launches=launches, returned=returned, opened=opened, closed=closed)
+    return _backed_off(state, now) if opened is not None else state
+
+
+def _counted(
+    launches: Iterable[PastLaunch], closed: datetime | None, now: datetime
+) -> tuple[PastLaunch, ...]:
+    return tuple(
+        one
+        for one in launches
+        if earlier(now, REMEMBERED) < one.at <= later(now, AHEAD_MAX)
+        and (closed is None or one.at >= closed)
+    )
+
+
+def _returned(
+    owner: str,
+    launches: Sequence[PastLaunch],
+    packing: Packing,
+    history: History,
+    settings: Settings,
+) -> dict[str, datetime]:
+    """By claim: when the Node came that the owner's pods did not stay on.
+
+    Only pods of the same template say so: what a rollout replaces has not come to nothing. But
+    where more than three versions had nodes that nobody stayed on within 10m, each counts.
+    """
+    whose = history.owner_of
+    without_node = [*(uid for one in packing.claims for uid in one.pods), *packing.no_claim]
+    needs_node = {history.revision_of[uid] for uid in without_node if whose.get(uid) == owner}
+    placed = {name for uid, name in packing.placed.items() if whose.get(uid) == owner}
+    found = {one.claim: one.returned for one in launches if one.returned is not None}
+    deserted = [
+        one
+        for one in launches
+        if one.claim not in found
+        and one.deserted is not None
+        and not (one.missing_after and one.missing_after >= settings.garbage_period)
+        and not one.places & placed
+        and not any(uid in packing.placed for uid in one.waiting)
+    ]
+    churned = _churned(deserted) if needs_node else ()
+    for one in deserted:
+        if one.deserted is not None and (one.revision in needs_node or one.claim in churned):
+            found[one.claim] = one.deserted
+    return found
+
+
+def _churned(deserted: Sequence[PastLaunch]) -> set[str]:
+    """Claims of more versions of one template than a rollout makes in that time."""
+    found: set[str] = set()
+    if len({one.revision for one in deserted}) <= REVISIONS_MAX:
+        return found
+    for first in deserted:
+        together = [one for one in deserted if first.at <= one.at <= later(first.at, WITHIN)]
+        if len({one.revision for one in together}) > REVISIONS_MAX:
+            found |= {one.claim for one in together}
+    return found
+
+
+def _rounds(launches: Iterable[PastLaunch], returned: Mapping[str, datetime]) -> list[datetime]:
+    """When each launch was made, those left out that were made before the Node of one before came:
+    nodes for many pods are launched together, and together they come to nothing once."""
+    rounds: list[datetime] = []
+    came: list[datetime] = []
+    for one in launches:
+        if not rounds or (came and one.at >= min(came)):
+            rounds.append(one.at)
+            came = []
+        if one.claim in returned:
+            came.append(returned[one.claim])
+    return rounds
+
+
+def _opens(launches: Sequence[PastLaunch], returned: Mapping[str, datetime]) -> datetime | None:
+    rounds = _rounds([one for one in launches if one.claim in returned], returned)
+    for first, last in zip(rounds, rounds[TIMES - 1 :], strict=False):
+        if last - first <= WITHIN:
+            return last
+    return None
+
+
+def _backed_off(state: State, now: datetime) -> State:
+    assert state.opened is not None
+    since = [one for one in state.launches if one.at > state.opened]
+    doubled = len(_rounds(since, state.returned))
+    pause = min(BACK_OFF_MIN * (1 << min(doubled, 10)), BACK_OFF_MAX)
+    next_at = later(max(one.at for one in state.launches), pause)
+    lately = [one.at for one in since if later(one.at, HOUR) > now]
+    if len(lately) >= NODES_MAX:
+        next_at = max(next_at, later(lately[-NODES_MAX], HOUR))
+    return msgspec.structs.replace(state, next_at=next_at, allowed=NODES_MAX - len(lately))
+
+
+# -- all owners ------------------------------------------------------------------------
+
+
+class _Bound(msgspec.Struct, frozen=True):
+    """Of one family or namespace: when it may have nodes again, if it may have none now."""
+
+    launches: tuple[PastLaunch, ...]
+    next_at: datetime
+
+
+def _in_vain(
+    history: History, states: Mapping[str, State], now: datetime
+) -> dict[str, dict[str, PastLaunch]]:
+    """By family and claim: launches of the last hour that helped none of the family's pods."""
+    found: dict[str, dict[str, PastLaunch]] = {}
+    for owner, known in history.owners.items():
+        lately = [
+            one for one in known.launches if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
+        ]
+        returned = states[owner].returned
+        of_family = found.setdefault(family_of(owner), {})
+        of_family |= {one.claim: one for one in lately if one.claim in returned or one.wasted}
+    return found
+
+
+def _of_namespaces(
+    in_vain: Mapping[str, Mapping[str, PastLaunch]],
+    history: History,
+    settings: Settings,
+    now: datetime,
+) -> dict[str, dict[str, PastLaunch]]:
+    """By namespace and claim: also those whose owners have gone since and left a Node to nobody."""
+    found: dict[str, dict[str, PastLaunch]] = {}
+    for family, launches in in_vain.items():
+        found.setdefault(namespace_of(family), {}).update(launches)
+    for namespace, neighbours in history.neighbours.items():
+        found.setdefault(namespace, {}).update(
+            (one.claim, one)
+            for one in neighbours
+            if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
+            and not (one.missing_after and one.missing_after >= settings.garbage_period)
+        )
+    return found
+
+
+def _bounds(
+    in_vain: Mapping[str, Mapping[str, PastLaunch]], waiting: Mapping[str, int]
+) -> dict[str, _Bound]:
+    """The families or namespaces whose launches were in vain too often."""
+    bounds = {}
+    for name, launches in in_vain.items():
+        most = IN_VAIN_MAX + IN_VAIN_PER_POD * waiting.get(name, 0)
+        if len(launches) >= most:
+            ordered = tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim)))
+            bounds[name] = _Bound(ordered, later(ordered[-most].at, HOUR))
+    return bounds
+
+
+def _instants(history: History, states: Iterable[State], bounds: Iterable[_Bound]) -> set[datetime]:
+    instants = {bound.next_at for bound in bounds}
+    instants |= {later(since, RUNS_FOR) for since in history.running.values()}
+    for neighbours in history.neighbours.values():
+        instants |= {earlier(one.at, AHEAD_MAX) for one in neighbours}
+    for known in history.owners.values():
+        instants |= {later(one.at, span) for one in known.launches for span in (HOUR, REMEMBERED)}
+        instants |= {earlier(one.at, AHEAD_MAX) for one in known.launches}
+        if known.running_since is not None:
+            instants.add(later(known.running_since, RUNS_FOR))
+        if known.closed is not None:
+            instants |= {later(known.closed, REMEMBERED), earlier(known.closed, AHEAD_MAX)}
+    return instants | {state.next_at for state in states if state.next_at is not None}
+
+
+# -- what is remembered, and said of pools ----------------------------------------------
+
+
+def _on_pool(
+    pool: NodePool, states: Collection[State], often: Collection[str], now: datetime
+) -> Verdict | None:
+    """``often``: families that had several launches in vain, which are then remembered."""
+    before = ledger_of(pool)
+    ledger = {
+        s.owner: entry
+        for s in states
+        if (entry := _entry(s, pool.name, often, now)) and (entry.launches or s.owner in before)
+    }
+    text = written(ledger)
+    if text is None and not before:
+        return None
+    action = None if text == pool.annotations.get(LAUNCH_BREAKER) else _write(pool, text)
+    mine = [state for state in states if state.owner in ledger]
+    are_open = [state for state in mine if state.opened is not None]
+    again = [state for state in mine if state.opened is None and state.returned]
+    if are_open:
+        said = "; ".join(state.message for state in are_open)
+        return _say(pool, Reason.LAUNCH_BREAKER_OPEN, said, action)
+    wasted = Counter(
+        family_of(owner)
+        for owner, entry in ledger.items()
+        for one in entry.launches
+        if one.wasted and entry.opened is None
+    )
+    if again or wasted:
+        said = "; ".join(
+            [*map(_again, again), *(_wasted(*each) for each in sorted(wasted.items()))]
+        )
+        return _say(pool, Reason.PODS_PENDING_AGAIN, said, action)
+    owners = ", ".join(in_words(owner) for owner in sorted(before)) or "any owner"
+    said = f"launch breaker of {owners} is closed"
+    return _say(pool, Reason.LAUNCH_BREAKER_CLOSED, said, action)
+
+
+def _entry(state: State, pool: str, often: Collection[str], now: datetime) -> Entry | None:
+    closed = state.closed if state.closed and later(state.closed, REMEMBERED) > now else None
+    all_count = bool(state.returned) or state.opened is not None
+    wasted_count = family_of(state.owner) in often
+    kept = tuple(
+        Kept(one.claim, one.at, state.returned.get(one.claim), one.wasted)
+        for one in state.launches
+        if one.pool == pool
+        and (all_count or (wasted_count and one.wasted and later(one.at, HOUR) > now))
+    )
+    opened = state.opened if kept else None
+    return Entry(kept, opened, closed) if kept or closed else None
+
+
+def open_owners(ledger: Ledger) -> list[str]:
+    return sorted(owner for owner, entry in ledger.items() if entry.opened is not None)
+
+
+def open_breaker(owner: str, entry: Entry) -> str:
+    """For a pool's condition: what the pool itself remembers, without a clock."""
+    returned = [kept for kept in entry.launches if kept.returned is not None]
+    since = format_time(min((kept.at for kept in entry.launches), default=BEGINNING))
+    why = _pending_again(len(returned), len(entry.launches), since)
+    return f"launch breaker of {in_words(owner)} is open: {why}; launches back off from 1m to 30m"
+
+
+def _pending_again(returned: int, launches: int, since: str) -> str:
+    return f"its pods were pending again after {returned} of {launches} launches since {since}"
+
+
+def _write(pool: NodePool, text: str | None) -> Patch:
+    return patch(pool, {"annotations": {LAUNCH_BREAKER: text}})
+
+
+def _again(state: State) -> str:
+    last = format_time(max(one.at for one in state.launches if one.claim in state.returned))
+    return (
+        f"pods of {in_words(state.owner)} are pending again although "
+        f"{_nodes(len(state.returned))} launched for them, last at {last}; the third launch in "
+        "vain within 10m opens the launch breaker"
+    )
+
+
+def _wasted(family: str, count: int) -> str:
+    return (
+        f"{_nodes(count)} launched for pods of {in_words(family)} and deleted by others within 10m; "
+        f"from {IN_VAIN_MAX} such launches an hour on there are no more"
+    )
+
+
+def _say(pool: NodePool, reason: Reason, message: str, action: Patch | None) -> Verdict:
+    return Verdict(
+        concern=Concern.PROVISIONING,
+        subject=subject_of(pool),
+        reason=reason,
+        message=message,
+        action=action,
+    )
+
+
+def _nodes(count: int) -> str:
+    return "1 node was" if count == 1 else f"{count} nodes were"

@@ -1,0 +1,358 @@
+"""The launches that were made for an owner's pods, and what became of them.
+
+Read from living claims, from the pools' ledgers, and from what this process saw of claims that are
+gone (the first of a family: the ledger has them from the third on). A launch has *failed its owner* when its Node is in service, none of the owner's pods is
+there, and those it was made for run nowhere else either. Whatever Tenure itself, the cloud or an
+interruption does to a claim takes the launch out of this: a claim that is leaving, being replaced
+or rebooted, or whose instance or Node is lost, says nothing about its owner.
+
+A launch was *wasted* when others deleted its claim or Node within 10m of its creation, before a
+pod of the owner had ended well there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import is_replaced, missing_after
+from tenure.core.launchbreaker.ledger import (
+    Entry,
+    For,
+    Kept,
+    ledger_of,
+    marked_served,
+    read_launched_for,
+)
+from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
+from tenure.core.pool.facts import is_ours
+from tenure.core.provision.demand import Demand
+from tenure.core.reboot.history import DISRUPTION_REASON
+from tenure.core.repair.health import LOST
+from tenure.model.api import names
+from tenure.model.api.meta import later
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.observations import TerminationAnswer
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+#: Launches are remembered for this long: enough to know the longest back-off by their number.
+REMEMBERED: Final = timedelta(hours=3)
+#: A claim that was not deleted for this long was of use, whatever became of it afterwards.
+OF_USE_AFTER: Final = timedelta(minutes=10)
+#: Whatever the cause: so many launches an hour may come to nothing, of a family or a namespace.
+IN_VAIN_MAX: Final = 60
+
+
+class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim, as seen by one owner that it was created for."""
+
+    claim: str
+    pool: str
+    at: datetime
+    #: When its Node came, where it is known that the owner's pods were pending again afterwards.
+    returned: datetime | None = None
+    #: When its Node came, where none of the owner's pods is there now.
+    deserted: datetime | None = None
+    #: Names under which packing places pods there.
+    places: frozenset[str] = frozenset()
+    #: UIDs of the pods that it was created for and that still wait.
+    waiting: tuple[str, ...] = ()
+    #: Of the owner's template: after a rollout others than those it was made for need nodes.
+    revision: str = ""
+    #: How long after its launch a list of instances lacked its own one.
+    missing_after: timedelta | None = None
+    #: The claim was deleted soon after its creation, and no pod of the owner had ended well there.
+    wasted: bool = False
+
+    @property
+    def useless(self) -> bool:
+        """None of the owner's pods has stayed, and none that it was made for still waits."""
+        return self.wasted or (self.deserted is not None and not self.waiting)
+
+
+class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """By claim name; oldest first."""
+
+    launches: tuple[PastLaunch, ...] = ()
+    opened: datetime | None = None
+    closed: datetime | None = None
+    #: Of an open breaker: since when a pod of the owner runs that started after it opened.
+    running_since: datetime | None = None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    owners: Mapping[str, OwnerHistory] = {}
+    #: By pod UID, of the pods that need a place.
+    owner_of: Mapping[str, str] = {}
+    #: By pod UID, too: of its owner's template.
+    revision_of: Mapping[str, str] = {}
+    #: By namespace of these pods: launches for owners there that need none now, and of whose pods
+    #: none stayed.
+    neighbours: Mapping[str, tuple[PastLaunch, ...]] = {}
+    #: By owner in a namespace with many launches: since when a pod of it runs.
+    running: Mapping[str, datetime] = {}
+    #: Ours: others remember nothing for us.
+    pools: Mapping[str, NodePool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.owners or self.neighbours)
+
+
+def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
+    """Of the owners whose pods need a place, and of those that a pool remembers.
+
+    Where no pod needs a place, only what the pools remember: nothing new can be learned then.
+    """
+    demands = list(demands)
+    whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
+    revisions = {demand.pod.uid: revision_of(demand.pod) for demand in demands}
+    pools = {n: pool for n, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot)}
+    ledgers = {name: ledger_of(pool) for name, pool in pools.items()}
+    remembered = {owner for ledger in ledgers.values() for owner in ledger}
+    if not whose and not remembered:
+        return History()
+    wanted = {*whose.values(), *remembered}
+    families = {family_of(owner) for owner in whose.values()}
+    namespaces = {namespace_of(owner) for owner in whose.values()}
+    aside: list[tuple[str, PastLaunch]] = []
+    found: dict[str, dict[str, PastLaunch]] = {owner: {} for owner in wanted}
+    for pool, ledger in ledgers.items():
+        for owner, entry in ledger.items():
+            found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
+    for owner, launch in _of_claims(snapshot, wanted, namespaces) if demands else ():
+        aside.append((owner, launch))
+        if owner not in wanted and family_of(owner) not in families:
+            continue
+        known = found.setdefault(owner, {})
+        if (kept := known.get(launch.claim)) is not None:
+            launch = msgspec.structs.replace(  # noqa: PLW2901
+                launch,
+                returned=kept.returned,
+                wasted=launch.wasted or kept.wasted,
+            )
+        known[launch.claim] = launch
+    entries = {owner: [one[owner] for one in ledgers.values() if owner in one] for owner in found}
+    owners = {
+        owner: _merged(launches, entries[owner])
+        for owner, launches in sorted(found.items())
+        if launches or entries[owner]
+    }
+    owners |= _with_running_pods(owners, snapshot)
+    running = _running(snapshot, Counter(namespace_of(owner) for owner, _ in aside))
+    return History(
+        owners=owners,
+        owner_of=whose,
+        revision_of=revisions,
+        neighbours=_neighbours(aside, {*whose.values(), *running}),
+        running=running,
+        pools=pools,
+    )
+
+
+def _neighbours(
+    launches: Iterable[tuple[str, PastLaunch]], others: Collection[str]
+) -> dict[str, tuple[PastLaunch, ...]]:
+    """By namespace: launches of no use to any owner there, without those for some owners."""
+    launches = list(launches)
+    used = {one.claim for _, one in launches if not one.useless}
+    found: dict[str, dict[str, PastLaunch]] = {}
+    for owner, one in launches:
+        if one.claim not in used and owner not in others:
+            found.setdefault(namespace_of(owner), {})[one.claim] = one
+    return {namespace: tuple(known.values()) for namespace, known in found.items()}
+
+
+def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datetime]:
+    """By owner, in namespaces with many launches only: since when a pod of it runs."""
+    many = {namespace for namespace, count in launches.items() if count >= IN_VAIN_MAX}
+    since: dict[str, datetime] = {}
+    for pod in snapshot.pods.values() if many else ():
+        started = pod.status.start_time
+        if started is None or pod.namespace not in many:
+            continue
+        if pod.active and pod.status.phase == "Running":
+            owner = owner_of(pod)
+            since[owner] = min(started, since.get(owner, started))
+    return since
+
+
+def remembered_launches(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
+    """The history for who only asks which breakers are open: none where no pool remembers any."""
+    if not any(ledger_of(pool) for pool in snapshot.pools.values()):
+        return History()
+    return launch_history(snapshot, demands)
+
+
+def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
+    """Claims that do not say yet that a pod has ended well on them, and what they are to say.
+
+    The pod may be gone soon, and a replica that starts after that could not know.
+    """
+    found: list[tuple[NodeClaim, str]] = []
+    for uid, owners in snapshot.observations.served_claims.items():
+        claim = next(iter(snapshot.claims_with_uid(uid).values()), None)
+        said = claim.annotations.get(names.LAUNCHED_FOR, "") if claim is not None else ""
+        if claim is None or claim.deleting or not said:
+            continue
+        if any(one.owner in owners and not one.served for one in read_launched_for(said)):
+            found.append((claim, marked_served(said, owners)))
+    return tuple(sorted(found, key=lambda one: one[0].name))
+
+
+def _remembered(kept: Kept, pool: str) -> PastLaunch:
+    return PastLaunch(
+        claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned, wasted=kept.wasted
+    )
+
+
+def _merged(launches: Mapping[str, PastLaunch], entries: Iterable[Entry]) -> OwnerHistory:
+    entries = list(entries)
+    closed = max((entry.closed for entry in entries if entry.closed), default=None)
+    opened = max((entry.opened for entry in entries if entry.opened), default=None)
+    if opened is not None and closed is not None and opened <= closed:
+        opened = None
+    return OwnerHistory(
+        launches=tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim))),
+        opened=opened,
+        closed=closed,
+    )
+
+
+def _of_claims(
+    snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
+) -> Iterator[tuple[str, PastLaunch]]:
+    yield from _gone(snapshot, owners, namespaces)
+    yield from _living(snapshot, owners, namespaces)
+
+
+def _gone(
+    snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
+) -> Iterator[tuple[str, PastLaunch]]:
+    for claim in snapshot.observations.departed_claims.values():
+        for one in read_launched_for(claim.launched_for):
+            if not one.served and (one.owner in owners or namespace_of(one.owner) in namespaces):
+                yield (
+                    one.owner,
+                    PastLaunch(claim=claim.name, pool=claim.pool, at=claim.created_at, wasted=True),
+                )
+
+
+def _living(
+    snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
+) -> Iterator[tuple[str, PastLaunch]]:
+    marked = [
+        claim for claim in snapshot.claims.values() if names.LAUNCHED_FOR in claim.annotations
+    ]
+    # Without a clock: what is so much older than the newest is at least that old.
+    newest = max((claim.created_at for claim in marked), default=None)
+    for claim in marked:
+        if newest is None or newest - claim.created_at > REMEMBERED:
+            continue
+        for one in read_launched_for(claim.annotations[names.LAUNCHED_FOR]):
+            if one.owner in owners or namespace_of(one.owner) in namespaces:
+                yield one.owner, _of_claim(claim, one, snapshot)
+
+
+def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
+    node, observations = _node_in_service(claim, snapshot), snapshot.observations
+    served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
+    # An unreadable claim without a Node gets none: its launch came to nothing when it was made.
+    since = node.created_at if node is not None else _stuck_since(claim, snapshot)
+    deserted: datetime | None = None
+    waiting: tuple[str, ...] = ()
+    if since is not None:
+        namespace = namespace_of(one.owner)
+        pods = snapshot.pods_on(node.name).values() if node is not None else ()
+        near = [pod for pod in pods if pod.namespace == namespace]
+        there = [pod for pod in near if owner_of(pod) == one.owner]
+        mates = [snapshot.pods.get(f"{namespace}/{name}") for name in one.names]
+        settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
+        if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
+            deserted = since
+            waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
+    return PastLaunch(
+        claim=claim.name,
+        pool=claim.pool_name,
+        at=claim.created_at,
+        deserted=deserted,
+        places=frozenset({claim.name, node.name}) if node is not None else frozenset({claim.name}),
+        waiting=waiting,
+        revision=one.revision,
+        missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
+        wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
+    )
+
+
+def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
+    """Whether its instance is terminated soon after its creation, and not by our own decision.
+
+    Known once the cloud was asked to terminate it: an instance that was gone before is lost.
+    """
+    if answer is None or answer.lost or claim.metadata.deletion_timestamp is None or _by_us(claim):
+        return False
+    return claim.metadata.deletion_timestamp < later(claim.created_at, OF_USE_AFTER)
+
+
+def _by_us(claim: NodeClaim) -> bool:
+    """Whether it was disrupted, rebooted or found lost by Tenure."""
+    marks = (names.DISRUPTION_REASON, names.REBOOT_HISTORY)
+    return (
+        claim.rebooting
+        or is_replaced(claim)
+        or claim.is_true(LOST)
+        or claim.is_true(DISRUPTION_REASON)
+        or any(mark in claim.annotations for mark in marks)
+    )
+
+
+def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """The claim's Node, unless we or the cloud are to blame for what happens there."""
+    ours = (
+        claim.deleting
+        or claim.rebooting
+        or is_replaced(claim)
+        or names.REBOOT_HISTORY in claim.annotations
+    )
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    if ours or claim.is_true(LOST) or len(nodes) != 1:
+        return None
+    (node,) = nodes.values()
+    return None if node.deleting else node
+
+
+def _stuck_since(claim: NodeClaim, snapshot: Snapshot) -> datetime | None:
+    if not is_unreadable(claim) or claim.deleting or is_replaced(claim):
+        return None
+    return None if snapshot.nodes_with_provider(claim.provider_id) else claim.created_at
+
+
+def _with_running_pods(
+    owners: Mapping[str, OwnerHistory], snapshot: Snapshot
+) -> dict[str, OwnerHistory]:
+    """Those with an open breaker, and since when a pod runs that started after it opened.
+
+    All pods are looked through, once and only while a breaker is open.
+    """
+    opened = {owner: known.opened for owner, known in owners.items() if known.opened is not None}
+    if not opened:
+        return {}
+    first, namespaces = min(opened.values()), {namespace_of(owner) for owner in opened}
+    since: dict[str, datetime] = {}
+    for pod in snapshot.pods.values():
+        started = pod.status.start_time
+        if started is None or started < first or pod.namespace not in namespaces:
+            continue
+        owner = owner_of(pod) if pod.active and pod.status.phase == "Running" else ""
+        if owner in opened and started >= opened[owner]:
+            since[owner] = min(started, since.get(owner, started))
+    return {
+        owner: msgspec.structs.replace(owners[owner], running_since=at)
+        for owner, at in since.items()
+    }

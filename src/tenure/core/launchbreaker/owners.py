@@ -1,0 +1,81 @@
+"""Whose pod it is: the top controller as far as the pod tells, else the pod itself.
+
+Only pods are watched, so what stands above a pod's controller is read off names, as the
+controllers make them:
+
+* a ReplicaSet is called ``<Deployment>-<pod-template-hash>``, and its pods carry that hash as a
+  label (an Argo Rollout's carry ``rollouts-pod-template-hash``);
+* a CronJob's Jobs are called ``<CronJob>-<minutes since 1970>``, eight digits;
+* any other controller is taken as it is named;
+* a pod without a controller is its own owner, by the prefix of a generated name where it has one:
+  a pod that is created again is another object, but the same thing.
+
+An owner is written ``Kind/namespace/name``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from tenure.model.api.meta import controller_of
+from tenure.model.api.pod import Pod
+
+#: Label with a hash → what the ReplicaSet that is named after it belongs to.
+_HASHES: Final = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
+_REVISIONS: Final = (*_HASHES, "controller-revision-hash")
+#: Whose pods are replaced by a rollout; of any other pod the label is only what somebody wrote.
+_ROLLED_OUT: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
+_OF_CRON_JOB: Final = re.compile(r"(?P<name>.+)-\d{8}")
+#: As Kubernetes draws the end of a generated name; or an instant or build number, or a UUID.
+_GENERATED: Final = re.compile(
+    r"(?P<stem>.+-)[bcdfghjklmnpqrstvwxz2456789]{5}"
+    r"|(?P<counted>.+[-/])(?:\d{6,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
+
+
+def owner_of(pod: Pod) -> str:
+    meta = pod.metadata
+    controller = controller_of(meta)
+    if controller is None:
+        name = f"{meta.generate_name}*" if meta.generate_name else meta.name
+        return f"Pod/{meta.namespace}/{name}"
+    kind, name = controller.kind, controller.name
+    if kind == "ReplicaSet":
+        kind, name = _above_replica_set(name, meta.labels)
+    elif kind == "Job" and (found := _OF_CRON_JOB.fullmatch(name)):
+        kind, name = "CronJob", found["name"]
+    return f"{kind}/{meta.namespace}/{name}"
+
+
+def revision_of(pod: Pod) -> str:
+    """Which version of the owner's template made it; empty where no controller says so."""
+    controller = controller_of(pod.metadata)
+    if controller is None or controller.kind not in _ROLLED_OUT:
+        return ""
+    return next((pod.labels[label] for label in _REVISIONS if label in pod.labels), "")
+
+
+@lru_cache(4096)
+def family_of(owner: str) -> str:
+    """The owner without the end of a generated name: what made it makes others like it."""
+    found = _GENERATED.fullmatch(owner)
+    return f"{found['stem'] or found['counted']}*" if found else owner
+
+
+def in_words(owner: str) -> str:
+    """``Deployment default/web``."""
+    return owner.replace("/", " ", 1)
+
+
+def namespace_of(owner: str) -> str:
+    return owner.split("/", 2)[1] if owner.count("/") > 1 else ""
+
+
+def _above_replica_set(name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+    for label, kind in _HASHES.items():
+        if (hash_ := labels.get(label)) and name.endswith(f"-{hash_}"):
+            return kind, name.removesuffix(f"-{hash_}")
+    return "ReplicaSet", name

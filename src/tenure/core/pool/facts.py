@@ -1,0 +1,83 @@
+"""What several deciders need to know about a pool: whether it may launch, its size, its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tenure.core.repair.rules import Rules
+from tenure.model.api.meta import ApiObject, Condition, find_condition
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.quantity import UNIT, readable_amounts, total
+from tenure.packing.problem import NODES
+
+
+def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:
+    ref = pool.node_class_ref
+    return (ref.group, ref.kind) in snapshot.ours
+
+
+def rules_of(pool: str, snapshot: Snapshot) -> Rules:
+    """What means sick in that pool, and what is done about it."""
+    found = snapshot.pools.get(pool)
+    repair = found.spec.repair if found is not None else None
+    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
+
+
+def node_class_key(ref: NodeClassRef) -> str:
+    """How instance types are filed in the observations."""
+    return f"{ref.kind}/{ref.name}"
+
+
+def node_class_of(pool: NodePool, snapshot: Snapshot) -> ApiObject | None:
+    ref = pool.node_class_ref
+    return snapshot.node_class(ref.group, ref.kind, ref.name)
+
+
+def node_class_problem(ref: NodeClassRef, node_class: ApiObject | None) -> tuple[str, str] | None:
+    """Why nothing can be launched from the class, as reason and sentence; None if it can."""
+    what = f"{ref.kind} {ref.name}"
+    if node_class is None:
+        return "NodeClassNotFound", f"{what} does not exist"
+    if node_class.deleting:
+        return "NodeClassTerminating", f"{what} is being deleted"
+    conditions: tuple[Condition, ...] = getattr(node_class, "status").conditions  # noqa: B009  # every node class has one
+    ready = find_condition(conditions, "Ready")
+    if ready is None or ready.status == "Unknown":
+        return "NodeClassReadinessUnknown", f"{what} does not say whether it is Ready"
+    if ready.status != "True":
+        why = ready.message or "it does not say why"
+        return ready.reason or "NodeClassNotReady", f"{what} is not Ready: {why}"
+    return None
+
+
+#: One node, in nano-units like every resource.
+_ONE_NODE: Final = {NODES: UNIT}
+
+
+def capacity_of(claim: NodeClaim, node: Node | None) -> dict[str, int]:
+    """What a claim adds to its pool: one node, and what that node has."""
+    if node is not None and node.capacity and claim.initialized:
+        return {**node.capacity, **_ONE_NODE}
+    promised = readable_amounts(claim.status.capacity)
+    return {**to_come(node.capacity if node else {}, promised), **_ONE_NODE}
+
+
+def to_come(there: Mapping[str, int], promised: Mapping[str, int]) -> dict[str, int]:
+    """What a Node that is not initialized yet will have: what it shows, and for the rest what
+    its claim says of it. A device that its driver has not announced yet counts already."""
+    return {**promised, **{name: amount for name, amount in there.items() if amount > 0}}
+
+
+def usage_of(pool: str, snapshot: Snapshot) -> dict[str, int]:
+    """What the pool's claims add up to; leaving ones no longer count."""
+    sizes = []
+    for claim in snapshot.claims_of_pool(pool).values():
+        if not claim.deleting:
+            nodes = snapshot.nodes_with_provider(claim.provider_id)
+            node = next(iter(nodes.values())) if len(nodes) == 1 else None
+            sizes.append(capacity_of(claim, node))
+    return total(sizes)

@@ -1,0 +1,259 @@
+"""Decide what a pool should say about itself: counts, conditions, hash.
+
+One verdict per pool. The hash annotations come first, because claims are stamped with
+them; then the status, written only when it differs. ``Ready`` is the template's
+validity and the node class's readiness; a bad ``disruption`` or ``repair`` block is
+said in conditions of its own, and by a Warning event, and does not stop provisioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.conditions import Wanted, merge, root, status_patch
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.launchbreaker.breaker import open_breaker, open_owners
+from tenure.core.launchbreaker.ledger import ledger_of
+from tenure.core.pool.facts import is_ours, node_class_of, node_class_problem, usage_of
+from tenure.core.pool.hash import HASH_VERSION, template_hash
+from tenure.core.pool.registrations import (
+    Registrations,
+    generations_of,
+    registration_health,
+    registrations_of,
+)
+from tenure.core.reasons import Reason
+from tenure.core.repair.health import unusable
+from tenure.core.writes import patch, subject_of
+from tenure.errors import SpecError
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject, Condition
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import NODES as NODE_OBJECTS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.quantity import UNIT, format_resources, readable_amounts
+from tenure.packing.problem import NODES
+from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of_pool
+
+#: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
+_BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
+
+#: Whether launches for some owner back off; not part of Ready, for the others are served.
+LAUNCH_BREAKER_OPEN: Final = "LaunchBreakerOpen"
+
+#: The pool's Ready is True when both of these are.
+DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
+
+
+def only_counts(change: Change) -> bool:
+    """Nodes come and go by the hundred, and the pool only counts them."""
+    return change.resource in (NODE_CLAIMS, NODE_OBJECTS)
+
+
+class PoolView(msgspec.Struct, frozen=True, kw_only=True):
+    pool: NodePool
+    ours: bool
+    node_class: ApiObject | None
+    usage: Mapping[str, int]
+    registrations: Registrations
+    #: Condition types that the provider states.
+    watched: frozenset[str] = frozenset()
+
+
+class PoolDecider:
+    concern = Concern.POOL
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.pools
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODE_POOLS:
+            yield change.key
+        elif change.resource == NODE_CLAIMS:
+            for version in change.versions():
+                assert isinstance(version, NodeClaim)
+                yield version.pool_name
+        elif change.resource == NODE_OBJECTS:
+            for node in change.versions():
+                assert isinstance(node, Node)
+                for claim in snapshot.claims_with_provider(node.spec.provider_id).values():
+                    yield claim.pool_name
+        elif (change.resource.group, change.resource.kind) in snapshot.ours:
+            yield from snapshot.pools
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        if subject.kind == NODE_POOLS.kind:
+            yield subject.name
+
+    def view(self, snapshot: Snapshot, key: str) -> PoolView | None:
+        pool = snapshot.pools.get(key)
+        if pool is None or is_unreadable(pool):
+            return None
+        node_class = node_class_of(pool, snapshot)
+        return PoolView(
+            pool=pool,
+            ours=is_ours(pool, snapshot),
+            node_class=node_class,
+            usage=usage_of(key, snapshot),
+            registrations=registrations_of(
+                snapshot.claims_of_pool(key).values(),
+                snapshot.observations.arrivals.get(pool.uid, ()),
+                generations_of(pool, node_class),
+            ),
+            watched=frozenset(
+                one.condition_type for one in snapshot.observations.repair_statements
+            ),
+        )
+
+    def decide(self, view: PoolView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_decide(view),)
+
+
+def _decide(view: PoolView) -> Verdict:
+    pool = view.pool
+    if not view.ours:
+        ref = pool.node_class_ref
+        return _verdict(pool, Reason.NOT_OURS, f"{ref.kind}.{ref.group} is not served here")
+    stamp = _hash_patch(pool)
+    if stamp is not None:
+        return _verdict(pool, Reason.POOL_STATUS_CHANGED, "writing the template's hash", stamp)
+    found = problems_of_pool(pool, view.watched)
+    conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
+    ready = root(conditions, DEPENDENTS)
+    conditions = merge(conditions, (ready,), pool.metadata.generation)
+    status = _status_patch(view, conditions)
+    if ready.status != "True":
+        message = "; ".join((f"launches nothing: {ready.message}", *_bad_blocks(pool, found)))
+        return _verdict(pool, Reason.POOL_NOT_READY, message, status)
+    if bad := tuple(_bad_blocks(pool, found)):
+        reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
+        return _verdict(pool, reason, "; ".join(bad), status)
+    if full := tuple(_used_up(view)):
+        said = f"{_size(view)}; no more nodes are launched: {' and '.join(full)} used up"
+        return _verdict(pool, Reason.LIMIT_REACHED, said, status)
+    reason = Reason.POOL_STATUS_CHANGED if status else Reason.POOL_CURRENT
+    return _verdict(pool, reason, _size(view), status)
+
+
+def _used_up(view: PoolView) -> Iterator[str]:
+    """The limits that leave nothing for one more node, whatever its instance type."""
+    limits = readable_amounts(view.pool.spec.limits)
+    for name, most in sorted(limits.items()):
+        if name in _BASE and view.usage.get(name, 0) >= most:
+            yield f"spec.limits.{name}"
+
+
+def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[str]:
+    """What the pool does not do because of a block that cannot be used, and why."""
+    if found.disruption:
+        closed = any(one.at.startswith("spec.disruption.budgets") for one in found.disruption)
+        stops = "no node is disrupted voluntarily" if closed else "what is named is not used"
+        yield f"{stops}: {in_words(found.disruption)}"
+    if found.repair:
+        stops = "no node is repaired" if unusable(pool) else "what is named is not used for repair"
+        yield f"{stops}: {in_words(found.repair)}"
+
+
+def _size(view: PoolView) -> str:
+    """``3 nodes; cpu 12 of 100``: what there is, and of what is limited how much there may be."""
+    nodes = _nodes(view)
+    said = f"{nodes} {'node' if nodes == 1 else 'nodes'}"
+    used = format_resources({**_BASE, **view.usage})
+    limits = sorted(view.pool.spec.limits.items())
+    return "; ".join([said, *(f"{name} {used.get(name, '0')} of {most}" for name, most in limits)])
+
+
+def _nodes(view: PoolView) -> int:
+    return view.usage.get(NODES, 0) // UNIT
+
+
+def _verdict(pool: NodePool, reason: Reason, message: str, action: Patch | None = None) -> Verdict:
+    return Verdict(
+        concern=Concern.POOL,
+        subject=subject_of(pool),
+        reason=reason,
+        message=message,
+        action=action,
+    )
+
+
+def _hash_patch(pool: NodePool) -> Patch | None:
+    try:
+        wanted = {
+            names.NODEPOOL_HASH: template_hash(pool.spec.template),
+            names.NODEPOOL_HASH_VERSION: HASH_VERSION,
+        }
+    except SpecError:
+        return None  # An unreadable duration: the condition says so.
+    if all(pool.annotations.get(key) == value for key, value in wanted.items()):
+        return None
+    return patch(pool, {"annotations": wanted})
+
+
+def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
+    pool = view.pool
+    problem = node_class_problem(pool.node_class_ref, view.node_class)
+    generations = generations_of(pool, view.node_class)
+    health = registration_health(pool, view.registrations, generations)
+    return (
+        _judged("ValidationSucceeded", "NodePoolValidationFailed", found.template),
+        Wanted("NodeClassReady", "False", *problem)
+        if problem
+        else Wanted("NodeClassReady", "True", "NodeClassReady"),
+        *((health,) if health is not None else ()),
+        *_launch_breaker(pool),
+        _judged("DisruptionValid", "DisruptionInvalid", found.disruption),
+        _judged("RepairValid", "RepairInvalid", found.repair),
+    )
+
+
+def _launch_breaker(pool: NodePool) -> tuple[Wanted, ...]:
+    """By what the pool remembers; a pool none of whose breakers was ever open says nothing of it."""
+    ledger = ledger_of(pool)
+    owners = open_owners(ledger)
+    if owners:
+        said = "; ".join(open_breaker(owner, ledger[owner]) for owner in owners)
+        return (Wanted(LAUNCH_BREAKER_OPEN, "True", "PodsPendingAgain", said),)
+    if pool.condition(LAUNCH_BREAKER_OPEN) is None:
+        return ()
+    said = "no launch breaker is open"
+    return (Wanted(LAUNCH_BREAKER_OPEN, "False", Reason.LAUNCH_BREAKER_CLOSED, said),)
+
+
+def _judged(type_: str, reason: str, problems: Problems) -> Wanted:
+    if problems:
+        return Wanted(type_, "False", reason, in_words(problems))
+    return Wanted(type_, "True", type_)
+
+
+def _status_patch(view: PoolView, conditions: tuple[Condition, ...]) -> Patch | None:
+    pool = view.pool
+    status: dict[str, Any] = {}
+    resources = format_resources({**_BASE, **view.usage})
+    if dict(pool.status.resources) != resources:
+        gone = {key: None for key in pool.status.resources if key not in resources}
+        status["resources"] = {**resources, **gone}
+    if pool.status.nodes != _nodes(view):
+        status["nodes"] = _nodes(view)
+    generation = view.node_class.metadata.generation if view.node_class else None
+    if generation is not None and pool.status.node_class_observed_generation != generation:
+        status["nodeClassObservedGeneration"] = generation
+    if not status and conditions == pool.status.conditions:
+        return None
+    return status_patch(
+        NODE_POOLS,
+        pool.name,
+        uid=pool.uid,
+        resource_version=pool.metadata.resource_version,
+        status=status,
+        conditions=conditions,
+    )

@@ -1,0 +1,193 @@
+"""Say what ``karpenter.sh/do-not-disrupt`` protects, and until when.
+
+A ``karpenter.sh/do-not-repair`` that nobody can read vetoes for ever, and that is said here, too:
+whether it holds anything, ``repair`` says.
+
+Of every pod on a node of ours, and of every Node and claim of ours that carries it: for ever,
+until an instant, over, or a value that means nothing. On Nodes and claims a duration counts
+from when its value was first seen, so that is written beside it, and taken off with it.
+
+Nothing here disturbs or spares anybody: drains and disruptions ask ``protection`` themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import is_our_node, is_ours
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.protect.protection import (
+    UNREADABLE,
+    Protection,
+    cap_of,
+    noted_at,
+    protection_of,
+    protection_on,
+    since_key,
+)
+from tenure.core.reasons import Reason
+from tenure.core.terminate.drain import protection_cap
+from tenure.core.writes import patch
+from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import type_of
+
+SINCE: Final = since_key(DO_NOT_DISRUPT)
+#: On Nodes and claims, a duration in either counts from when it was first seen.
+_NOTED: Final = (DO_NOT_DISRUPT, DO_NOT_REPAIR)
+_WORDS: Final = frozenset({*_NOTED, *map(since_key, _NOTED)})
+
+#: Beginnings of keys; none of the names can contain a slash at that place.
+_POD, _NODE, _CLAIM = "pod/", "node/", "claim/"
+
+
+class ProtectionView(msgspec.Struct, frozen=True):
+    thing: Pod | Node | NodeClaim
+    #: The pool's ``maxPodProtection``; for pods.
+    cap: str | None = None
+
+
+class ProtectionDecider:
+    concern = Concern.PROTECTION
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        yield from (_POD + key for key, pod in snapshot.pods.items() if _speaks(pod))
+        yield from (_NODE + key for key, node in snapshot.nodes.items() if _speaks(node))
+        yield from (_CLAIM + key for key, claim in snapshot.claims.items() if _speaks(claim))
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == PODS:
+            yield from (_POD + change.key for version in change.versions() if _speaks(version))
+        elif change.resource == NODE_CLAIMS:
+            yield _CLAIM + change.key
+            for claim in change.versions():
+                assert isinstance(claim, NodeClaim)
+                for name in snapshot.nodes_with_provider(claim.provider_id):
+                    yield from _on_node(name, snapshot)
+        elif change.resource == NODES:
+            yield from _on_node(change.key, snapshot)
+        elif change.resource == NODE_POOLS and cap_of(change.old) != cap_of(change.new):
+            for name in snapshot.nodes_of_pool(change.key):
+                yield from _on_node(name, snapshot)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> ProtectionView | None:
+        kind, _, name = key.partition("/")
+        if kind + "/" == _POD:
+            return _view_of_pod(snapshot.pods.get(name), snapshot)
+        if kind + "/" == _NODE:
+            node = snapshot.nodes.get(name)
+            seen = node is not None and _speaks(node) and is_our_node(node, snapshot)
+            return ProtectionView(node) if node is not None and seen else None
+        claim = snapshot.claims.get(name)
+        seen = claim is not None and _speaks(claim) and is_ours(claim, snapshot)
+        return ProtectionView(claim) if claim is not None and seen else None
+
+    def decide(self, view: ProtectionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        thing = view.thing
+        if isinstance(thing, Pod):
+            clock = settings.protection_clock
+            protection = protection_of(thing, cap=view.cap, clock=clock)
+            return [_judge(thing, protection, now)] if protection is not None else []
+        for annotation in _NOTED:
+            if (noting := _note(thing, annotation)) is not None:
+                return [noting]
+        protection = protection_on(thing)
+        verdict = _judge(thing, protection, now) if protection is not None else None
+        found = _unreadable_veto(thing, verdict) or verdict
+        return [found] if found is not None else []
+
+
+def _speaks(thing: ApiObject) -> bool:
+    return not _WORDS.isdisjoint(thing.annotations)  # A stand-in has none of them.
+
+
+def _on_node(name: str, snapshot: Snapshot) -> Iterable[str]:
+    yield _NODE + name
+    yield from (_POD + key for key, pod in snapshot.pods_on(name).items() if _speaks(pod))
+
+
+def _view_of_pod(pod: Pod | None, snapshot: Snapshot) -> ProtectionView | None:
+    node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+    if pod is None or node is None or not is_our_node(node, snapshot):
+        return None
+    return ProtectionView(pod, protection_cap(node, snapshot))
+
+
+def _note(thing: Node | NodeClaim, annotation: str) -> Verdict | None:
+    """Writes down from when on a duration counts, or takes that off; None when it stands."""
+    value, since = thing.annotations.get(annotation), since_key(annotation)
+    protection = protection_on(thing, annotation)
+    lasts = protection is not None and value != "true" and not protection.unreadable
+    if lasts and noted_at(thing, annotation) is None:
+        message = f'{annotation}: "{value}" counts from now on; this is being written down'
+        action: Patch = patch(thing, {"annotations": {since: value}})
+        action = msgspec.structs.replace(action, dated=since)
+        return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
+    if not lasts and since in thing.annotations:
+        message = f"{since} is taken off: it belongs to a duration that is there no more"
+        action = patch(thing, {"annotations": {since: None}})
+        return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
+    return None
+
+
+def _unreadable_veto(thing: Node | NodeClaim, beside: Verdict | None) -> Verdict | None:
+    """``beside``: what is to be said of its protection as well."""
+    veto = protection_on(thing, DO_NOT_REPAIR)
+    if veto is None or not veto.unreadable:
+        return None
+    message = f'{DO_NOT_REPAIR}: "{veto.value}" {UNREADABLE} vetoes its repair for ever'
+    if beside is None:
+        return _say(thing, Reason.VETO_UNREADABLE, message)
+    message = f"{message}; {beside.message}"
+    return _say(thing, Reason.VETO_UNREADABLE, message, recheck_at=beside.recheck_at)
+
+
+def _judge(thing: Pod | Node | NodeClaim, protection: Protection, now: datetime) -> Verdict:
+    if now >= protection.until:
+        cap = f" (maxPodProtection {protection.capped_by})" if protection.capped_by else ""
+        ended = format_time(protection.until)
+        message = f'{DO_NOT_DISRUPT}: "{protection.value}" protected it until {ended}{cap}'
+        return _say(thing, Reason.PROTECTION_ENDED, message)
+    if protection.unreadable:
+        reason = Reason.PROTECTION_UNREADABLE
+    elif protection.ends_at is None:
+        reason = Reason.PROTECTED_FOR_EVER
+    else:
+        reason = Reason.PROTECTED_UNTIL
+    return _say(thing, reason, str(protection), recheck_at=protection.ends_at)
+
+
+def _say(
+    thing: Pod | Node | NodeClaim,
+    reason: Reason,
+    message: str,
+    *,
+    action: Patch | None = None,
+    recheck_at: datetime | None = None,
+) -> Verdict:
+    kinds: dict[type[ApiObject], str] = {
+        Pod: PODS.kind,
+        Node: NODES.kind,
+        NodeClaim: NODE_CLAIMS.kind,
+    }
+    return Verdict(
+        concern=Concern.PROTECTION,
+        subject=Subject.of(kinds[type_of(thing)], thing),
+        reason=reason,
+        message=message,
+        action=action,
+        recheck_at=recheck_at,
+    )

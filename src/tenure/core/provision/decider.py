@@ -1,0 +1,291 @@
+"""Decide which pending pods get a new node, and which node that is.
+
+Every pod that needs a place gets one verdict, and so does every claim to be created:
+
+1. its node is leaving, but it is protected for a while: it stays for now;
+2. it fits a node that has been in service for half a minute, and still the scheduler does
+   not put it there: one of us is wrong, and the pod is told what the scheduler says;
+3. it has a node on its way (``nominations``), or fits one that exists or is on its way:
+   nominated there;
+4. what the cloud offers for a pool is not known yet, right after a start: a moment;
+5. nothing can take it: why not, pool by pool;
+6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
+7. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
+   pods that come together share nodes;
+8. it needs a new node: the claim is created, the pod nominated to it.
+
+New claims keep out of a zone that is held because most of its nodes are sick (``domains``), unless
+only that zone can take their pods.
+
+Packing is one pure function of the snapshot; the only clocks in here are the batch, the
+scheduler's half minute, the ends of protections, offerings and node classes that are left out
+for a while, and zones that are avoided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
+from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
+from tenure.core.launchbreaker.history import History, launch_history, served_launches
+from tenure.core.protect.protection import CREATION
+from tenure.core.provision.batch import Batch
+from tenure.core.provision.demand import Demand, pods_to_place
+from tenure.core.provision.nodecache import Rooms
+from tenure.core.provision.nominations import SCHEDULER_TAKES
+from tenure.core.provision.placement import (
+    CLUSTER,
+    NewClaim,
+    Places,
+    moves_places,
+    places_in,
+    tells_of_places,
+)
+from tenure.core.provision.supply import in_service_since
+from tenure.core.reasons import Reason
+from tenure.core.repair.domains import Look
+from tenure.core.writes import patch, subject_of
+from tenure.model.api.meta import earlier, format_time, later
+from tenure.model.api.names import LAUNCHED_FOR, ZONE
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.packing.pack import pack
+from tenure.packing.result import Why
+
+
+class ProvisionView(msgspec.Struct, frozen=True):
+    #: None where no pod needs one.
+    places: Places | None
+    #: From when on the scheduler could use a node; only those that it can use now.
+    in_service: Mapping[str, datetime]
+    #: When claims were last created for pods, if we know.
+    decided_at: datetime | None = None
+    #: What earlier launches for the same owners came to.
+    history: History = History()
+    #: Claims on which a pod has ended well, with what they are to say of it.
+    served: tuple[tuple[NodeClaim, str], ...] = ()
+
+
+class ProvisionDecider:
+    concern = Concern.PROVISIONING
+
+    def __init__(self, protection_clock: str = CREATION) -> None:
+        self._rooms = Rooms()
+        self._protection_clock = protection_clock
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return (CLUSTER,)
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        return (CLUSTER,) if moves_places(change, snapshot) else ()
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return (CLUSTER,) if tells_of_places(subject) else ()
+
+    def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
+        demands = pods_to_place(snapshot, self._protection_clock)
+        history = launch_history(snapshot, demands)
+        served = served_launches(snapshot)
+        if not demands:
+            # The usual case, and it must stay cheap: no room is looked for.
+            return (
+                ProvisionView(None, {}, history=history, served=served)
+                if history or served
+                else None
+            )
+        return ProvisionView(
+            places_in(snapshot, demands, self._rooms),
+            in_service_since(snapshot),
+            snapshot.observations.pods_decided_at,
+            history,
+            served,
+        )
+
+    def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        served = [_served(claim, text) for claim, text in view.served]
+        places = view.places
+        if places is None:
+            return [*remembered(view.history, settings, now), *served]
+        zones, pods = places.zones.at(settings, now), places.waiting(now)
+        limited = limit_launches(
+            view.history,
+            lambda no_claim: pack(places.problem(pods, zones, settings, now, no_claim)),
+            settings,
+            now,
+        )
+        answer = _Answer(view, places, limited, zones, settings, now)
+        return [*answer.verdicts(), *limited.verdicts, *served]
+
+
+def _served(claim: NodeClaim, text: str) -> Verdict:
+    return Verdict(
+        concern=Concern.PROVISIONING,
+        subject=subject_of(claim),
+        reason=Reason.LAUNCH_SERVED,
+        message="a pod that it was launched for has ended well on it",
+        action=patch(claim, {"annotations": {LAUNCHED_FOR: text}}),
+    )
+
+
+def decides_on_pods(verdict: Verdict) -> bool:
+    """Whether carrying it out closes a batch: a claim is created for its pods."""
+    return verdict.concern is Concern.PROVISIONING and isinstance(verdict.action, Create)
+
+
+def may_wait(change: Change) -> bool:
+    """Pods and nodes come and go by the hundred; a claim that came or went is an answer to us."""
+    if change.resource == NODE_CLAIMS:
+        return change.old is not None and change.new is not None
+    return change.resource in (PODS, NODES)
+
+
+class _Answer:
+    """One packing, told."""
+
+    def __init__(
+        self,
+        view: ProvisionView,
+        places: Places,
+        limited: Limited,
+        zones: Look,
+        settings: Settings,
+        now: datetime,
+    ) -> None:
+        self._places, self._in_service = places, view.in_service
+        self._packing, self._now = limited.packing, now
+        #: By pod UID: the launch breaker that keeps it from a new node.
+        self._breakers = limited.pods
+        self._held_zones = zones.held_zones()
+        closes_at = self._batch(settings).closes_at(view.decided_at, settings)
+        #: When the batch that is still being gathered is acted upon.
+        self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
+        #: By pod UID: the new claim, for a sentence.
+        self._target: dict[str, str] = {}
+        instants = [
+            *places.instants(zones),
+            *((closes_at,) if closes_at is not None else ()),
+            *filter(None, map(self._patience_ends, places.demands)),
+            *limited.instants,
+        ]
+        self._changes_at = min((at for at in instants if at > now), default=None)
+
+    def verdicts(self) -> list[Verdict]:
+        claims = [] if self._gathers_until or self._places.unlisted else self._claims()
+        return [*claims, *map(self._about, self._places.demands)]
+
+    def _batch(self, settings: Settings) -> Batch:
+        needed = {uid for planned in self._packing.claims for uid in planned.pods}
+        if not needed:
+            return Batch()
+        demands, placed = self._places.demands, self._packing.placed
+        dry_until = max(self._places.dry.values(), default=None)
+        return Batch(
+            needing=[d for d in demands if d.pod.uid in needed],
+            coming=[
+                d for d in demands if (on := placed.get(d.pod.uid)) and on not in self._in_service
+            ],
+            sold_out_at=None if dry_until is None else earlier(dry_until, settings.offering_dry),
+        )
+
+    def _claims(self) -> list[Verdict]:
+        pods = (demand.pod for demand in self._places.demands)
+        found = self._places.new_claims(self._packing.claims, pods)
+        for new in found:
+            self._target |= dict.fromkeys(new.planned.pods, f"{new.name} ({new.described})")
+        return list(map(self._needed, found))
+
+    def _needed(self, new: NewClaim) -> Verdict:
+        pods = len(new.planned.pods)
+        who = "1 pod needs it" if pods == 1 else f"{pods} pods need it"
+        return Verdict(
+            concern=Concern.PROVISIONING,
+            subject=Subject(NODE_CLAIMS.kind, new.name),
+            reason=Reason.NEEDED_FOR_PODS,
+            message=f"{who}; cheapest fit: {new.described}{self._avoided(new)}",
+            action=new.create,
+            recheck_at=self._changes_at,
+        )
+
+    def _avoided(self, new: NewClaim) -> str:
+        """Which zones it keeps out of, or cannot keep out of, and why."""
+        allowed = new.planned.requirements.allowed(ZONE)
+        offered = new.template.requirements.allowed(ZONE)
+        said = ""
+        for zone, hold in sorted(self._held_zones.items()):
+            if allowed.has(zone):
+                said += f"; nothing but {zone} will do, although {hold}"
+            elif offered.has(zone):
+                said += f"; it keeps out of {zone}: {hold}"
+        return said
+
+    def _about(self, demand: Demand) -> Verdict:
+        reason, message = self._place_of(demand)
+        if demand.leaves:
+            message = f"its node {demand.leaves} is leaving; {message}"
+        return Verdict(
+            concern=Concern.PROVISIONING,
+            subject=Subject.of(PODS.kind, demand.pod),
+            reason=reason,
+            message=message,
+            blockers=self._limits_reached(demand) if reason is Reason.FAILED_SCHEDULING else (),
+            recheck_at=self._changes_at,
+        )
+
+    def _limits_reached(self, demand: Demand) -> tuple[Blocker, ...]:
+        """The pools that would take the pod if their limits allowed one more node."""
+        refusals = self._packing.unplaced[demand.pod.uid].refusals
+        return tuple(
+            Blocker(subject=Subject(NODE_POOLS.kind, one.pool), message=one.message)
+            for one in refusals
+            if one.why is Why.LIMIT_REACHED
+        )
+
+    def _place_of(self, demand: Demand) -> tuple[Reason, str]:
+        uid, packing = demand.pod.uid, self._packing
+        if not demand.needs_place(self._now):
+            until = format_time(demand.since)
+            return Reason.STAYS_FOR_NOW, f"protected until {until}, so no place is looked for yet"
+        patience_ends = self._patience_ends(demand)
+        if patience_ends is not None and patience_ends <= self._now:
+            since, said = format_time(demand.since), demand.said or "nothing"
+            disagrees = f"since {since} the scheduler has found no node for it and says: {said}"
+            return Reason.SCHEDULER_DISAGREES, f"fits {packing.placed[uid]}, but {disagrees}"
+        if uid in packing.placed:
+            return Reason.NOMINATED, f"fits {packing.placed[uid]}"
+        if uid in packing.displaced:
+            return Reason.BATCHING, self._displaced(demand)
+        if (state := self._breakers.get(uid)) is not None:
+            return Reason.LAUNCH_BREAKER_OPEN, state.message
+        if unknown := self._places.unknown:
+            return Reason.AWAITING_TYPES, unknown
+        if uid in packing.unplaced:
+            return Reason.FAILED_SCHEDULING, self._with_closed(packing.unplaced[uid].message)
+        if self._gathers_until is not None:
+            at = format_time(self._gathers_until)
+            return Reason.BATCHING, f"placed together with others at {at}"
+        return Reason.NOMINATED, f"needs the new claim {self._target[uid]}"
+
+    def _displaced(self, demand: Demand) -> str:
+        node, at = self._packing.displaced[demand.pod.uid], self._lapses_at(demand)
+        until = f"until {format_time(at)}" if at is not None else "until it is in service"
+        return f"{node} was launched for it and has no room for it now; awaited {until}"
+
+    def _lapses_at(self, demand: Demand) -> datetime | None:
+        return self._places.nominations[demand.pod.uid].lapses_at
+
+    def _patience_ends(self, demand: Demand) -> datetime | None:
+        """When the scheduler should have bound a pod that fits a node in service."""
+        usable = self._in_service.get(self._packing.placed.get(demand.pod.uid, ""))
+        if usable is None or demand.leaves:
+            return None
+        return later(max(usable, demand.since), SCHEDULER_TAKES)
+
+    def _with_closed(self, message: str) -> str:
+        closed = self._places.closed.items()
+        return "; ".join([message, *(f"{pool} launches nothing: {why}" for pool, why in closed)])

@@ -1,0 +1,127 @@
+"""Which pods need a place: those the scheduler found no node for, and those of leaving nodes.
+
+A pod of a leaving node counts before it is evicted, so that its new node is on the way
+while the old one drains. It counts only if somebody will create it again, and not as
+long as it is protected: until then it stays where it is, or until its node's deadline
+forces it. Where its node is being replaced, its place exists already, and is kept for it
+from then on, protected or not.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.claim.ownership import is_our_node, is_replaced
+from tenure.core.disrupt.command import Exchange, exchanges_under_way
+from tenure.core.protect.protection import CREATION, protection_of
+from tenure.core.reboot.history import DISRUPTION_REASON
+from tenure.core.terminate.deadline import deadline_of, force_at
+from tenure.core.terminate.drain import is_held, protection_cap, unmarked_nodes
+from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condition
+from tenure.model.api.node import Node
+from tenure.model.api.pod import Pod
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import first_unreadable
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """A pod that needs a place, or will."""
+
+    pod: Pod
+    #: From when on it has needed one.
+    since: datetime
+    #: The leaving node that it is on; empty for a pod that is on none.
+    leaves: str = ""
+    #: What the scheduler says of a pod that is on none.
+    said: str = ""
+    #: When we first saw it wait, if we know: watches may be late.
+    seen_at: datetime | None = None
+
+    def needs_place(self, now: datetime) -> bool:
+        """The end of a protection may lie in the future."""
+        return not self.leaves or self.since <= now
+
+
+def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
+    """In the order of their UIDs. ``clock``: what a protection counts from."""
+    seen = snapshot.observations.waiting_seen
+    demands = [
+        _unscheduled(pod, seen.get(pod.uid))
+        for pod in snapshot.unschedulable_pods().values()
+        if is_provisionable(pod)
+    ]
+    unmarked = unmarked_nodes(snapshot)
+    for node in {**snapshot.leaving_nodes(), **unmarked}.values():
+        if (is_held(node) or node.name in unmarked) and is_our_node(node, snapshot):
+            demands += _leaving(node, snapshot, clock)
+    for exchange in exchanges_under_way(snapshot):
+        demands += _replaced(exchange, snapshot)
+    demands.sort(key=lambda demand: demand.pod.uid)
+    return demands
+
+
+def is_provisionable(pod: Pod) -> bool:
+    """Whether a new node would help a pod that the scheduler found none for.
+
+    A nominated pod waits for others to be preempted; a daemon pod belongs to a node that
+    exists; a gated one is not to be scheduled yet.
+    """
+    return not (
+        pod.spec.scheduling_gates or pod.status.nominated_node_name or pod.daemon or pod.mirror
+    )
+
+
+def is_reschedulable(pod: Pod) -> bool:
+    """Whether the drain will make it go, and somebody will create it again elsewhere.
+
+    A StatefulSet creates its pod again only when the old one has gone, so one that is
+    terminating still needs its place; others have a successor already.
+    """
+    awaited = pod.active or (pod.owner_kind == "StatefulSet" and not pod.finished)
+    stays = pod.daemon or pod.mirror or pod.tolerates_disruption
+    return awaited and not stays and controller_of(pod.metadata) is not None
+
+
+def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
+    claim = snapshot.claim_of(node)
+    told = claim.metadata.deletion_timestamp if claim is not None else None
+    deleted_at = node.metadata.deletion_timestamp or told or BEGINNING
+    blocked = first_unreadable((node, claim))
+    deadline, cap = deadline_of(claim), protection_cap(node, snapshot)
+    kept = claim is not None and is_replaced(claim)
+    demands = []
+    for pod in snapshot.pods_on(node.name).values():
+        if not is_reschedulable(pod):
+            continue
+        protection = protection_of(pod, cap=cap, clock=clock) if not kept else None
+        until = protection.until if protection else deleted_at
+        until = FOR_EVER if blocked else until  # Nobody is asked to leave before he is forced.
+        if deadline is not None:
+            until = min(until, force_at(pod, deadline))
+        if until != FOR_EVER:
+            demands.append(Demand(pod, max(deleted_at, until), node.name))
+    return demands
+
+
+def _replaced(exchange: Exchange, snapshot: Snapshot) -> list[Demand]:
+    """Before it leaves; one that fails leaves everybody where he is."""
+    claim, node = exchange.claim, exchange.node
+    told = claim.condition(DISRUPTION_REASON)
+    since = told.last_transition_time if told is not None and told.status == "True" else None
+    lost = any(one is None or one.deleting for _, one in exchange.replacements)
+    if claim.deleting or node is None or node.deleting or since is None or lost:
+        return []
+    pods = filter(is_reschedulable, snapshot.pods_on(node.name).values())
+    return [Demand(pod, since, node.name) for pod in pods]
+
+
+def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
+    condition = find_condition(pod.status.conditions, "PodScheduled")
+    since = condition.last_transition_time if condition else None
+    since = since or pod.created_at
+    if seen_at is not None:
+        since = min(since, seen_at)  # The scheduler's clock may be ahead of ours.
+    said = condition.message if condition else ""
+    return Demand(pod, since, said=said, seen_at=seen_at)

@@ -1,0 +1,137 @@
+"""The manifest of a new claim: the pool's template, narrowed by the pods it is for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.claim.ownership import class_label
+from tenure.core.launchbreaker.ledger import launched_for
+from tenure.core.pool.hash import HASH_VERSION, template_hash
+from tenure.model.api import names
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.values.quantity import format_resources
+from tenure.packing.result import PlannedClaim
+
+#: As Kubernetes draws generated names: no vowels, no digits that look like letters.
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX: Final = 5
+
+
+def claim_name(planned: PlannedClaim, taken: Container[str]) -> str:
+    """A free name that follows from what the claim is for, so that a repeat meets itself."""
+    attempt = 0
+    while True:
+        seed = "/".join((planned.pool, *planned.pods, str(attempt)))
+        number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
+        letters = []
+        for _ in range(_SUFFIX):
+            number, index = divmod(number, len(_ALPHABET))
+            letters.append(_ALPHABET[index])
+        name = f"{planned.pool}-{''.join(letters)}"
+        if name not in taken:
+            return name
+        attempt += 1
+
+
+def claim_manifest(
+    planned: PlannedClaim,
+    pool: NodePool,
+    name: str,
+    types: Iterable[InstanceType],
+    pods: Mapping[str, Pod],
+) -> dict[str, Any]:
+    """Born with the finalizer: there is no instant at which it could be lost with an instance.
+
+    ``types`` are those that the pool's provider offers; ``pods`` by UID, those that it is for among
+    them.
+    """
+    template = pool.spec.template
+    labels = {
+        **_concrete_labels(planned, types),
+        **template.metadata.labels,
+        names.NODEPOOL: pool.name,
+        **class_label(template.spec.node_class_ref),
+    }
+    annotations = {
+        **template.metadata.annotations,
+        names.NODEPOOL_HASH: template_hash(template),
+        names.NODEPOOL_HASH_VERSION: HASH_VERSION,
+        names.MIN_VALUES_RELAXED: "false",
+        **_for_pods([pods[uid] for uid in planned.pods]),
+    }
+    owner = {
+        "apiVersion": NODE_POOLS.api_version,
+        "kind": NODE_POOLS.kind,
+        "name": pool.name,
+        "uid": pool.uid,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": NODE_CLAIMS.api_version,
+        "kind": NODE_CLAIMS.kind,
+        "metadata": {
+            "name": name,
+            "labels": dict(sorted(labels.items())),
+            "annotations": dict(sorted(annotations.items())),
+            "ownerReferences": [owner],
+            "finalizers": [names.FINALIZER],
+        },
+        "spec": _spec(planned, pool),
+    }
+
+
+def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:
+    """For which pods it is created, and for whose.
+
+    Two annotations, because they answer two questions: which pod has its place here, all of them
+    and by UID, until it is bound (``nominations``); and for which owners this was a launch, few and
+    by name, because their pods come back as others (``launchbreaker``).
+    """
+    return {
+        names.NOMINATED_PODS: ",".join(pod.uid for pod in pods),
+        names.LAUNCHED_FOR: launched_for(pods),
+    }
+
+
+def _concrete_labels(planned: PlannedClaim, types: Iterable[InstanceType]) -> dict[str, str]:
+    """One value for each key that only people give a meaning to.
+
+    Keys that instance types speak about are the provider's to fill in, and a label that may
+    be missing is left out.
+    """
+    provided = names.WELL_KNOWN_LABELS.union(*(kind.requirements for kind in types))
+    return {
+        key: value
+        for key, requirement in planned.requirements.items()
+        if key not in provided
+        and key != names.HOSTNAME
+        and not requirement.allows_absent
+        and (value := requirement.any()) is not None
+    }
+
+
+def _spec(planned: PlannedClaim, pool: NodePool) -> dict[str, Any]:
+    written = pool.spec.template.spec
+    spec: dict[str, Any] = {
+        "requirements": planned.requirements.to_wire(),
+        "resources": {"requests": format_resources(planned.requests)},
+        "nodeClassRef": msgspec.to_builtins(written.node_class_ref),
+    }
+    if written.taints:
+        spec["taints"] = [msgspec.to_builtins(taint) for taint in written.taints]
+    if written.startup_taints:
+        spec["startupTaints"] = [msgspec.to_builtins(taint) for taint in written.startup_taints]
+    frozen = {
+        "terminationGracePeriod": written.termination_grace_period,
+        "expireAfter": written.expire_after,
+        "readinessTTL": written.readiness_ttl,
+        "initializationTTL": written.initialization_ttl,
+    }
+    return spec | {key: value for key, value in frozen.items() if value is not None}

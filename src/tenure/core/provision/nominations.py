@@ -1,0 +1,105 @@
+"""Which pods have a node on its way: a pod stays with the claim that was created for it.
+
+Each claim that is created for pods names them (``karpenter.sh/nominated-pods``, their UIDs), so a
+replica that starts anew knows as much as the one before. A pod keeps its place there, before all
+others, and no second claim is created for it, until one of these:
+
+1. the claim is being deleted, cannot be read or is gone, for whatever reason;
+2. the pod does not fit any more: the scheduler gave the room to other pods, the Node was cordoned,
+   tainted or came up smaller (``packing.nodes`` finds that out);
+3. the Node has been in service for so long that the scheduler should have bound the pod, or it is
+   Ready and does not get initialized in time.
+
+A Node that never gets Ready ends with its claim, by the claim's own ``readinessTTL``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import is_ours, listed, room_of
+from tenure.core.provision.demand import Demand
+from tenure.core.provision.supply import in_service_at
+from tenure.core.repair.readiness import initialized_until
+from tenure.model.api.meta import later
+from tenure.model.api.names import NOMINATED_PODS
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+#: How long the scheduler may take for a pod that fits a node. It tries a pod again after ten
+#: seconds at the latest once something has changed; beyond this it sees what we do not.
+SCHEDULER_TAKES: Final = timedelta(seconds=30)
+
+
+#: By how much the clocks of two API servers may differ.
+SERVERS_DIFFER: Final = timedelta(minutes=1)
+
+
+class Nomination(msgspec.Struct, frozen=True):
+    """The node that was launched for a pod, by its Node's name or, before that, its claim's."""
+
+    node: str
+    #: From when on the pod may go elsewhere; None as long as the claim lives.
+    lapses_at: datetime | None = None
+
+    def holds(self, now: datetime) -> bool:
+        return self.lapses_at is None or now < self.lapses_at
+
+
+def nominations_in(snapshot: Snapshot, demands: Collection[Demand]) -> dict[str, Nomination]:
+    """By pod UID."""
+    waiting = {demand.pod.uid: demand for demand in demands}
+    if not waiting:
+        return {}
+    oldest = min(demand.pod.created_at for demand in demands)
+    found: dict[str, Nomination] = {}
+    # The youngest claim first: it was created because the place on an older one had its end.
+    claims = _living(snapshot, since=oldest)
+    for claim in sorted(claims, key=lambda claim: (claim.created_at, claim.name), reverse=True):
+        named = [uid for uid in nominated_pods(claim) if uid in waiting and uid not in found]
+        if named:
+            found |= _of_claim(claim, [waiting[uid] for uid in named], snapshot)
+    return found
+
+
+def nominated_pods(claim: NodeClaim) -> list[str]:
+    """The UIDs of the pods that the claim was created for."""
+    return listed(claim.annotations.get(NOMINATED_PODS, ""))
+
+
+def _living(snapshot: Snapshot, since: datetime) -> Iterable[NodeClaim]:
+    """Claims for pods; those that are older than every pod in question name none of them."""
+    return (
+        claim
+        for claim in snapshot.claims.values()
+        if later(claim.created_at, SERVERS_DIFFER) >= since
+        and NOMINATED_PODS in claim.annotations
+        and not claim.deleting
+        and not is_unreadable(claim)  # Nothing more is done for it.
+        and is_ours(claim, snapshot)
+    )
+
+
+def _of_claim(
+    claim: NodeClaim, demands: Iterable[Demand], snapshot: Snapshot
+) -> Mapping[str, Nomination]:
+    name = room_of(claim, snapshot)
+    node = snapshot.nodes.get(name)
+    usable = in_service_at(node, claim) if node is not None else None
+    if usable is None and claim.initialized:
+        return {}  # It was in service, and is not any more.
+    late = initialized_until(claim)
+    return {
+        demand.pod.uid: Nomination(name, _lapses_at(demand, usable, late)) for demand in demands
+    }
+
+
+def _lapses_at(demand: Demand, usable: datetime | None, late: datetime | None) -> datetime | None:
+    if demand.leaves:
+        return None  # The scheduler is not asked before it is evicted.
+    return late if usable is None else later(max(usable, demand.since), SCHEDULER_TAKES)

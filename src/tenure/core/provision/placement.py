@@ -1,0 +1,180 @@
+"""All room there is and all that could be had: what placing pods depends on, whoever asks.
+
+Provisioning asks for pods that wait, ``replacement`` for the pods of a node that is to go. Both
+have to come to the same nodes at the same price, so both ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.decision import Create, Subject
+from tenure.core.provision.daemonpods import daemons
+from tenure.core.provision.demand import Demand
+from tenure.core.provision.newclaim import claim_manifest, claim_name
+from tenure.core.provision.nodecache import Rooms
+from tenure.core.provision.nominations import Nomination, nominations_in
+from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
+from tenure.core.repair.domains import NOTHING, Domains, Look
+from tenure.core.repair.outage import domains_in
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import (
+    DAEMON_SETS,
+    LIMIT_RANGES,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
+from tenure.model.cloud.offering import OfferingKey, format_price
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.result import PlannedClaim
+
+#: Where pods go is one question about the whole cluster: all count on the same room.
+CLUSTER: Final = "cluster"
+
+#: What is observed about the pods that are placed together.
+BATCH: Final = Subject("Batch", CLUSTER)
+
+_WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES})
+
+
+def moves_places(change: Change, snapshot: Snapshot) -> bool:
+    """Whether there may be other places after it, or others who need one."""
+    kind = (change.resource.group, change.resource.kind)
+    return change.resource in _WATCHED or kind in snapshot.ours
+
+
+def tells_of_places(subject: Subject) -> bool:
+    """What is learned of a pod's eviction or an instance's end changes no placement."""
+    return subject.kind in ("NodeClass", NODE_CLAIMS.kind, BATCH.kind)
+
+
+class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that would have to be created, under the name that it would have."""
+
+    planned: PlannedClaim
+    template: PoolTemplate
+    create: Create
+
+    @property
+    def name(self) -> str:
+        return self.create.name
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(NODE_CLAIMS.kind, self.name)
+
+    @property
+    def described(self) -> str:
+        """For a sentence."""
+        planned = self.planned
+        return (
+            f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
+            f"{format_price(planned.price)}"
+        )
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    demands: tuple[Demand, ...]
+    nodes: tuple[ExistingNode, ...]
+    templates: tuple[PoolTemplate, ...]
+    #: Pools that launch nothing, and why.
+    closed: Mapping[str, str]
+    #: Pools whose instance types are not known yet: nothing is decided without them.
+    unlisted: tuple[str, ...]
+    daemons: tuple[Daemon, ...]
+    dry: Mapping[OfferingKey, datetime]
+    #: By pod UID: pods that have a node on its way.
+    nominations: Mapping[str, Nomination]
+    pools: Mapping[str, NodePool]
+    claim_names: frozenset[str]
+    #: Zones in which many nodes are sick: new claims keep out of them.
+    zones: Domains = NOTHING
+
+    @property
+    def unknown(self) -> str:
+        """What is still being found out, in words; empty when everything is known."""
+        if not self.unlisted:
+            return ""
+        return f"the cloud is being asked what it offers for {', '.join(self.unlisted)}"
+
+    def waiting(self, now: datetime) -> list[Pod]:
+        return [demand.pod for demand in self.demands if demand.needs_place(now)]
+
+    def problem(
+        self,
+        pods: Iterable[Pod],
+        zones: Look,
+        settings: Settings,
+        now: datetime,
+        no_claim: frozenset[str] = frozenset(),
+    ) -> Problem:
+        return Problem(
+            pods=tuple(pods),
+            nodes=self.nodes,
+            templates=self.templates,
+            daemons=self.daemons,
+            dry=frozenset(key for key, until in self.dry.items() if until > now),
+            avoid=frozenset(zones.held_zones()),
+            nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
+            no_claim=no_claim,
+            node_fee_cpus=settings.node_fee_cpus,
+        )
+
+    def new_claims(
+        self,
+        needed: Sequence[PlannedClaim],
+        pods: Iterable[Pod],
+        marks: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[NewClaim]:
+        """``pods``: those that they are for, and perhaps others; ``marks``: more annotations."""
+        by_uid = {pod.uid: pod for pod in pods}
+        taken, found = set(self.claim_names), []
+        for planned in needed:
+            name = claim_name(planned, taken)
+            taken.add(name)
+            (template,) = (t for t in self.templates if t.pool == planned.pool)
+            pool = self.pools[planned.pool]
+            types = template.instance_types
+            body: dict[str, Any] = claim_manifest(planned, pool, name, types, by_uid)
+            body["metadata"]["annotations"] |= marks
+            create = Create(resource=NODE_CLAIMS, name=name, body=body)
+            found.append(NewClaim(planned=planned, template=template, create=create))
+        return found
+
+    def instants(self, zones: Look) -> list[datetime]:
+        """When the same question may have another answer although nothing happens."""
+        return [
+            *self.dry.values(),
+            *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
+            *(demand.since for demand in self.demands if demand.leaves),
+            *([zones.changes_at] if zones.changes_at is not None else []),
+        ]
+
+
+def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Places:
+    """``demands``: the pods that need a place, or soon will."""
+    templates, closed = open_pools(snapshot)
+    demands = tuple(demands)
+    return Places(
+        demands=demands,
+        nodes=(*nodes_with_room(snapshot, rooms), *closed_nodes(snapshot)),
+        templates=tuple(templates),
+        closed=closed,
+        unlisted=unlisted_pools(templates, snapshot),
+        daemons=tuple(daemons(snapshot)),
+        dry=dict(snapshot.observations.dry_offerings),
+        nominations=nominations_in(snapshot, demands),
+        pools=dict(snapshot.pools),
+        claim_names=frozenset(snapshot.claims),
+        zones=domains_in(snapshot).zones(),
+    )

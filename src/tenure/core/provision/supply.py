@@ -1,0 +1,329 @@
+"""Where pods could go: nodes that take them or soon will, and pools that may launch more.
+
+Nodes: everything there is and everything on its way, claims without a Node included. A
+node that is not initialized yet is taken as it will be: without the taints it will lose,
+with the labels, taints and resources that its claim promises; so is one that is being rebooted,
+which will be back in a moment, without the pods that are leaving it. Cordoned and leaving nodes
+take no pods, but the scheduler counts those that run there. Pools: those that may launch,
+with what their limits leave; of the others, why they may not.
+
+What cannot be read promises nothing: a Node with an unreadable pod takes no more pods, because what
+that pod has reserved is not known; an unreadable claim without a Node is no node on its way; a Node
+with an unreadable claim is taken as it is. Against limits an unreadable claim counts as the most
+that it may turn out to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from tenure.core.claim.initialize import is_ephemeral, is_startup
+from tenure.core.claim.ownership import class_label
+from tenure.core.claim.ownership import is_ours as claim_is_ours
+from tenure.core.claim.register import registered_taints
+from tenure.core.pool.facts import (
+    is_ours,
+    node_class_key,
+    node_class_of,
+    node_class_problem,
+    to_come,
+    usage_of,
+)
+from tenure.core.provision.nodecache import Rooms
+from tenure.errors import SpecError
+from tenure.model.api import names
+from tenure.model.api.meta import find_condition, format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
+from tenure.model.values.requirements import Requirements
+from tenure.packing.problem import NODES, ExistingNode, PoolTemplate
+from tenure.schema.problems import in_words
+from tenure.schema.semantics.template import template_problems
+
+#: The unreachable one with each of its effects: a reboot may well take longer than a lease.
+_WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
+
+
+def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
+    """``rooms`` remembers what was worked out before, where the same is asked again and again."""
+    rooms = Rooms() if rooms is None else rooms
+    found: list[ExistingNode] = []
+    for name, node in sorted(snapshot.nodes.items()):
+        claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
+        if not _takes_none(node, claim, pods):
+            found.append(rooms.on(node, claim, pods, _existing))
+    rooms.keep(snapshot.nodes, snapshot.claims)
+    coming = (claim for _, claim in sorted(snapshot.claims.items()))
+    return found + [
+        rooms.coming(claim, types_of(claim, snapshot), in_flight)
+        for claim in coming
+        if _is_in_flight(claim, snapshot)
+    ]
+
+
+def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
+    """Nodes that take no pods, as they are."""
+    return [
+        ExistingNode.holding(
+            _unfinished(snapshot.pods_on(name).values()),
+            name=name,
+            allocatable=node.allocatable,
+            labels=node.labels,
+            taints=node.spec.taints,
+            closed=True,
+        )
+        for name, node in sorted(snapshot.nodes.items())
+        if _takes_none(node, snapshot.claim_of(node), snapshot.pods_on(name).values())
+    ]
+
+
+def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
+    """Nodes that the scheduler can use now: from when on, as far as Node and claim tell."""
+    since = {
+        name: in_service_at(node, snapshot.claim_of(node))
+        for name, node in sorted(snapshot.nodes.items())
+    }
+    return {name: at for name, at in since.items() if at is not None}
+
+
+def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
+    """Since when the scheduler can use the node; None where it cannot now."""
+    if not node.ready or _is_closed(node, claim):
+        return None
+    if is_unreadable(claim):
+        claim = None  # The Node alone says whether the scheduler can use it.
+    if claim is not None and (claim.rebooting or not claim.initialized):
+        return None
+    told = [find_condition(node.status.conditions, "Ready")]
+    told += [find_condition(claim.status.conditions, "Initialized")] if claim else []
+    instants = [c.last_transition_time for c in told if c and c.last_transition_time]
+    return max([node.created_at, *instants])
+
+
+def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
+    return node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting)
+
+
+def _takes_none(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> bool:
+    return _is_closed(node, claim) or any(is_unreadable(pod) for pod in pods if not pod.finished)
+
+
+def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
+    return sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
+
+
+def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> ExistingNode:
+    # No taint is removed from the Node of a claim that cannot be read.
+    as_it_is = claim is None or is_unreadable(claim)
+    initialized = claim is None or as_it_is or (claim.initialized and not claim.rebooting)
+    allocatable: Mapping[str, int] = node.allocatable
+    taints, labels = node.spec.taints, node.labels
+    if claim is not None and not initialized:
+        allocatable = to_come(allocatable, readable_amounts(claim.status.allocatable))
+        taints = taints if claim.registered else registered_taints(claim, node)
+        taints = tuple(t for t in taints if not is_startup(t, claim) and not is_ephemeral(t))
+        if claim.rebooting:
+            # Whoever was asked to leave is gone by then; his successor is to have his place.
+            pods = [pod for pod in pods if not pod.deleting]
+            taints = tuple(t for t in taints if t.key not in _WHILE_REBOOTING)
+        labels = {**labels, **claim.labels}
+    return ExistingNode.holding(
+        _unfinished(pods),
+        name=node.name,
+        allocatable=allocatable,
+        labels=labels,
+        taints=taints,
+        initialized=initialized,
+    )
+
+
+def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Its Node is still to come. One that has registered and is gone will not come again.
+
+    An unreadable claim is neither launched nor registered, so no Node is promised for it.
+    """
+    if is_unreadable(claim) or claim.deleting or claim.registered:
+        return False
+    if not claim_is_ours(claim, snapshot):
+        return False
+    return not snapshot.nodes_with_provider(claim.provider_id)
+
+
+def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
+    """Before the launch is answered: what every instance has that may come of it."""
+    wanted = _requirements_of(claim)
+    listed = {key: one.listed for key, one in wanted.items() if one.operator == "In"}
+    decided = {key: next(iter(values)) for key, values in listed.items() if len(values) == 1}
+    labels = {**decided, **claim.labels}
+    return ExistingNode(
+        name=claim.name,
+        labels=labels,
+        taints=claim.spec.taints,
+        available=(
+            readable_amounts(claim.status.allocatable)
+            if claim.launched
+            else _least_of(claim, wanted, types)
+        ),
+        initialized=False,
+        undecided={key: values for key, values in listed.items() if key not in labels},
+    )
+
+
+def _least_of(
+    claim: NodeClaim, wanted: Requirements, types: Iterable[InstanceType]
+) -> dict[str, int]:
+    """By resource, the least that an instance type has which satisfies and holds the claim."""
+    requests = readable_amounts(claim.spec.resources.requests)
+    least: dict[str, int] | None = None
+    for kind in types:
+        if could_hold(kind, wanted, requests):
+            there = kind.allocatable
+            if least is None:
+                least = dict(there)
+            else:
+                least = {name: min(nano, there.get(name, 0)) for name, nano in least.items()}
+    # Without a type nothing will come of it; its own verdict says why.
+    return requests if least is None else least
+
+
+def could_hold(kind: InstanceType, wanted: Requirements, requests: Mapping[str, int]) -> bool:
+    """Whether a claim that asks for this may get an instance of that type."""
+    return (
+        wanted.allowed(names.INSTANCE_TYPE).has(kind.name)
+        and fits(requests, kind.allocatable)
+        and kind.requirements.is_compatible(wanted, allow_undefined=wanted)
+    )
+
+
+def types_of(claim: NodeClaim, snapshot: Snapshot) -> tuple[InstanceType, ...]:
+    """What the cloud offers for the claim's node class, as far as that is known."""
+    known = snapshot.observations.instance_types
+    return known.get(node_class_key(claim.spec.node_class_ref), ())
+
+
+def _requirements_of(claim: NodeClaim) -> Requirements:
+    try:
+        return Requirements.from_wire(claim.spec.requirements)
+    except SpecError:
+        return Requirements()  # Its own verdict says so; nothing will be launched for it.
+
+
+# -- pools ---------------------------------------------------------------------------
+
+
+def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
+    """Why the pool launches nothing for pods; empty when it does."""
+    if is_unreadable(pool):
+        return why_unreadable(pool)
+    if pool.deleting:
+        return "it is being deleted"
+    if pool.static:
+        return "a pool with replicas launches nothing for pods, and keeps none itself yet"
+    problem = node_class_problem(pool.node_class_ref, node_class_of(pool, snapshot))
+    if problem is not None:
+        return problem[1]
+    return in_words(template_problems(pool)) or _refused(pool, snapshot.observations)
+
+
+def _refused(pool: NodePool, observations: Observations) -> str:
+    """What the cloud said of the pool's node class; what it can use has types again."""
+    key = node_class_key(pool.node_class_ref)
+    refusal = observations.refused_classes.get(key)
+    if refusal is None or key in observations.instance_types:
+        return ""
+    return (
+        f"the cloud refused its node class at {format_time(refusal.at)} ({refusal.message}); "
+        f"asked again at {format_time(refusal.until)}, or when the class changes"
+    )
+
+
+def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
+    """Pools that may launch, and of the others by name why not."""
+    templates: list[PoolTemplate] = []
+    closed: dict[str, str] = {}
+    for name, pool in sorted(snapshot.pools.items()):
+        if not is_ours(pool, snapshot):
+            ref = pool.node_class_ref
+            closed[name] = f"its node class is a {ref.kind}.{ref.group}, which is not served here"
+        elif why := closed_because(pool, snapshot):
+            closed[name] = why
+        else:
+            templates.append(_template(pool, snapshot))
+    return templates, closed
+
+
+def unlisted_pools(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> tuple[str, ...]:
+    """Those whose instance types the cloud has not been asked for yet: right after a start."""
+    known = snapshot.observations.instance_types
+    return tuple(
+        template.pool
+        for template in templates
+        if node_class_key(snapshot.pools[template.pool].spec.template.spec.node_class_ref)
+        not in known
+    )
+
+
+def _template(pool: NodePool, snapshot: Snapshot) -> PoolTemplate:
+    spec = pool.spec.template.spec
+    types = snapshot.observations.instance_types
+    return PoolTemplate(
+        pool=pool.name,
+        weight=pool.weight,
+        requirements=template_requirements(pool),
+        taints=spec.taints,
+        startup_taints=spec.startup_taints,
+        instance_types=types.get(node_class_key(spec.node_class_ref), ()),
+        remaining=_remaining(pool, snapshot),
+    )
+
+
+def template_requirements(pool: NodePool) -> Requirements:
+    """What every node of the pool will be labelled with, as requirements."""
+    spec = pool.spec.template.spec
+    labels = {
+        **pool.spec.template.metadata.labels,
+        names.NODEPOOL: pool.name,
+        **class_label(spec.node_class_ref),
+    }
+    written = Requirements.from_wire(spec.requirements, "spec.template.spec.requirements")
+    return written.intersect(Requirements.from_labels(labels))
+
+
+def _remaining(pool: NodePool, snapshot: Snapshot) -> dict[str, int] | None:
+    if not pool.spec.limits:
+        return None
+    limits = parse_resources(pool.spec.limits, "spec.limits")
+    used = usage_of(pool.name, snapshot)
+    left = subtract(limits, {name: used.get(name, 0) for name in limits})
+    for claim in snapshot.claims_of_pool(pool.name).values():
+        if not claim.deleting and not _size_is_known(claim, snapshot):
+            largest = _largest(claim, snapshot)
+            left = subtract(left, {name: largest.get(name, 0) for name in limits})
+    return left
+
+
+def _size_is_known(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether the pool's usage has what it is; of an unreadable claim no condition is known."""
+    if not is_unreadable(claim):
+        return claim.launched
+    nodes = snapshot.nodes_with_provider(claim.provider_id).values()
+    return bool(claim.status.capacity) or any(node.capacity for node in nodes)
+
+
+def _largest(claim: NodeClaim, snapshot: Snapshot) -> dict[str, int]:
+    """The most that an unanswered launch may turn out to be."""
+    types = types_of(claim, snapshot)
+    wanted = _requirements_of(claim)
+    largest = readable_amounts(claim.spec.resources.requests)
+    for kind in types:
+        if kind.requirements.is_compatible(wanted, allow_undefined=wanted):
+            largest = maximum(largest, kind.capacity)
+    return {name: amount for name, amount in largest.items() if name != NODES}

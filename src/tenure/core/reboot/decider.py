@@ -1,0 +1,236 @@
+"""Decide which claims are being rebooted, and what becomes of those that no longer are.
+
+``rebootsteps`` carries a reboot through while the claim says ``Rebooting``. Of one that has ended:
+
+1. taint        it goes, however the reboot ended;
+2. failed       the claim is deleted, and so replaced; or, where that is held (``rebootholds``),
+                it is spared: from then on ``repair`` decides when it is replaced;
+3. recovered    a spared one that is well: its failure is forgotten;
+4. left over    what else the reboot has written on the claim is taken off.
+
+The deletion of a claim ends its reboot, whatever step it is at:
+
+1. ended        the condition says so;
+2. failed       one that has failed before: its drain has the reboot's bound, as in Karpenter;
+3. left over    the annotations go, and the taint once that of the leaving node is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+
+from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.pool.facts import rules_of
+from tenure.core.reasons import Reason
+from tenure.core.reboot.gates import Hold, RebootView, held
+from tenure.core.reboot.history import (
+    DISRUPTION_REASON,
+    ISSUED,
+    REBOOTING,
+    SPARED,
+    bound_of,
+    end,
+    has_failed,
+    is_issued,
+    is_spared,
+    mark_of,
+)
+from tenure.core.reboot.steps import RebootSteps
+from tenure.core.repair.health import unusable
+from tenure.core.terminate.deadline import hurried_until, hurry
+from tenure.core.terminate.drain import drain_until
+from tenure.core.unreadable.decider import in_the_way
+from tenure.core.verdicts import say
+from tenure.core.writes import delete_claim, open_again, patch, stamp_claim
+from tenure.errors import SpecError
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import (
+    DISRUPTED_TAINT,
+    REBOOT_GRACE_PERIOD,
+    REBOOT_PRE_BOOT_ID,
+    REBOOTING_TAINT,
+)
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool, Repair
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.values.duration import Duration
+
+_say = partial(say, Concern.REBOOT)
+
+
+class RebootDecider:
+    concern = Concern.REBOOT
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.claims
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        yield from claims_touched(change, snapshot)
+        if change.resource == PODS:
+            for pod in change.versions():
+                assert isinstance(pod, Pod)
+                yield from _rebooting_with(pod, snapshot)
+        elif change.resource == POD_DISRUPTION_BUDGETS:
+            yield from snapshot.rebooting_claims()
+        elif change.resource == NODE_POOLS:
+            yield from snapshot.rebooting_claims()  # Its cap on the protection of their pods.
+            if _rules_in(change.old) != _rules_in(change.new):
+                yield from snapshot.claims_of_pool(change.key)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        if subject.kind == NODE_CLAIMS.kind:
+            yield subject.name
+        elif subject.kind == PODS.kind:
+            pod = snapshot.pods.get(f"{subject.namespace}/{subject.name}")
+            yield from _rebooting_with(pod, snapshot) if pod is not None else ()
+
+    def view(self, snapshot: Snapshot, key: str) -> RebootView | None:
+        claim = snapshot.claims.get(key)
+        if claim is None or not is_ours(claim, snapshot):
+            return None
+        found = snapshot.nodes_with_provider(claim.provider_id)
+        nodes = tuple(found[name] for name in sorted(found))
+        if not claim.deleting and any(node.deleting for node in nodes):
+            return None  # Its claim is about to be deleted, too.
+        if not _concerned(claim, nodes):
+            return None
+        if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
+            nodes = ()  # Whose they are, nobody knows.
+        pool = snapshot.pools.get(claim.pool_name)
+        # What ends with the claim depends on nothing else.
+        around = () if claim.deleting else nodes
+        if in_the_way(claim, around, None if claim.deleting else pool, snapshot, pods=False):
+            return None  # It waits until that can be read.
+        drained = not claim.rebooting or mark_of(claim) is not None or is_issued(claim)
+        return RebootView(
+            claim=claim,
+            nodes=nodes,
+            pool=pool,
+            rules=rules_of(claim.pool_name, snapshot),
+            broken=unusable(pool),
+            drain=None if drained or len(nodes) != 1 else drain_until(nodes[0], None, snapshot),
+            answer=snapshot.observations.reboots.get(claim.uid) if claim.rebooting else None,
+            unreadable=in_the_way(None, nodes, None, snapshot) if claim.rebooting else "",
+        )
+
+    def decide(self, view: RebootView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        if view.claim.deleting:
+            leaving = _leaving(view, now)
+            return (leaving,) if leaving is not None else ()
+        if view.claim.rebooting:
+            return list(RebootSteps(view, settings, now).verdicts())
+        verdict = _ended(view, held(view, settings, now))
+        return (verdict,) if verdict is not None else ()
+
+
+def _rebooting_with(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
+    """The rebooting claim whose Node the pod is on."""
+    if not snapshot.rebooting_claims():
+        return  # Nearly always, and pods change all the time.
+    if (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
+        claims = snapshot.claims_with_provider(node.spec.provider_id)
+        yield from (name for name, claim in claims.items() if claim.rebooting)
+
+
+def _rules_in(pool: ApiObject | None) -> tuple[bool, Repair | None]:
+    """What of a pool makes a difference to a reboot of its nodes that has failed."""
+    return pool is None, pool.spec.repair if isinstance(pool, NodePool) else None
+
+
+def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
+    if claim.rebooting or has_failed(claim) or (is_spared(claim) and not claim.deleting):
+        return True
+    if REBOOT_PRE_BOOT_ID in claim.annotations:
+        return True
+    if claim.deleting and REBOOT_GRACE_PERIOD in claim.annotations:
+        return True
+    return any(node.has_taint(REBOOTING_TAINT) for node in nodes)
+
+
+# -- when it has ended ---------------------------------------------------------------------
+
+
+def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
+    claim, node = view.claim, view.node
+    failed = has_failed(claim)
+    reason = Reason.REBOOT_FAILED if failed else Reason.REBOOT_ENDED
+    if node is not None and node.has_taint(REBOOTING_TAINT):
+        message = f"Node {node.name} is not being rebooted; its taint is taken off"
+        return _say(claim, reason, message, action=open_again(node, REBOOTING_TAINT))
+    if failed:
+        return _spared(claim, hold) if hold is not None else _replaced(claim)
+    if is_spared(claim) and view.recovered:
+        message = "its reboot has failed, and it is well all the same; that is forgotten"
+        return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
+    if REBOOT_PRE_BOOT_ID in claim.annotations:
+        action = patch(claim, {"annotations": {REBOOT_PRE_BOOT_ID: None}})
+        message = "it is not being rebooted; what that left is taken off"
+        return _say(claim, reason, message, action=action)
+    return None
+
+
+# -- when the claim is being deleted -------------------------------------------------------
+
+
+def _leaving(view: RebootView, now: datetime) -> Verdict | None:
+    claim, node = view.claim, view.node
+    if claim.rebooting:
+        message = "the claim is being deleted: its reboot has ended, whether or not it was issued"
+        return _say(claim, Reason.REBOOT_CANCELLED, message, action=end(claim, message))
+    left = [key for key in (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if key in claim.annotations]
+    if has_failed(claim):
+        left = []  # They say by when it has to be gone.
+        if (hurried := _hurried(claim, now)) is not None:
+            return hurried
+    message = "the claim is being deleted; what its reboot left is taken off"
+    if left:
+        action = patch(claim, {"annotations": dict.fromkeys(left)})
+        return _say(claim, Reason.REBOOT_ENDED, message, action=action)
+    if node is None or not node.has_taint(REBOOTING_TAINT):
+        return None
+    # Not before the taint of a leaving node is there: no pod may come in between.
+    closed = node.has_taint(DISRUPTED_TAINT, "NoSchedule")
+    opening = open_again(node, REBOOTING_TAINT) if closed else None
+    return _say(claim, Reason.REBOOT_ENDED, message, action=opening)
+
+
+def _replaced(claim: NodeClaim) -> Verdict:
+    message = f"{_why(claim)}; it is replaced"
+    return _say(claim, Reason.REBOOT_FAILED, message, action=delete_claim(claim))
+
+
+def _spared(claim: NodeClaim, hold: Hold) -> Verdict:
+    """It is a sick node like others from now on, but for that it will not be rebooted again."""
+    message = f"{_why(claim)}; {hold.why}, so it stays"
+    action = claim_status(
+        claim, Wanted(ISSUED, "False", SPARED, message), drop=(DISRUPTION_REASON,)
+    )
+    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=hold.until)
+
+
+def _why(claim: NodeClaim) -> str:
+    condition = claim.condition(REBOOTING)
+    return condition.message if condition is not None else ""
+
+
+def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
+    """The bound of the reboot's drain is one for the node's end as well. It counts from when that is
+    written down: before, no pod has been told to stop."""
+    try:
+        span = hurry(claim, bound_of(claim), now)
+    except SpecError:
+        return None
+    if span is None:
+        return None
+    message = f"its reboot has failed, and its drain may take no longer than {Duration.of(span)}"
+    # Then the deadline that it has is near enough.
+    at, action = hurried_until(claim, span), stamp_claim(claim, span)
+    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=at)

@@ -1,0 +1,355 @@
+"""How a reboot is carried through, from the claim that says ``Rebooting`` to the node that is back.
+
+Everything stands in the cluster. ``Rebooting`` is True from the request on; our own condition
+``RebootIssued`` has the two instants that time-outs count from: it becomes Unknown when the drain
+is over, True when the cloud has accepted, and False when the reboot has failed for good. A reboot
+that Karpenter has begun has no such condition: the reason of ``Rebooting`` says whether the cloud
+has accepted, and a boot that is another than the noted one that it was asked.
+
+1. request      a bound that cannot be read: failed, and the claim stays. Until the end of the
+                drain it may be called off (``rebootholds``), a recovery of the Node does not do so;
+2. close        the Node is tainted, so that nobody new comes;
+3. drain        pods are asked to leave as in any drain, never forced: until the bound is over;
+                whoever is left then stays. A bound of nothing: nobody is asked;
+4. note         which boot this is, and that the drain is over;
+5. issue        the cloud is asked, with one and the same operation, for five minutes from the first
+                call on; not while a pod there cannot be read, and that time does not count;
+6. watch        ``Initialized`` waits, its label is off the Node, until there is another boot: then
+                the taint goes. Ready as well: succeeded. Twenty minutes at the longest;
+7. failure      is noted; what follows from it is ``rebooting``'s.
+
+The deletion of the claim or the Node ends this (``rebooting``): the ordinary termination takes over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import claim_status
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.reboot.gates import Hold, RebootView, held, stopped
+from tenure.core.reboot.history import (
+    DISRUPTION_REASON,
+    FAILED,
+    ISSUED,
+    PROVIDER_ERROR,
+    REBOOTING,
+    RECOVERY_TIMEOUT,
+    SUCCEEDED,
+    bound_of,
+    call_off,
+    is_called_off,
+    is_issued,
+    issued_at,
+    mark_of,
+    requested_at,
+)
+from tenure.core.repair.readiness import READY_ONCE, SPENT, was_ready
+from tenure.core.terminate.node import blockers_of, some
+from tenure.core.terminate.pods import DrainView, judge_pods, left_alone
+from tenure.core.terminate.view import next_change, waiting_pods
+from tenure.core.verdicts import say
+from tenure.core.writes import as_judged, close, open_again, patch
+from tenure.errors import SpecError
+from tenure.model.api.meta import format_time, later
+from tenure.model.api.names import INITIALIZED, REBOOT_PRE_BOOT_ID, REBOOTING_TAINT
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import RebootAnswer
+
+#: How long the cloud is asked, from the first call on that left; what holds us does not count.
+ISSUE_MAX: Final = timedelta(minutes=5)
+#: How long the node may take to be back, from when the cloud has accepted.
+RECOVERY_MAX: Final = timedelta(minutes=20)
+_NANOS: Final = 1_000_000_000
+#: Boot ids are as long as a UUID; where one is longer, its digest stands for it.
+_BOOT_ID_MAX: Final = 64
+
+
+_say = partial(say, Concern.REBOOT)
+
+
+class RebootSteps:
+    """One claim that says ``Rebooting``, at one instant."""
+
+    def __init__(self, view: RebootView, settings: Settings, now: datetime) -> None:
+        self._view, self._claim, self._node = view, view.claim, view.node
+        self._settings, self._now = settings, now
+        self._since = requested_at(view.claim)
+        self._mark = mark_of(view.claim)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        if is_issued(self._claim):
+            yield self._issued()
+        elif self._mark is None and not self._rebooted():
+            yield from self._requested()
+        else:
+            yield self._issuing()
+
+    # -- until the drain is over -------------------------------------------------------
+
+    def _requested(self) -> Iterator[Verdict]:
+        hold = stopped(self._view, self._settings, self._now)
+        if hold is not None or is_called_off(self._claim):
+            yield self._called_off(hold)
+            return
+        try:
+            bound = bound_of(self._claim)
+        except SpecError as error:
+            yield self._invalid(str(error))
+            return
+        if not self._claim.registered:
+            yield self._invalid("it has no Node that could be rebooted")
+        elif self._node is None or self._view.drain is None:
+            yield self._no_node(self._since)
+        elif not self._node.has_taint(REBOOTING_TAINT, "NoSchedule"):
+            message = f"Node {self._node.name} is closed for new pods before it is rebooted"
+            yield self._say(Reason.REBOOT_REQUESTED, message, close(self._node, REBOOTING_TAINT))
+        else:
+            yield from self._drain(self._node, self._view.drain, bound)
+
+    def _called_off(self, hold: Hold | None) -> Verdict:
+        """Once that is written down it stays so, even if there is no reason for it any more."""
+        why = f"{hold.why}: it" if hold is not None else "it has been called off, and"
+        message = f"{why} is not rebooted, and takes pods again"
+        action, until = call_off(self._claim, message), hold.until if hold is not None else None
+        return self._say(Reason.REBOOT_CANCELLED, message, action, until)
+
+    def _drain(self, node: Node, drain: DrainView, bound: timedelta | None) -> Iterator[Verdict]:
+        settled = later(self._since, self._settings.drain_min)
+        ends = None if bound is None else max(later(self._since, bound), settled)
+        if bound == timedelta() or (ends is not None and self._now >= ends):
+            if self._view.unreadable:
+                yield self._blocked()
+                return
+            staying = [item.pod.key for item in drain.pods if not left_alone(item.pod)]
+            yield self._noted(node, staying, None)
+            return
+        waiting = waiting_pods(drain, self._settings, self._now)
+        if waiting:
+            until = f", until {format_time(ends)} at the longest" if ends is not None else ""
+            held = some(item.pod.key for item, _ in waiting)
+            yield self._say(
+                Reason.REBOOT_REQUESTED,
+                f"Node {node.name} is drained before it is rebooted{until}; waiting for {held}",
+                recheck_at=_first(next_change(drain, waiting), ends),
+                blockers=blockers_of(waiting),
+            )
+        elif self._now < settled:
+            message = f"Node {node.name} is empty; it is rebooted at {format_time(settled)}"
+            yield self._say(Reason.REBOOT_REQUESTED, message, recheck_at=settled)
+        else:
+            yield self._noted(node, [], ends)
+        yield from (
+            _of_pod(verdict, node) for verdict in judge_pods(drain, self._settings, self._now)
+        )
+
+    def _noted(self, node: Node, left: list[str], recheck_at: datetime | None) -> Verdict:
+        """Which boot this is, on the claim; then that the drain is over."""
+        boot_id = node.status.node_info.boot_id
+        message = f"the drain of Node {node.name} is over"
+        message += f"; left, and taken along: {some(left)}" if left else ""
+        action: Action | None = None
+        if self._claim.annotations.get(REBOOT_PRE_BOOT_ID) != boot_id:
+            action = patch(self._claim, {"annotations": {REBOOT_PRE_BOOT_ID: boot_id}})
+        else:
+            action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", message))
+            assert action is not None, "it is not said yet"
+            # From here on it cannot be called off, so by the Node as it is right then.
+            action = msgspec.structs.replace(action, witness=as_judged(node))
+        return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
+
+    def _no_node(self, since: datetime) -> Verdict:
+        due = later(since, ISSUE_MAX)
+        message = "it has no Node any more, or several"
+        if self._now >= due:
+            return self._failed(PROVIDER_ERROR, f"{message}; waited until {format_time(due)}")
+        message = f"{message}; given up at {format_time(due)}"
+        return self._say(Reason.REBOOT_REQUESTED, message, recheck_at=due)
+
+    # -- until the cloud has accepted --------------------------------------------------
+
+    def _issuing(self) -> Verdict:
+        answer, operation = self._view.answer, _operation(self._claim, self._since)
+        if answer is not None and answer.operation_id != operation:
+            answer = None
+        final = answer is not None and answer.failed_at is None
+        if self._rebooted() or (answer is not None and final and not answer.refusal):
+            message = f"the cloud has accepted that {self._claim.provider_id} is rebooted"
+            return self._say(Reason.REBOOT_ISSUED, message, self._accepted(message))
+        if answer is not None and final:
+            return self._failed(PROVIDER_ERROR, f"the cloud will not: {answer.refusal}")
+        if answer is not None and (why := _too_long(answer)):
+            return self._failed(PROVIDER_ERROR, why)
+        if self._node is None:
+            return self._no_node(self._marked_at())
+        if self._view.unreadable:
+            return self._blocked()
+        message = f"asking the cloud to reboot {self._claim.provider_id}"
+        if answer is not None:
+            due = format_time(later(answer.at, ISSUE_MAX))
+            message = f"{message}, until {due} or the first try after it: {answer.failure}"
+        action = Reboot(
+            provider_id=self._claim.provider_id,
+            claim_uid=self._claim.uid,
+            operation_id=operation,
+            witness=as_judged(self._claim),
+        )
+        return self._say(Reason.REBOOT_REQUESTED, message, action)
+
+    def _blocked(self) -> Verdict:
+        message = (
+            f"{self._view.unreadable}; so it is not rebooted until that can be read, or is gone"
+        )
+        return self._say(Reason.BLOCKED_BY_UNREADABLE, message)
+
+    def _accepted(self, message: str) -> Action | None:
+        wanted = [
+            Wanted(REBOOTING, "True", ISSUED, self._why()),
+            Wanted(ISSUED, "True", ISSUED, message),
+            Wanted("Initialized", "Unknown", REBOOTING, "the node is being rebooted"),
+        ]
+        # What else says so is about to go.
+        if self._claim.initialized:
+            wanted.append(Wanted(READY_ONCE, "True", SPENT))
+        elif was_ready(self._claim, self._node) and not self._claim.ready_once:
+            wanted.append(Wanted(READY_ONCE, "True", "NodeReady"))
+        return claim_status(self._claim, *wanted)
+
+    # -- until it is back --------------------------------------------------------------
+
+    def _issued(self) -> Verdict:
+        due = later(issued_at(self._claim), RECOVERY_MAX)
+        node = self._node
+        back = f"it has to be back by {format_time(due)}"
+        if node is not None and self._rebooted(noted=False):
+            seen = f"Node {node.name} has rebooted: boot {node.status.node_info.boot_id}"
+            if (opening := _open(node)) is not None:
+                return self._say(Reason.REBOOT_OBSERVED, seen, opening, self._ahead(due))
+            if node.ready:
+                return self._succeeded(seen)
+            if self._now < due:
+                message = f"{seen}; not Ready yet, {back}"
+                return self._say(Reason.REBOOT_OBSERVED, message, recheck_at=due)
+        if self._now >= due:
+            return self._failed(RECOVERY_TIMEOUT, f"the node was not back by {format_time(due)}")
+        message = f"{self._claim.provider_id} is being rebooted; {back}"
+        unready = _uninitialized(node) if node is not None else None
+        return self._say(Reason.REBOOT_ISSUED, message, unready, due)
+
+    def _succeeded(self, seen: str) -> Verdict:
+        action = claim_status(
+            self._claim,
+            Wanted(REBOOTING, "False", SUCCEEDED, self._why()),
+            drop=(ISSUED, DISRUPTION_REASON),
+        )
+        return self._say(Reason.REBOOT_SUCCEEDED, f"{seen}, and is Ready", action)
+
+    # -- how it fails ------------------------------------------------------------------
+
+    def _failed(self, result: str, why: str) -> Verdict:
+        action = claim_status(
+            self._claim,
+            Wanted(REBOOTING, "False", FAILED, why),
+            Wanted(ISSUED, "False", result, why),
+        )
+        hold = held(self._view, self._settings, self._now)
+        if hold is not None:
+            message = f"{why}; {hold.why}, so it stays"
+            return self._say(Reason.REBOOT_FAILED, message, action, hold.until)
+        return self._say(Reason.REBOOT_FAILED, f"{why}; it is replaced", action)
+
+    def _invalid(self, why: str) -> Verdict:
+        action = claim_status(
+            self._claim,
+            Wanted(REBOOTING, "False", FAILED, why),
+            drop=(ISSUED, DISRUPTION_REASON),
+        )
+        return self._say(Reason.REBOOT_FAILED, f"{why}; it is not rebooted, and stays", action)
+
+    # -- small things ------------------------------------------------------------------
+
+    def _rebooted(self, *, noted: bool = True) -> bool:
+        """``noted``: only if it is known which boot it had; Karpenter notes none that is empty."""
+        before = self._claim.annotations.get(REBOOT_PRE_BOOT_ID, None if noted else "")
+        if self._node is None or before is None:
+            return False
+        return self._node.status.node_info.boot_id not in ("", before)
+
+    def _marked_at(self) -> datetime:
+        at = self._mark.last_transition_time if self._mark is not None else None
+        return at if at is not None else self._since
+
+    def _ahead(self, at: datetime) -> datetime | None:
+        return at if at > self._now else None
+
+    def _why(self) -> str:
+        """What is said of the request stays: it names the condition that asked for it."""
+        condition = self._claim.condition(REBOOTING)
+        return condition.message if condition is not None else ""
+
+    def _say(
+        self,
+        reason: Reason,
+        message: str,
+        action: Action | None = None,
+        recheck_at: datetime | None = None,
+        blockers: tuple[Blocker, ...] = (),
+    ) -> Verdict:
+        return _say(
+            self._claim, reason, message, action=action, recheck_at=recheck_at, blockers=blockers
+        )
+
+
+def _of_pod(verdict: Verdict, node: Node) -> Verdict:
+    message = verdict.message
+    if verdict.reason is Reason.EVICTING:
+        message = f"asked to leave node {node.name}, which is going to be rebooted"
+    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, message=message)
+
+
+# -- writes --------------------------------------------------------------------------------
+
+
+def _operation(claim: NodeClaim, since: datetime) -> str:
+    """The same for every try of one reboot, and for no other: as Karpenter writes it, so that a
+    reboot which it has asked for is not done twice."""
+    before = claim.annotations.get(REBOOT_PRE_BOOT_ID, "")
+    if len(before) > _BOOT_ID_MAX:
+        before = hashlib.sha256(before.encode()).hexdigest()[:32]
+    return f"{claim.uid}-{int(since.timestamp()) * _NANOS}-{before}"
+
+
+def _too_long(answer: RebootAnswer) -> str:
+    """Why it is not asked for any more; empty while it is. By calls that left, so that nothing is
+    given up because of what has held ourselves."""
+    if answer.failed_at is None or answer.failed_at < later(answer.at, ISSUE_MAX):
+        return ""
+    asked = f"asked from {format_time(answer.at)} until {format_time(answer.failed_at)}"
+    return f"the cloud has not accepted it, {asked}: {answer.failure}"
+
+
+def _open(node: Node) -> Action | None:
+    """Takes pods again; whether it is initialized is found out anew."""
+    if node.has_taint(REBOOTING_TAINT):
+        return open_again(node, REBOOTING_TAINT, {"labels": {INITIALIZED: None}})
+    return _uninitialized(node)
+
+
+def _uninitialized(node: Node) -> Action | None:
+    if INITIALIZED not in node.labels:
+        return None
+    return patch(node, {"labels": {INITIALIZED: None}})
+
+
+def _first(*instants: datetime | None) -> datetime | None:
+    return min((at for at in instants if at is not None), default=None)

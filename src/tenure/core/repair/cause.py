@@ -1,0 +1,80 @@
+"""What is due for a sick node, all of its due policies made one.
+
+The most disturbing action; by force if any of them says so; the shortest bound that any of them
+sets; told by the one that drives it: of those with that action the highest priority, then the
+earliest, then the first by name.
+
+Which of several nodes comes first: that with the highest rank of a priority plus half-hours since
+it fell due. Both grow alike for everybody, so the order of two nodes does not change with time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.repair.rules import FORCEFUL, Illness
+from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.cloud.repairs import RepairAction
+
+#: So much later is as good as one rank lower.
+RANK: Final = timedelta(minutes=30)
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    #: What is wrong, by whose policy, and since when it is due.
+    message: str
+    #: The driving condition's type; empty for a time-out.
+    condition: str = ""
+    action: RepairAction = RepairAction.REPLACE
+    forceful: bool = False
+    #: How long the drain may take by the policies; None: they do not say.
+    bound: timedelta | None = None
+    #: The higher, the sooner.
+    urgency: float = 0.0
+
+
+def merged(due: Sequence[Illness], priorities: Iterable[int]) -> Cause:
+    """``priorities``: all that the provider uses, for their ranks."""
+    action = max((illness.action for illness in due), key=disturbance)
+    driving = min(
+        (illness for illness in due if illness.action is action),
+        key=lambda i: (-i.priority, i.due_at or BEGINNING, i.condition.type),
+    )
+    ranks = sorted({*priorities, *(illness.priority for illness in due)})
+    return Cause(
+        message=f"{symptom(driving)}; {driving.policy}, over at {format_time(driving.due_at)}",
+        condition=driving.condition.type,
+        action=action,
+        forceful=any(illness.mode == FORCEFUL for illness in due),
+        bound=min((i.bound for i in due if i.bound is not None), default=None),
+        urgency=max(_urgency(ranks.index(i.priority), i.due_at) for i in due),
+    )
+
+
+def disturbance(action: RepairAction) -> int:
+    return list(RepairAction).index(action)
+
+
+def symptom(illness: Illness) -> str:
+    condition = illness.condition
+    reason = f" ({condition.reason})" if condition.reason else ""
+    said, began = f"{condition.type}={condition.status}{reason}", condition.last_transition_time
+    if began is not None and began < illness.since:
+        # Of a Node that was rebooted since, or is younger than its condition.
+        counted = f"counted from {format_time(illness.since)}"
+        return f"{said} since {format_time(began)}, {counted}"
+    return f"{said} since {format_time(illness.since)}"
+
+
+def urgency_of(due_at: datetime) -> float:
+    """Of what has no priority."""
+    return _urgency(0, due_at)
+
+
+def _urgency(rank: int, due_at: datetime | None) -> float:
+    """As of no particular instant: only differences matter."""
+    return rank - (due_at or BEGINNING).timestamp() / RANK.total_seconds()

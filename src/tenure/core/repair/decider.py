@@ -1,0 +1,193 @@
+"""Which claims are judged together for repair, and on what: everything of one pool.
+
+What becomes of each is in ``repairround``. Claims of which there is nothing to say, initialized
+with a Node that is well, are left out of the view: they are nearly all of them.
+
+Where a domain may be held (``domains``), who is sick in other pools matters, too: then a change of
+any node's health touches every pool that has somebody to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from tenure.core.claim.ownership import is_our_node, is_ours
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.pool.facts import rules_of
+from tenure.core.repair.domains import Domains
+from tenure.core.repair.evaluate import diagnose
+from tenure.core.repair.health import LOST, HealthView, Member, unusable
+from tenure.core.repair.outage import domains_in, domains_of, patients_in
+from tenure.core.repair.poolcount import PoolCount, count_nodes
+from tenure.core.repair.rules import Rules
+from tenure.core.unreadable.decider import in_the_way
+from tenure.model.api.names import NODEPOOL
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+
+#: Keys of claims without a pool; a pool's name cannot contain a slash.
+_ALONE: Final = "claim/"
+
+#: Kept with a Node that was found well: with which claim, by which rules.
+_WELL: Final = "well_by"
+
+
+class RepairDecider:
+    concern = Concern.REPAIR
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return map(_key, snapshot.claims.values())
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODE_CLAIMS:
+            for claim in change.versions():
+                assert isinstance(claim, NodeClaim)
+                yield _key(claim)
+                yield from map(_key, snapshot.claims_with_provider(claim.provider_id).values())
+        elif change.resource == NODES:
+            for node in change.versions():
+                assert isinstance(node, Node)
+                yield node.labels.get(NODEPOOL, "")
+                for claim in snapshot.claims_with_provider(node.spec.provider_id).values():
+                    yield _key(claim)
+        elif change.resource == NODE_POOLS:
+            yield change.key
+        if _matters_to_others(change):
+            yield from snapshot.once(_keys_to_judge)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> HealthView | None:
+        if key.startswith(_ALONE):
+            return _view_of_one(snapshot, key.removeprefix(_ALONE))
+        return health_of(key, snapshot)
+
+    def decide(self, view: HealthView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return diagnose(view, settings, now).verdicts
+
+
+def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
+    """The claims of a pool of which there may be something to say; None if there are none."""
+    pool, rules = snapshot.pools.get(name), rules_of(name, snapshot)
+    members = tuple(_members(name, rules, snapshot))
+    if not members:
+        return None
+    return HealthView(
+        pool=pool,
+        rules=rules,
+        broken=unusable(pool),
+        count=count_nodes(name, rules, snapshot),
+        unreadable=_unreadable(members, pool, snapshot),
+        members=members,
+        domains=_domains_of(members, snapshot),
+    )
+
+
+def _domains_of(members: Iterable[Member], snapshot: Snapshot) -> Domains:
+    shared = (domain for m in members if m.node for domain in domains_of(m.claim, m.node))
+    return domains_in(snapshot).about(shared)
+
+
+def _matters_to_others(change: Change) -> bool:
+    """Whether it may change who counts as sick in a domain, or who is tried there."""
+    if change.resource != NODES:
+        return change.resource in (NODE_CLAIMS, NODE_POOLS)
+    old, new = change.old, change.new
+    if not isinstance(old, Node) or not isinstance(new, Node):
+        return True
+    return (
+        old.status.conditions != new.status.conditions
+        or old.deleting != new.deleting
+        or old.spec.provider_id != new.spec.provider_id
+        or old.labels != new.labels
+        or old.annotations != new.annotations
+    )
+
+
+def _keys_to_judge(snapshot: Snapshot) -> frozenset[str]:
+    """Where somebody may be held by a domain."""
+    unwell = (
+        claim
+        for node in snapshot.unwell_nodes().values()
+        for claim in snapshot.claims_with_provider(node.spec.provider_id).values()
+    )
+    return frozenset(map(_key, (*unwell, *snapshot.new_claims().values())))
+
+
+def _key(claim: NodeClaim) -> str:
+    return claim.pool_name or _ALONE + claim.name
+
+
+def _members(pool: str, rules: Rules, snapshot: Snapshot) -> Iterator[Member]:
+    claims = snapshot.claims_of_pool(pool)
+    for name in sorted(claims):
+        claim = claims[name]
+        nodes = snapshot.nodes_with_provider(claim.provider_id)
+        if not _is_known_well(claim, nodes, rules) and is_ours(claim, snapshot):
+            member = _member(claim, snapshot)
+            if not _is_well(member, rules):
+                yield member
+            elif member.node is not None:
+                member.node.__dict__[_WELL] = (claim, rules)
+
+
+def _is_known_well(claim: NodeClaim, nodes: Mapping[str, Node], rules: Rules) -> bool:
+    """Whether it was found well before: neither Node nor claim ever change, they are replaced."""
+    if len(nodes) != 1:
+        return False
+    (node,) = nodes.values()
+    found: tuple[NodeClaim, Rules] | None = node.__dict__.get(_WELL)
+    return found is not None and found[0] is claim and found[1] == rules
+
+
+def _is_well(member: Member, rules: Rules) -> bool:
+    claim, node = member.claim, member.node
+    if node is None or not claim.initialized or claim.termination_stamp is not None:
+        return False
+    if claim.is_true(LOST):
+        return False
+    return not any((c.type, c.status) in rules.sick for c in node.status.conditions)
+
+
+def _member(claim: NodeClaim, snapshot: Snapshot) -> Member:
+    found = snapshot.nodes_with_provider(claim.provider_id)
+    shared = len(snapshot.claims_with_provider(claim.provider_id)) > 1
+    return Member(claim, tuple(found[name] for name in sorted(found)), shared)
+
+
+def _unreadable(
+    members: Iterable[Member], pool: NodePool | None, snapshot: Snapshot
+) -> dict[str, str]:
+    """Of its pool, the claim, its Nodes and their pods, the first that cannot be read."""
+    if not snapshot.unreadable():
+        return {}  # Nearly always.
+    found: dict[str, str] = {}
+    for member in members:
+        if why := in_the_way(member.claim, member.nodes, pool, snapshot):
+            found[member.claim.name] = why
+    return found
+
+
+def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
+    claim = snapshot.claims.get(name)
+    if claim is None or claim.pool_name or not is_ours(claim, snapshot):
+        return None
+    rules = Rules(statements=snapshot.observations.repair_statements)
+    members = (_member(claim, snapshot),)
+    others = tuple(patient for patient in patients_in(snapshot) if patient.claim != name)
+    return HealthView(
+        pool=None,
+        rules=rules,
+        count=PoolCount(sum(is_our_node(node, snapshot) for node in snapshot.nodes.values())),
+        unreadable=_unreadable(members, None, snapshot),
+        members=members,
+        others=others,
+        domains=_domains_of(members, snapshot),
+    )

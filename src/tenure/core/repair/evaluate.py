@@ -1,0 +1,373 @@
+"""Decide about nodes that do not come up and nodes that fall ill: one decision for all of them.
+
+Keyed on the claim, arbitrated over its pool. Of each claim, the first of these that applies:
+
+0. unreadable    it, its pool, its Node or a pod there cannot be read: nothing;
+1. lost          the Node is gone while its claim remains: as long as the TTL, from when we noticed;
+2. timed out     never launched, registered, Ready or (where it has a limit) initialized;
+3. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word;
+4. booting       its TTL runs (see ``readiness``): until when. It overrides ``Ready`` alone.
+
+What is due may be held back (``repairholds``). Who is tried where a domain is held is written on
+the pool first.
+
+Forceful: see ``repairforce``. A stamp on a claim that stays and is not due is taken off.
+
+Graceful, and every reboot: a candidate of ``disruption``, which finds the time and the replacement.
+
+A claim that is leaving already has its deadline brought forward by what falls due: Forceful and
+time-outs to *now*, Graceful to *now* plus the bound; without a bound, and for a reboot, not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import claim_status, is_replaced
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Concern, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
+from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
+from tenure.core.repair.domains import Permit
+from tenure.core.repair.force import committed, force, permit_probe, probe_mark
+from tenure.core.repair.gates import Held, Holds, switched_off, veto_on, vetoed
+from tenure.core.repair.health import LOST, Health, HealthView, Member, examine
+from tenure.core.repair.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
+from tenure.core.repair.rules import FORCEFUL, Illness
+from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
+from tenure.core.verdicts import also_of, no_later, say
+from tenure.core.writes import as_judged, stale_stamp, stamp_claim, take_off_stamp
+from tenure.model.api.meta import format_time, later
+from tenure.model.api.names import REPLACES
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.cloud.repairs import RepairAction
+from tenure.model.settings import Settings
+from tenure.model.values.duration import Duration
+
+_SAID_OF_NODES: Final = frozenset(
+    {
+        Reason.UNHEALTHY,
+        Reason.REPAIRING,
+        Reason.REPAIR_DUE,
+        Reason.REPAIR_BLOCKED,
+        Reason.REPAIR_VETOED,
+        Reason.READINESS_TIMEOUT,
+        Reason.INITIALIZATION_TIMEOUT,
+    }
+)
+
+_say = partial(say, Concern.REPAIR)
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A node to be repaired with care: nothing but time, place and its pods can hold it now."""
+
+    claim: NodeClaim
+    node: Node
+    cause: Cause
+    #: Annotations of the claim, where it is tried for others of its domain.
+    marks: Mapping[str, str] = {}
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    verdicts: tuple[Verdict, ...]
+    #: Whose repair is the pipeline's.
+    candidates: tuple[Candidate, ...]
+
+
+def diagnose(view: HealthView, settings: Settings, now: datetime) -> Diagnosis:
+    """One look at a pool."""
+    look = _Round(view, settings, now)
+    verdicts = tuple(look.verdicts())
+    return Diagnosis(verdicts, tuple(look.candidates))
+
+
+class _Round:
+    def __init__(self, view: HealthView, settings: Settings, now: datetime) -> None:
+        self._view = view
+        self._settings = settings
+        self._now = now
+        self._rules = view.rules
+        if settings.legacy_node_repair:
+            self._rules = msgspec.structs.replace(view.rules, default_mode=FORCEFUL)
+        self._found = [(m, examine(m.claim, m.node, self._rules)) for m in view.members]
+        self._holds = Holds(view, self._found, settings, now)
+        #: What the breakers have held so far.
+        self._blocked: list[Held] = []
+        #: Who is repaired with care, of those that have been judged.
+        self.candidates: list[Candidate] = []
+
+    def verdicts(self) -> Iterator[Verdict]:
+        for member, health in self._found:
+            yield from self._of(member, health)
+        if self._view.pool is not None:
+            yield from self._of_pool(self._view.pool)
+
+    def _of_pool(self, pool: NodePool) -> Iterator[Verdict]:
+        permit, changes = self._holds.next_probe(pool.name), self._holds.changes_at
+        if permit is not None:
+            where = ", ".join(permit.domains)
+            message = f"most nodes with {where} are sick; {permit.claim} is repaired to try it"
+            action = permit_probe(pool, permit)
+            yield _say(pool, Reason.REPAIR_PROBE, message, action=action, recheck_at=changes)
+        elif self._blocked:
+            # An outage says more than the breaker that it trips as well.
+            held = next((held for held in self._blocked if held.domain), self._blocked[0])
+            yield _say(pool, Reason.REPAIR_BLOCKED, held.why, recheck_at=changes)
+
+    # -- one claim ---------------------------------------------------------------------
+
+    def _of(self, member: Member, health: Health) -> Iterator[Verdict]:
+        claim = member.claim
+        if why := self._view.unreadable.get(claim.name):
+            message = f"{why}; so it is neither repaired nor terminated"
+            yield _say(claim, Reason.BLOCKED_BY_UNREADABLE, message)
+            return
+        verdict = self._lost(member) or self._coming_up(member, health)
+        verdict = self._initializing(member, health, verdict)
+        if not claim.deleting and claim.termination_stamp is not None:
+            stale = _stale(claim)
+            if verdict is None:
+                verdict = stale
+            elif verdict.action is None and not is_replaced(claim):
+                # By a user, or before something held it: it stays. Of one that is being replaced
+                # ``replacing`` and ``releasing`` take it off: theirs is the stamp it goes with.
+                verdict = msgspec.structs.replace(verdict, action=stale.action)
+        if verdict is None:
+            return
+        yield verdict
+        node = member.node if not member.shared else None
+        if node is not None and verdict.reason in _SAID_OF_NODES:
+            yield also_of(node, verdict)
+
+    def _lost(self, member: Member) -> Verdict | None:
+        """The Node is gone, and its claim is not: noted on the claim, from where the TTL counts."""
+        claim = member.claim
+        condition = claim.condition(LOST)
+        if claim.deleting or not claim.registered:
+            return None
+        if member.nodes:
+            if condition is None or condition.status != "True":
+                return None
+            said = claim_status(claim, Wanted(LOST, "False", "NodeFound"))
+            return _say(claim, Reason.NODE_LOST, "its Node is back; this is noted", action=said)
+        what = f"Node {claim.node_name} is gone while its instance runs"
+        if condition is None or condition.status != "True" or not condition.last_transition_time:
+            said = claim_status(claim, Wanted(LOST, "True", "NodeNotFound", what))
+            return _say(claim, Reason.NODE_LOST, f"{what}; this is noted", action=said)
+        since = condition.last_transition_time
+        due_at = later(since, readiness_ttl(claim))
+        noticed = f"{what}, noticed at {format_time(since)}"
+        if self._now < due_at:
+            message = f"{noticed}; terminated at {format_time(due_at)} unless it is back before"
+            return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
+        return self._by_force(member, Reason.NODE_LOST, noticed, counted=False)
+
+    def _coming_up(self, member: Member, health: Health) -> Verdict | None:
+        booting = self._timed_out(member, health)
+        if booting is not None and booting.reason is not Reason.BOOTING:
+            return booting
+        ill = self._ill(member, health)
+        if booting is None or ill is None or ill.reason is Reason.REPAIR_OFF:
+            return booting or ill
+        return no_later(ill, booting.recheck_at)
+
+    def _timed_out(self, member: Member, health: Health) -> Verdict | None:
+        claim, boot = member.claim, health.boot
+        if boot is None or (claim.deleting and not _has_pods(member)):
+            return None
+        missing = _missing(boot, member)
+        since = f"{missing}, since {format_time(boot.since)}"
+        if self._now < boot.due_at:
+            if boot.stage is Stage.INITIALIZATION:
+                return None  # At work already, so it may be ill.
+            due = f"terminated at {format_time(boot.due_at)} unless it is Ready before"
+            message = f"{since}; {due} (readinessTTL {boot.ttl})"
+            return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
+        limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
+        message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
+        if boot.stage is Stage.INITIALIZATION and not self._goes_by_force():
+            # Pods may run there, so it goes the pool's own way.
+            return self._with_care(member, Cause(message=message, urgency=urgency_of(boot.due_at)))
+        # Nobody runs on a replacement that never came up, and who waits for it should know.
+        stands_in = boot.stage is Stage.READINESS and REPLACES in claim.annotations
+        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not stands_in
+        return self._by_force(member, TIMEOUTS[boot.stage], message, counted=counted)
+
+    def _initializing(
+        self, member: Member, health: Health, verdict: Verdict | None
+    ) -> Verdict | None:
+        """What is said of it, until its initializationTTL is over."""
+        boot, claim = health.boot, member.claim
+        if boot is None or boot.stage is not Stage.INITIALIZATION or boot.due_at <= self._now:
+            return verdict
+        if claim.deleting and not _has_pods(member):
+            return verdict
+        if verdict is not None:
+            return no_later(verdict, boot.due_at)
+        due = f"repaired at {format_time(boot.due_at)} unless it is initialized before"
+        since = f"{_missing(boot, member)}, since {format_time(boot.since)}"
+        message = f"{since}; {due} (initializationTTL {boot.ttl})"
+        return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
+
+    def _goes_by_force(self) -> bool:
+        repair = self._rules.repair
+        mode = repair.termination_mode if repair is not None else self._rules.default_mode
+        # A claim without a pool has nobody to replace it.
+        return self._view.pool is None or mode == FORCEFUL
+
+    def _ill(self, member: Member, health: Health) -> Verdict | None:
+        claim = member.claim
+        if not health.ill or claim.rebooting:
+            return None
+        dated = [illness for illness in health.ill if illness.counts]
+        if not dated:
+            message = f"{symptom(health.ill[0])}; {health.ill[0].policy}"
+            return _say(claim, Reason.REPAIR_OFF, f"{message}: nothing is done about it")
+        due = [i for i in dated if i.due_at is not None and i.due_at <= self._now]
+        if not due:
+            first = min(dated, key=_order)
+            ahead = first.since if first.since > self._now else None
+            skewed = " (its clock is ahead of ours)" if ahead is not None else ""
+            held, ends_at = self._held_by_people(member)
+            until = f"due at {format_time(first.due_at)}{held}"
+            message = f"{symptom(first)}{skewed}; {first.policy}: {until}"
+            verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
+            return no_later(verdict, ahead, ends_at)
+        next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
+        if claim.deleting:
+            return no_later(self._leaving(member, due), next_due)
+        return no_later(self._repair(member, self._cause(claim, due)), next_due)
+
+    def _leaving(self, member: Member, due: list[Illness]) -> Verdict:
+        """By what would replace it: the bound of a reboot is none for the node's end."""
+        priorities = [one.priority for one in self._rules.statements]
+        replacing = [one for one in due if one.action is RepairAction.REPLACE]
+        if replacing:
+            return self._repair(member, merged(replacing, priorities))
+        message = f"{merged(due, priorities).message}; it is leaving, and is not rebooted any more"
+        return _say(member.claim, Reason.REPAIR_DUE, message)
+
+    def _held_by_people(self, member: Member) -> tuple[str, datetime | None]:
+        """What would hold it if it were due now, for a sentence; and until when."""
+        if off := switched_off(self._view.pool, self._view.broken, self._settings):
+            return f"; {off}", None
+        veto = veto_on(member.claim, member.node, self._now)
+        return (f"; {vetoed(veto)}", veto.ends_at) if veto is not None else ("", None)
+
+    def _cause(self, claim: NodeClaim, due: list[Illness]) -> Cause:
+        cause = merged(due, (one.priority for one in self._rules.statements))
+        if cause.action is not RepairAction.REBOOT:
+            return cause
+        if is_spared(claim):
+            why = "its last reboot has failed"
+        elif len(recent(claim, self._now)) >= MOST:
+            why = f"rebooted {MOST} times within a day"
+        else:
+            return cause
+        message = f"{cause.message}; {why}, so it is replaced"
+        return msgspec.structs.replace(cause, action=RepairAction.REPLACE, message=message)
+
+    # -- what is due -------------------------------------------------------------------
+
+    def _repair(self, member: Member, cause: Cause) -> Verdict:
+        """A sick condition, as opposed to a time-out, may be switched off or need more care."""
+        claim = member.claim
+        if off := switched_off(self._view.pool, self._view.broken, self._settings):
+            return _say(claim, Reason.REPAIR_OFF, f"{cause.message}; {off}")
+        if cause.forceful and cause.action is RepairAction.REPLACE:
+            verdict = self._by_force(member, Reason.REPAIRING, cause.message, counted=True)
+            verdict = committed(verdict, cause.condition)
+        else:
+            verdict = self._with_care(member, cause)
+        return no_later(verdict, changes_at(claim, self._now))
+
+    def _with_care(self, member: Member, cause: Cause) -> Verdict:
+        """Its own verdict says why; what becomes of it is the pipeline's to say."""
+        claim, node = member.claim, member.node
+        held = self._held(member, cause.message, counted=True)
+        if held is not None:
+            return held
+        assert node is not None, "whoever is ill has a Node"
+        if claim.deleting:
+            return self._hurried(claim, node, cause)
+        permit = self._holds.probe(member)
+        marks = probe_mark(permit) if permit is not None else {}
+        self.candidates.append(Candidate(claim, node, cause, marks))
+        what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced with care"
+        message = f"{cause.message}{_tried(permit)}; to be {what}"
+        return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._holds.changes_at)
+
+    def _hurried(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
+        """It is leaving anyway: by the bound, if there is one, at the latest."""
+        message = f"{cause.message}; it is leaving already"
+        span = hurry(claim, cause.bound, self._now)
+        if span is None:
+            return _say(claim, Reason.REPAIR_DUE, message)
+        message = f"{message}, and has to be gone within {Duration.of(span)}"
+        near_enough = hurried_until(claim, span)
+        # It may have recovered by the time of the call.
+        action = msgspec.structs.replace(stamp_claim(claim, span), witness=as_judged(node))
+        return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
+
+    def _by_force(self, member: Member, reason: Reason, message: str, *, counted: bool) -> Verdict:
+        """Whatever may hold a forceful end back, and else that end."""
+        held = self._held(member, message, counted=counted)
+        if held is not None:
+            return held
+        permit = self._holds.probe(member) if counted else None
+        action = force(member, self._now, permit)
+        verdict = _say(member.claim, reason, message + _tried(permit), action=action)
+        stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
+        known = (stamp, deadline.at if deadline is not None else None)
+        ahead = [at for at in known if at is not None and at > self._now]
+        return no_later(verdict, self._holds.changes_at if counted else None, *ahead)
+
+    def _held(self, member: Member, message: str, *, counted: bool) -> Verdict | None:
+        held = self._holds.on(member, counted=counted)
+        if held is None:
+            return None
+        if held.reason is Reason.REPAIR_BLOCKED:
+            self._blocked.append(held)
+        return _say(member.claim, held.reason, f"{message}; {held.why}", recheck_at=held.until)
+
+
+def _has_pods(member: Member) -> bool:
+    """Whether there may be pods that a deadline would end the wait for."""
+    return member.claim.registered and member.node is not None
+
+
+def _stale(claim: NodeClaim) -> Verdict:
+    action = take_off_stamp(claim)
+    return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
+
+
+def _tried(probe: Permit | None) -> str:
+    if probe is None:
+        return ""
+    return f"; most nodes with {', '.join(probe.domains)} are sick, and it is tried first"
+
+
+def _missing(boot: Boot, member: Member) -> str:
+    match boot.stage:
+        case Stage.LAUNCH:
+            return "it has no instance"
+        case Stage.REGISTRATION:
+            return "its Node has not registered"
+        case Stage.READINESS:
+            return f"Node {member.claim.node_name} has not been Ready"
+        case Stage.INITIALIZATION:
+            return f"Node {member.claim.node_name} is Ready, but not initialized"
+
+
+def _order(illness: Illness) -> tuple[datetime, str]:
+    assert illness.due_at is not None
+    return illness.due_at, illness.condition.type

@@ -1,0 +1,60 @@
+"""How a claim is ended by force: stamped with the deadline *now*, then deleted on that version.
+
+Each of the two writes on the word of the Node as it is right before the call: it may have
+recovered.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.core.decision import Action, Commitment, Delete, Verdict, Witness
+from tenure.core.repair.domains import Permit
+from tenure.core.repair.health import Member
+from tenure.core.terminate.deadline import deadline_of, stamp_of
+from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim
+from tenure.model.api import names
+from tenure.model.api.meta import format_time
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import NODES
+
+
+def force(member: Member, now: datetime, probe: Permit | None = None) -> Action | None:
+    """The next write; None once its time is over and it is being deleted."""
+    claim, witness = member.claim, _witness(member)
+    deadline, stamp = deadline_of(claim), stamp_of(claim)
+    if claim.deleting and deadline is not None and deadline.at <= now:
+        return None
+    if not claim.deleting and stamp is not None and stamp <= now:
+        return msgspec.structs.replace(delete_claim(claim), witness=witness)
+    stamped = stamp_claim(claim, beside=probe_mark(probe) if probe is not None else None)
+    return msgspec.structs.replace(stamped, witness=witness)
+
+
+def committed(verdict: Verdict, condition: str) -> Verdict:
+    """A stamp can be taken off again; a deletion is a repair."""
+    if not isinstance(verdict.action, Delete):
+        return verdict
+    commits = Commitment(reason="unhealthy", condition=condition, bound=timedelta(0))
+    return msgspec.structs.replace(verdict, commits=commits)
+
+
+def permit_probe(pool: NodePool, permit: Permit) -> Action:
+    """Before anything is done to the claim, so that after a crash the same one is tried."""
+    noted = {names.REPAIR_PROBE: f"{','.join(permit.domains)} {permit.claim}"}
+    return msgspec.structs.replace(patch(pool, {"annotations": noted}), dated=names.REPAIR_PROBE)
+
+
+def probe_mark(probe: Permit) -> dict[str, str]:
+    """For people who look at the claim; who is tried stands on the pool."""
+    assert probe.at is not None, "it was read from there"
+    return {names.REPAIR_PROBE: f"{','.join(probe.domains)} {format_time(probe.at)}"}
+
+
+def _witness(member: Member) -> Witness | None:
+    if member.node is not None:
+        return as_judged(member.node)
+    name = member.claim.node_name
+    return Witness(resource=NODES, name=name) if name else None  # It never had a Node.

@@ -1,0 +1,117 @@
+"""How a claim and its Node are: still coming up, ill, or neither.
+
+There is one answer for everybody who asks: what is repaired, what the breaker of its pool counts,
+and what the breaker of its zone, image or type does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.reboot.history import rebooted_at
+from tenure.core.repair.domains import NOTHING, Domains, Patient
+from tenure.core.repair.poolcount import PoolCount
+from tenure.core.repair.readiness import Boot, Stage, boot_of
+from tenure.core.repair.rules import Illness, Rules, illnesses
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.schema.problems import in_words
+from tenure.schema.semantics.repair import block_problems
+
+#: The condition of a claim whose Node is gone.
+LOST: Final = "NodeLost"
+
+#: How many of a pool's nodes may be sick where the pool does not say.
+DEFAULT_LIMIT: Final = "20%"
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A claim of the pool and its Nodes: one, when all is well."""
+
+    claim: NodeClaim
+    nodes: tuple[Node, ...] = ()
+    #: Another claim has the same provider id, so that whose Node it is cannot be told.
+    shared: bool = False
+
+    @property
+    def node(self) -> Node | None:
+        return self.nodes[0] if len(self.nodes) == 1 else None
+
+
+class HealthView(msgspec.Struct, frozen=True, kw_only=True):
+    """What repair is judged on: everything of one pool, or one claim without a pool."""
+
+    #: None for a claim that a person made without one.
+    pool: NodePool | None
+    rules: Rules
+    #: Why the pool's repair block is not used; empty when it is.
+    broken: str = ""
+    #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
+    count: PoolCount = PoolCount()
+    #: Who else counts beside a claim without a pool.
+    others: tuple[Patient, ...] = ()
+    #: Those of which there may be something to say.
+    members: tuple[Member, ...] = ()
+    #: By claim: why it is left alone, because something that belongs to it cannot be read.
+    unreadable: Mapping[str, str] = {}
+    #: Where nodes of several pools are sick at once.
+    domains: Domains = NOTHING
+
+
+class Health(msgspec.Struct, frozen=True):
+    #: None once it is up.
+    boot: Boot | None
+    ill: tuple[Illness, ...]
+
+    @property
+    def before_ready(self) -> bool:
+        """Whether it has never been Ready: until then its TTL stands for every policy on that."""
+        return self.boot is not None and self.boot.stage is not Stage.INITIALIZATION
+
+    def booting_at(self, now: datetime) -> bool:
+        """Whether its TTL runs."""
+        return self.boot is not None and self.before_ready and now < self.boot.due_at
+
+    def sick_at(self, now: datetime) -> bool:
+        """Whether a breaker counts it, if it has a Node."""
+        if self.booting_at(now):
+            return any(at <= now for at in self.due())
+        return self.before_ready or any(illness.counts for illness in self.ill)
+
+    def due(self) -> Iterator[datetime]:
+        """When each condition that counts falls due.
+
+        While a node boots it counts from then on, not before: it is normal that a network is
+        missing for a while, and a hundred new nodes are no outage.
+        """
+        return (one.due_at for one in self.ill if one.counts and one.due_at is not None)
+
+
+def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
+    boot = None if claim.initialized else boot_of(claim, node)
+    found: tuple[Illness, ...] = ()
+    if node is not None and claim.registered:
+        found = illnesses(node, rules, rebooted_at=rebooted_at(claim))
+    if boot is not None and boot.stage is not Stage.INITIALIZATION:
+        found = tuple(illness for illness in found if illness.condition.type != "Ready")
+    return Health(boot, found)
+
+
+def unusable(pool: NodePool | None) -> str:
+    """Why its repair block is not used; empty when it is.
+
+    A policy that cannot be used is ignored by itself (``Rules.entries``), and told of.
+    """
+    block = pool.spec.repair if pool is not None else None
+    return in_words(block_problems(block)) if block is not None else ""
+
+
+def limit_of(pool: NodePool | None) -> str | int:
+    """How many of its nodes may be sick."""
+    repair = pool.spec.repair if pool is not None else None
+    return repair.max_unhealthy if repair is not None else DEFAULT_LIMIT

@@ -1,0 +1,159 @@
+"""Every rule by which a node would be repaired, before anything is wrong with it.
+
+One row for each condition that is watched and each reason that is told apart, in the order in
+which they are asked: of one condition the first row that fits counts, an entry of the pool before
+what the provider states, the more specific before the less. What a row says is what ``sickness``
+makes of such a condition; whoever is sick already has his due instant in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.repair.rules import FORCEFUL, Illness, Rules, ill_by, illnesses
+from tenure.model.api.meta import BEGINNING, Condition, find_condition
+from tenure.model.api.node import Node
+from tenure.model.api.nodepool import RepairPolicy
+from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.model.values.duration import Duration, compact
+
+#: An expression that every reason matches says nothing.
+_EVERY: Final = ("", ".*")
+
+
+class Prospect(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done about a condition, and by whose word."""
+
+    condition_type: str
+    #: Those that mean sick.
+    statuses: tuple[str, ...]
+    #: RE2 that its reason has to match; empty: whatever it says.
+    reason: str
+    #: None: for ever.
+    toleration: timedelta | None
+    then: str
+    policy: str
+    #: As the Node has it; None: it does not have it.
+    now: Condition | None = None
+    #: It means sick now, since when, and until when it is tolerated.
+    since: datetime | None = None
+    due_at: datetime | None = None
+
+
+def what_would_happen(
+    node: Node, rules: Rules, *, rebooted_at: datetime | None = None
+) -> list[Prospect]:
+    """By condition; those that the Node has come first."""
+    waiting = list(illnesses(node, rules, rebooted_at=rebooted_at))
+    ranked = sorted(_prospects(rules), key=lambda pair: pair[0])
+    rows = [_now(row, node, waiting) for row in _merged(row for _, row in ranked)]
+    return sorted(rows, key=lambda row: row.now is None)
+
+
+def _now(row: Prospect, node: Node, waiting: list[Illness]) -> Prospect:
+    """With what the Node has of it; an illness goes to the first row that made it."""
+    condition = find_condition(node.status.conditions, row.condition_type)
+    row = msgspec.structs.replace(row, now=condition)
+    for illness in waiting:
+        if illness.condition == condition and _is_of(row, illness):
+            waiting.remove(illness)
+            return msgspec.structs.replace(row, since=illness.since, due_at=illness.due_at)
+    return row
+
+
+def _is_of(row: Prospect, illness: Illness) -> bool:
+    if illness.condition.status not in row.statuses:
+        return False
+    return (row.policy, row.then) == (illness.policy, in_words(illness))
+
+
+# -- the rules, one by one -----------------------------------------------------------------
+
+
+#: What sorts rows: the condition, then whom is asked first.
+_Rank = tuple[str, bool, bool, bool]
+
+
+def _prospects(rules: Rules) -> Iterator[tuple[_Rank, Prospect]]:
+    for type_, status in sorted(rules.sick):
+        condition = Condition(type=type_, status=status)
+        for entry, statement in _cases(condition, rules):
+            illness = ill_by(condition, BEGINNING, rules, entry, statement)
+            stated = statement.reason if statement is not None else ""
+            reason = (entry.reason or "") if entry is not None else stated
+            row = Prospect(
+                condition_type=type_,
+                statuses=(status,),
+                reason="" if reason in _EVERY else reason,
+                toleration=illness.due_at - BEGINNING if illness.due_at is not None else None,
+                then=in_words(illness),
+                policy=illness.policy,
+            )
+            of_all = entry is None or entry.status is None
+            yield (type_, entry is None, not row.reason, of_all), row
+
+
+def _cases(
+    condition: Condition, rules: Rules
+) -> Iterator[tuple[RepairPolicy | None, RepairStatement | None]]:
+    statements = _statements(condition, rules.statements)
+    for entry in _entries(condition, rules):
+        # Which statement goes with it depends on the reason; the last one is for all others.
+        yield entry, statements[-1] if statements else None
+        if entry.reason is None:
+            return  # It fits every reason, so nobody after it is asked.
+    yield from ((None, statement) for statement in statements)
+
+
+def _entries(condition: Condition, rules: Rules) -> list[RepairPolicy]:
+    fitting = rules.entries_for(condition)
+    return sorted(fitting, key=lambda entry: (entry.reason is None, entry.status is None))
+
+
+def _statements(
+    condition: Condition, statements: Sequence[RepairStatement]
+) -> list[RepairStatement]:
+    """Those with a reason, then, unless one of them fits every reason, the fallback."""
+    pair = (condition.type, condition.status)
+    of_pair = [one for one in statements if (one.condition_type, one.status) == pair]
+    if not of_pair:
+        return []
+    specific = sorted((one for one in of_pair if one.reason), key=lambda o: o.reason in _EVERY)
+    if any(one.reason in _EVERY for one in specific):
+        return specific
+    return [*specific, *[one for one in statements if not one.reason][:1]]
+
+
+def _merged(rows: Iterable[Prospect]) -> list[Prospect]:
+    """Rows that differ in the status only are one."""
+    found: dict[Prospect, Prospect] = {}
+    for row in rows:
+        same = msgspec.structs.replace(row, statuses=())
+        known = found.get(same)
+        statuses = (*known.statuses, *row.statuses) if known is not None else row.statuses
+        found[same] = msgspec.structs.replace(row, statuses=statuses)
+    return list(found.values())
+
+
+def in_words(illness: Illness) -> str:
+    """What is done once it is due."""
+    if illness.action is RepairAction.NONE:
+        return "reported only"
+    if illness.due_at is None:
+        return "nothing"
+    bound = timedelta() if illness.mode == FORCEFUL else illness.bound
+    within = "" if bound is None else compact(Duration.of(bound))
+    if illness.action is RepairAction.REBOOT:
+        if bound is None:
+            return "drained and rebooted"
+        return f"rebooted, drained for {within} at the most" if bound else "rebooted at once"
+    if illness.mode == FORCEFUL:
+        return "replaced by force"
+    if bound is None:
+        return "replaced with care"
+    how = f"drained within {within}" if bound else "then ended at once"
+    return f"replaced with care, {how}"

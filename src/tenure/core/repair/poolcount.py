@@ -1,0 +1,65 @@
+"""The Nodes that the breaker of a pool counts: one set for both of its numbers.
+
+A Node is in it by its label, or because its claim is of the pool: a Node that has lost its label
+still counts, and where many have lost it the breaker is not blind. Of each claim's Node the health
+is known (``health``). One that no claim stands for alone is in the set all the same, and unhealthy
+if it is registered and a condition says so. An unreadable Node counts as unhealthy: it may be, and
+counting it disrupts less.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tenure.core.repair.breaker import Breaker
+from tenure.core.repair.rules import Rules, illnesses
+from tenure.model.api.names import REGISTERED
+from tenure.model.api.node import Node
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+
+class PoolCount(msgspec.Struct, frozen=True):
+    total: int = 0
+    #: The unhealthy ones that no claim of the pool stands for alone.
+    strays: int = 0
+
+    def breaker(self, unhealthy: int, limit: str | int) -> Breaker:
+        """``unhealthy``: how many are so of the Nodes that a claim of the pool stands for."""
+        return Breaker(self.strays + unhealthy, self.total, limit)
+
+
+def count_nodes(pool: str, rules: Rules, snapshot: Snapshot) -> PoolCount:
+    labelled = snapshot.nodes_of_pool(pool)
+    claims = snapshot.claims_of_pool(pool).values()
+    others = {
+        name: node
+        for claim in claims
+        for name, node in snapshot.nodes_with_provider(claim.provider_id).items()
+        if name not in labelled
+    }
+    unwell = (node for name, node in snapshot.unwell_nodes().items() if name in labelled)
+    strays = sum(_is_stray(node, pool, snapshot) and _is_ill(node, rules) for node in unwell)
+    if snapshot.unreadable():
+        nodes = (*labelled.values(), *others.values())
+        strays += sum(is_unreadable(node) and not _is_booting(node, snapshot) for node in nodes)
+    return PoolCount(len(labelled) + len(others), strays)
+
+
+def _is_stray(node: Node, pool: str, snapshot: Snapshot) -> bool:
+    claim = snapshot.claim_of(node)
+    if claim is None or claim.pool_name != pool:
+        return True
+    return len(snapshot.nodes_with_provider(claim.provider_id)) > 1
+
+
+def _is_booting(node: Node, snapshot: Snapshot) -> bool:
+    """Whether its claim counts it, by its readiness TTL."""
+    claim = snapshot.claim_of(node)
+    return claim is not None and not is_unreadable(claim) and not claim.initialized
+
+
+def _is_ill(node: Node, rules: Rules) -> bool:
+    if node.labels.get(REGISTERED) != "true":
+        return False
+    return any(illness.counts for illness in illnesses(node, rules))

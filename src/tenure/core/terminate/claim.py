@@ -1,0 +1,175 @@
+"""Decide the next step of a claim that is being deleted, or whose Node is:
+
+0. unreadable   it or a Node of it cannot be read: nothing, until a minute after the deadline;
+1. take along   a Node that is being deleted takes its claim along;
+2. its Nodes    delete those that are registered, and repeat in the claim's conditions what
+                their drain has reached (``Drained``, ``VolumesDetached``,
+                ``InstanceTerminating``);
+3. instance     once no Node is held any more, end it; a launch that may be unanswered
+                counts as an instance until the cloud has said that none carries the UID;
+4. leftovers    a Node that never registered goes after its instance: nobody was to run
+                there, so nobody has to be drained;
+5. release      take the finalizer off.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from tenure.core.claim.ownership import claim_status
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.drain import is_held
+from tenure.core.terminate.node import blockers_of, some, volume_blocks
+from tenure.core.terminate.view import (
+    TerminationView,
+    blocked_by_unreadable,
+    end_instance,
+    left_attached,
+    left_behind,
+    lost_instance,
+    next_change,
+    next_force,
+    say,
+    settled_at,
+    stuck_pods,
+    waiting_pods,
+    waiting_volumes,
+)
+from tenure.core.writes import delete_claim, delete_node
+from tenure.model.api import names
+from tenure.model.api.meta import format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+
+
+def decide_claim(
+    view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
+) -> Verdict:
+    if (blocked := blocked_by_unreadable(view, claim, settings, now)) is not None:
+        return blocked
+    if not claim.deleting:
+        deleted = ", ".join(node.name for node in view.nodes if node.deleting)
+        message = f"Node {deleted} is being deleted, and its claim goes with it"
+        return say(claim, Reason.NODE_DELETED, message, action=delete_claim(claim))
+    for node in view.nodes:
+        if not node.deleting and _is_registered(claim, node):
+            message = f"it is being deleted, and Node {node.name} goes with it"
+            return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+    held = [node for node in view.nodes if is_held(node)]
+    if held:
+        return _follow(view, claim, held, settings, now)
+    if not _is_gone(view):
+        return _end(view, claim, settings, now)
+    for node in view.nodes:
+        if not node.deleting:
+            message = f"its instance is gone, and Node {node.name}, which never registered, too"
+            return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+    return end_instance(view, claim, claim, settings, now)
+
+
+def _is_registered(claim: NodeClaim, node: Node) -> bool:
+    """Either side may know it first: the Node is written before the claim."""
+    return claim.registered or names.FINALIZER in node.metadata.finalizers
+
+
+def _is_gone(view: TerminationView) -> bool:
+    return view.answer is not None and view.answer.gone
+
+
+def _end(view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime) -> Verdict:
+    if view.answer is not None and not claim.instance_terminating:
+        said = claim_status(claim, _ENDING)
+        message = "its instance is being ended"
+        return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+    return end_instance(view, claim, claim, settings, now)
+
+
+def _follow(
+    view: TerminationView,
+    claim: NodeClaim,
+    held: list[Node],
+    settings: Settings,
+    now: datetime,
+) -> Verdict:
+    """Write down how far the drain is; the Node's own verdict moves it on."""
+    listed = ", ".join(node.name for node in held)
+    if claim.condition("Drained") is None:
+        said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "pods are leaving"))
+        return say(claim, Reason.DRAINING, f"Node {listed} is being drained", action=said)
+    lost = lost_instance(view, claim, settings) and not any(node.ready for node in held)
+    if not lost and not claim.is_settled("Drained"):
+        return _drained(view, claim, listed, settings, now)
+    if not lost and not claim.is_settled("VolumesDetached"):
+        return _detached(view, claim, listed, now)
+    said = claim_status(claim, _ENDING)
+    message = f"the instance of Node {listed} is being ended"
+    return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+
+
+def _drained(
+    view: TerminationView, claim: NodeClaim, listed: str, settings: Settings, now: datetime
+) -> Verdict:
+    drains = [(drain, waiting_pods(drain, settings, now)) for drain in view.drains]
+    waiting = [item for _, items in drains for item in items]
+    if waiting:
+        pods = "1 pod remains" if len(waiting) == 1 else f"{len(waiting)} pods remain"
+        changes = (next_change(drain, items) for drain, items in drains if items)
+        return say(
+            claim,
+            Reason.DRAINING,
+            f"Node {listed} is being drained: {pods}",
+            blockers=blockers_of(waiting),
+            recheck_at=min((at for at in changes if at is not None), default=None),
+        )
+    settled = settled_at(claim, settings)
+    if settled is not None and now < settled:
+        message = f"Node {listed} is empty; the instance goes at {format_time(settled)}"
+        return say(claim, Reason.SETTLING, message, recheck_at=settled)
+    if left := [pod for drain in view.drains for pod in left_behind(drain, now)]:
+        message = f"{len(left)} left when the deadline was over: {some(left)}"
+        said = claim_status(
+            claim, Wanted("Drained", "False", _ELAPSED, message), _volumes(view, now)
+        )
+        return say(claim, Reason.GRACE_PERIOD_ELAPSED, message, action=said)
+    said = claim_status(claim, Wanted("Drained", "True", "Drained"), _volumes(view, now))
+    stuck = [pod for drain in view.drains for pod in stuck_pods(drain, now)]
+    message = f"Node {listed} is empty"
+    if stuck:
+        message = f"nobody is waited for on Node {listed} any more; stuck there: {some(stuck)}"
+    return say(claim, Reason.DRAINED, message, action=said, recheck_at=next_force(view, now))
+
+
+def _detached(view: TerminationView, claim: NodeClaim, listed: str, now: datetime) -> Verdict:
+    wanted = _volumes(view, now)
+    said = claim_status(claim, wanted)
+    if wanted.status != "Unknown":
+        reason = Reason.DRAINED if wanted.status == "True" else Reason.GRACE_PERIOD_ELAPSED
+        message = wanted.message or f"no volume holds Node {listed}"
+        return say(claim, reason, message, action=said, recheck_at=next_force(view, now))
+    attached = [one for drain in view.drains for one in waiting_volumes(drain, now)]
+    return say(
+        claim,
+        Reason.AWAITING_VOLUMES,
+        f"Node {listed} is empty; waiting for volumes: {wanted.message}",
+        blockers=tuple(map(volume_blocks, attached)),
+        recheck_at=next_force(view, now),
+        action=said,
+    )
+
+
+def _volumes(view: TerminationView, now: datetime) -> Wanted:
+    """How far the volumes are."""
+    if waiting := [one.name for drain in view.drains for one in waiting_volumes(drain, now)]:
+        return Wanted("VolumesDetached", "Unknown", "AwaitingVolumeDetachment", some(waiting))
+    if left := [one.name for drain in view.drains for one in left_attached(drain, now)]:
+        message = f"{len(left)} attached when the deadline was over: {some(left)}"
+        return Wanted("VolumesDetached", "False", _ELAPSED, message)
+    return Wanted("VolumesDetached", "True", "VolumesDetached")
+
+
+_ELAPSED: Final = "TerminationGracePeriodElapsed"
+_ENDING = Wanted("InstanceTerminating", "True", "InstanceTerminating")

@@ -1,0 +1,132 @@
+"""Decide what a claim and its Nodes say of the deadline, the first of these that applies:
+
+1. unreadable    the stamp means nothing: it is ignored, and said so;
+2. stamp         it has a grace period and is not stamped: written down, for everybody to see;
+3. expiring      until when it must be gone.
+
+A stamp on a claim that is not being deleted is ``repair``'s: it is the first half of one, or stale.
+
+Each leaving Node says, too, until when it must be gone, and from when on pods are forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.core.claim.ownership import is_ours
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import Deadline, deadline_of, grace_of, stamp_of
+from tenure.core.terminate.pods import left_alone
+from tenure.core.writes import patch, subject_of
+from tenure.errors import shown
+from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+
+
+class DeadlineView(msgspec.Struct, frozen=True):
+    claim: NodeClaim
+    #: The claim's Nodes that are being deleted, each with the longest grace of its pods.
+    nodes: tuple[tuple[Node, timedelta], ...]
+
+
+class DeadlineDecider:
+    concern = Concern.DEADLINE
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.claims
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == NODE_CLAIMS:
+            yield change.key
+        elif change.resource == NODES:
+            for node in change.versions():
+                assert isinstance(node, Node)
+                if node.deleting:
+                    yield from snapshot.claims_with_provider(node.spec.provider_id)
+        elif change.resource == PODS:
+            for pod in change.versions():
+                assert isinstance(pod, Pod)
+                if (leaving := snapshot.leaving_nodes().get(pod.spec.node_name)) is not None:
+                    yield from snapshot.claims_with_provider(leaving.spec.provider_id)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> DeadlineView | None:
+        claim = snapshot.claims.get(key)
+        if claim is None or not is_ours(claim, snapshot):
+            return None
+        if not claim.deleting or (claim.termination_stamp is None and deadline_of(claim) is None):
+            return None
+        found = snapshot.nodes_with_provider(claim.provider_id)
+        leaving = (
+            found[name]
+            for name in sorted(found)
+            # Which of several claims a Node goes with, nobody can tell.
+            if found[name].deleting and snapshot.claim_of(found[name]) is not None
+        )
+        return DeadlineView(claim, tuple((node, _longest(node, snapshot)) for node in leaving))
+
+    def decide(self, view: DeadlineView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        deadline = deadline_of(view.claim)
+        verdicts = [_of_claim(view.claim, deadline)]
+        if deadline is not None:
+            verdicts += [_of_node(node, longest, deadline) for node, longest in view.nodes]
+        return verdicts
+
+
+def _longest(node: Node, snapshot: Snapshot) -> timedelta:
+    pods = (pod for pod in snapshot.pods_on(node.name).values() if not left_alone(pod))
+    return max(map(grace_of, pods), default=timedelta())
+
+
+def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
+    written = claim.termination_stamp
+    if written is not None and stamp_of(claim) is None:
+        message = (
+            f'{TERMINATION_TIMESTAMP}: "{shown(written)}" is ignored: expected an instant such as '
+            f"2026-03-02T12:00:00Z"
+        )
+        return _say(claim, Reason.DEADLINE_UNREADABLE, message)
+    assert deadline is not None, "else there is nothing to judge"
+    if written is None:
+        message = f"must be gone by {deadline}: this is being written down"
+        return _say(claim, Reason.DEADLINE_SET, message, _stamp(claim, format_time(deadline.at)))
+    return _say(claim, Reason.DEADLINE_SET, f"must be gone by {deadline}")
+
+
+def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
+    message = f"must be gone by {deadline}"
+    if longest:
+        begins = max(deadline.before(longest), node.metadata.deletion_timestamp or BEGINNING)
+        message += (
+            f"; from {format_time(begins)} on pods are deleted in spite of budgets "
+            f"and protection, each in time for its own grace"
+        )
+    return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
+
+
+def _stamp(claim: NodeClaim, value: str) -> Patch:
+    return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: value}})
+
+
+def _say(
+    about: Node | NodeClaim, reason: Reason, message: str, action: Patch | None = None
+) -> Verdict:
+    return Verdict(
+        concern=Concern.DEADLINE,
+        subject=subject_of(about),
+        reason=reason,
+        message=message,
+        action=action,
+    )

@@ -1,0 +1,181 @@
+"""Decide, pod by pod, who may leave a node of ours that is being deleted.
+
+A node is drained once it carries the taint that keeps new pods away. What becomes of each
+pod is in ``leavingpods``; this module knows what that depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from tenure.core.claim.ownership import is_our_node
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.terminate.deadline import Deadline, deadline_of
+from tenure.core.terminate.pods import Attachment, DrainView, PodView, judge_pods
+from tenure.core.unreadable.decider import in_the_way
+from tenure.model.api import names
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import (
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    VOLUME_ATTACHMENTS,
+)
+from tenure.model.api.workload import VolumeAttachment
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
+from tenure.model.values.selectors import matches
+
+
+class DrainDecider:
+    concern = Concern.DRAIN
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return {**snapshot.leaving_nodes(), **unmarked_nodes(snapshot)}
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        return drains_touched(change, snapshot)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        if (node := leaving_node_of(subject, snapshot)) is not None:
+            yield node.name
+
+    def view(self, snapshot: Snapshot, key: str) -> DrainView | None:
+        node = snapshot.nodes.get(key)
+        if node is None or not is_our_node(node, snapshot):
+            return None
+        if is_unmarked(node, snapshot):
+            return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
+        if not is_held(node):
+            return None
+        if not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+            return None  # Nobody is asked to leave before the door is closed.
+        return drain_of(node, snapshot)
+
+    def decide(self, view: DrainView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return judge_pods(view, settings, now)
+
+
+def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
+    """The Nodes whose drain a change may concern, by name."""
+    if change.resource == NODES:
+        yield change.key
+    elif change.resource == PODS:
+        for pod in change.versions():
+            assert isinstance(pod, Pod)
+            if pod.spec.node_name == UNKNOWN:
+                yield from {**snapshot.leaving_nodes(), **unmarked_nodes(snapshot)}
+            elif pod.spec.node_name in snapshot.leaving_nodes() or (
+                (node := snapshot.nodes.get(pod.spec.node_name)) and is_unmarked(node, snapshot)
+            ):
+                yield pod.spec.node_name
+    elif change.resource == NODE_CLAIMS:
+        for claim in change.versions():
+            assert isinstance(claim, NodeClaim)
+            yield from snapshot.nodes_with_provider(claim.provider_id)
+    elif change.resource == VOLUME_ATTACHMENTS:
+        for attachment in change.versions():
+            assert isinstance(attachment, VolumeAttachment)
+            if attachment.spec.node_name == UNKNOWN:
+                yield from snapshot.leaving_nodes()
+            yield attachment.spec.node_name
+    elif change.resource in (POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUMES, NODE_POOLS):
+        yield from {**snapshot.leaving_nodes(), **unmarked_nodes(snapshot)}
+
+
+def leaving_node_of(subject: Subject, snapshot: Snapshot) -> Node | None:
+    """The leaving node that a pod is on; None for anything else."""
+    if subject.kind != PODS.kind:
+        return None
+    pod = snapshot.pods.get(f"{subject.namespace}/{subject.name}")
+    return snapshot.leaving_nodes().get(pod.spec.node_name) if pod is not None else None
+
+
+def is_held(node: Node) -> bool:
+    """It is being deleted, and waits for us."""
+    return node.deleting and names.FINALIZER in node.metadata.finalizers
+
+
+def is_unmarked(node: Node, snapshot: Snapshot) -> bool:
+    """Its claim leaves by a deadline, and it is neither deleted nor closed for that: it cannot be
+    read, so nobody writes to it. Its pods are told to stop in time all the same."""
+    if not is_unreadable(node):
+        return False
+    return deadline_of(snapshot.claim_of(node)) is not None
+
+
+def unmarked_nodes(snapshot: Snapshot) -> dict[str, Node]:
+    """By name."""
+    found = (one for one in snapshot.unreadable().values() if isinstance(one, Node))
+    return {node.name: node for node in found if is_unmarked(node, snapshot)}
+
+
+def drain_of(node: Node, snapshot: Snapshot) -> DrainView:
+    """What the drain of a Node depends on; of one that stays, nothing."""
+    if not node.deleting:
+        return DrainView(node=node)
+    return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
+
+
+def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> DrainView:
+    pods = {**snapshot.pods_on(node.name), **snapshot.pods_nowhere()}
+    claim = snapshot.claim_of(node)
+    return DrainView(
+        node=node,
+        unreadable=in_the_way(claim, (node,), None, snapshot, pods=False),
+        pods=tuple(_pod_view(pods[name], snapshot) for name in sorted(pods)),
+        deadline=deadline,
+        cap=protection_cap(node, snapshot),
+        attachments=tuple(_attachments(node, snapshot)),
+    )
+
+
+def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
+    """Whoever would lose something if the instance stopped; one that has finished would not."""
+    for node in nodes:
+        pods = snapshot.pods_on(node.name)
+        yield from (pods[name] for name in sorted(pods) if not pods[name].finished)
+
+
+def protection_cap(node: Node, snapshot: Snapshot) -> str | None:
+    """The ``maxPodProtection`` of the node's pool."""
+    pool = snapshot.pools.get(node.labels.get(names.NODEPOOL, ""))
+    return pool.spec.disruption.max_pod_protection if pool is not None else None
+
+
+def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
+    answer = snapshot.observations.evictions.get(pod.uid)
+    in_namespace = snapshot.budgets_in(pod.namespace)
+    budgets = (in_namespace[name] for name in sorted(in_namespace))
+    return PodView(pod, answer, tuple(b for b in budgets if matches(b.spec.selector, pod.labels)))
+
+
+def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
+    attached = {**snapshot.attachments_on(node.name), **snapshot.attachments_nowhere()}
+    users = _users(node, snapshot) if attached else {}
+    for name in sorted(attached):
+        volume = attached[name].spec.source.persistent_volume_name
+        if is_unreadable(attached[name]):
+            yield Attachment(name, volume or UNKNOWN)
+        elif volume:  # Others are the driver's own business.
+            persistent = snapshot.persistent_volumes.get(volume)
+            claim = persistent.spec.claim_ref if persistent is not None else None
+            key = (claim.namespace, claim.name) if claim is not None else ("", "")
+            yield Attachment(name, volume, tuple(users.get(key, ())))
+
+
+def _users(node: Node, snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
+    """The pods on the node by the namespaces and names of the volume claims that they have."""
+    pods = snapshot.pods_on(node.name)
+    users: dict[tuple[str, str], list[Pod]] = {}
+    for name in sorted(pods):
+        for claim in pods[name].volume_claims:
+            users.setdefault((pods[name].namespace, claim), []).append(pods[name])
+    return users

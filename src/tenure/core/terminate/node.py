@@ -1,0 +1,202 @@
+"""Decide the next step of a Node that is being deleted, the first of these that applies:
+
+0. unreadable the Node or its claim cannot be read: nothing, until a minute after the deadline;
+1. close      taint it and take it out of load balancers, before any pod leaves;
+2. lost       not Ready, and the cloud no longer has its instance, by its lists or asked for this
+              one as soon as the Node is not Ready: nothing can be drained, so it is released;
+3. drain      wait for the pods (see ``leavingpods``), naming those that block it now and why; at
+              the longest until a minute after the deadline. It fails, and warns, once no pod is
+              on its way out and no PDB has moved for two minutes;
+4. settle     a few seconds from the start of the drain, so that everybody saw the taint;
+5. volumes    wait until they are detached, at the longest until the deadline;
+6. terminate  ask the cloud to end the instance, until it says that it is gone;
+7. release    take the finalizer off.
+
+A Node without a claim is drained and released: its instance went with its claim.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from tenure.core.decision import Blocker, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import stops_at
+from tenure.core.terminate.pdb import blocked_since
+from tenure.core.terminate.pods import REFUSED, Attachment, DrainView, PodView, refusal_of
+from tenure.core.terminate.view import (
+    TerminationView,
+    Waiting,
+    blocked_by_unreadable,
+    end_instance,
+    inspected,
+    lost_instance,
+    next_change,
+    say,
+    settled_at,
+    stuck_pods,
+    waiting_pods,
+    waiting_volumes,
+)
+from tenure.core.writes import close_leaving, release
+from tenure.model.api.meta import format_time, later
+from tenure.model.api.node import Node
+from tenure.model.api.resource import VOLUME_ATTACHMENTS
+from tenure.model.settings import Settings
+
+#: Verdicts on pods that do not pass by themselves within a grace period.
+BLOCKED: Final = REFUSED | {
+    Reason.PROTECTED,
+    Reason.PROTECTION_UNREADABLE,
+    Reason.BLOCKED_BY_UNREADABLE,
+}
+#: Verdicts on pods that are on their way out.
+_GOING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
+#: How long a PDB that allows nothing counts as the pace of the drain: its last pod stops, and the
+#: pod's successor becomes ready. After that the drain waits for it.
+PACE_MAX: Final = timedelta(minutes=2)
+
+#: How many pods a sentence names; the blockers name them all.
+_NAMED_MAX: Final = 3
+
+
+def decide_node(
+    view: TerminationView, drain: DrainView, settings: Settings, now: datetime
+) -> Verdict:
+    verdict = _next_step(view, drain, settings, now)
+    return inspected(view, drain.node, verdict, settings, now)
+
+
+def _next_step(
+    view: TerminationView, drain: DrainView, settings: Settings, now: datetime
+) -> Verdict:
+    node = drain.node
+    if (blocked := blocked_by_unreadable(view, node, settings, now)) is not None:
+        return blocked
+    closing = close_leaving(node)
+    if closing is not None:
+        return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)
+    claim = view.claim
+    if claim is not None and not node.ready and lost_instance(view, claim, settings):
+        return end_instance(view, claim, node, settings, now)
+    if waiting := waiting_pods(drain, settings, now):
+        return _draining(drain, waiting, now)
+    if claim is None:
+        message = "it is empty and no claim stands for it"
+        return say(node, Reason.RELEASING, message, action=release(node))
+    if claim.is_settled("Drained"):
+        if volumes := waiting_volumes(drain, now):
+            return _attached(drain, volumes)
+        if claim.is_settled("VolumesDetached"):
+            return end_instance(view, claim, node, settings, now)
+        return say(node, Reason.DRAINED, "no volume holds it; its claim notes that")
+    settled = settled_at(claim, settings)
+    if settled is None:
+        return say(
+            node, Reason.SETTLING, f"{_empty(drain, now)}; its claim notes that the drain began"
+        )
+    if now < settled:
+        message = f"{_empty(drain, now)}; the instance goes at {format_time(settled)}"
+        return say(node, Reason.SETTLING, message, recheck_at=settled)
+    return say(node, Reason.DRAINED, f"{_empty(drain, now)}; its claim notes that")
+
+
+def _empty(drain: DrainView, now: datetime) -> str:
+    if stuck := stuck_pods(drain, now):
+        return f"pods that should have stopped are no longer waited for: {some(stuck)}"
+    return "it is empty"
+
+
+def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:
+    deadline = drain.deadline
+    names_ = some(f"{one.name} ({one.volume})" for one in volumes)
+    until = f", until {deadline} at the longest" if deadline is not None else ""
+    return say(
+        drain.node,
+        Reason.AWAITING_VOLUMES,
+        f"it is empty; waiting for volumes to be detached{until}: {names_}",
+        blockers=tuple(volume_blocks(one) for one in volumes),
+        recheck_at=deadline.at if deadline is not None else None,
+    )
+
+
+def volume_blocks(attachment: Attachment) -> Blocker:
+    subject = Subject(VOLUME_ATTACHMENTS.kind, attachment.name)
+    return Blocker(subject=subject, message=f"volume {attachment.volume} is attached")
+
+
+def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
+    blocked = [one for one in waiting if one[1].reason in BLOCKED]
+    count = f"{len(waiting)} {'pod' if len(waiting) == 1 else 'pods'}"
+    message = f"waiting for {count}: {some(item.pod.key for item, _ in waiting)}"
+    if blocked:
+        message = f"waiting for {count}, {len(blocked)} blocked: {_blocked_by(blocked)}"
+    paced = [_paced_until(drain.node, *one) for one in blocked]
+    goes_on = any(verdict.reason in _GOING for _, verdict in waiting) or any(
+        until is not None and now < until for until in paced
+    )
+    reason = Reason.DRAINING if goes_on or not blocked else Reason.EVICTION_REFUSED
+    if drain.deadline is not None:
+        message = f"{message}; it must be gone by {drain.deadline}"
+    return say(
+        drain.node,
+        reason,
+        message,
+        blockers=blockers_of(waiting),
+        recheck_at=min(
+            (at for at in (next_change(drain, waiting), *paced) if at is not None and now < at),
+            default=None,
+        ),
+    )
+
+
+def _paced_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None:
+    """Until when a refusal counts as the pace of the drain."""
+    if verdict.reason is not Reason.EVICTION_WAITS:
+        return None
+    since = blocked_since(item.budgets[0]) or node.metadata.deletion_timestamp
+    return later(since, PACE_MAX) if since is not None else None
+
+
+def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
+    """The pods that a drain waits for, and the budgets that hold some of them."""
+    blocked = (verdict for _, verdict in waiting if verdict.reason in BLOCKED)
+    budgets = (blocker for verdict in blocked for blocker in verdict.blockers)
+    return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
+
+
+def _blocked_by(blocked: Waiting) -> str:
+    """Each cause once, with the pods that it blocks."""
+    causes: dict[str, list[str]] = {}
+    for item, verdict in blocked:
+        causes.setdefault(_why(item, verdict), []).append(item.pod.key)
+    return some((f"{some(pods)}: {why}" for why, pods in causes.items()), "; ")
+
+
+def _why(item: PodView, verdict: Verdict) -> str:
+    """The PDBs in its way where there are any, else what its verdict says."""
+    if verdict.reason not in REFUSED:
+        return verdict.message
+    # When a refused pod is retried is its own news, every few seconds.
+    if verdict.blockers:
+        return refusal_of(verdict.blockers)
+    return item.answer.message if item.answer is not None else verdict.message
+
+
+def _blocks(item: PodView, verdict: Verdict) -> Blocker:
+    return Blocker(
+        subject=verdict.subject,
+        message=_why(item, verdict),
+        until=stops_at(item.pod)
+        or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
+    )
+
+
+def some(sentences: Iterable[str], between: str = ", ") -> str:
+    """The first few, and how many more."""
+    every = list(sentences)
+    more = f" and {len(every) - _NAMED_MAX} more" if len(every) > _NAMED_MAX else ""
+    return between.join(every[:_NAMED_MAX]) + more

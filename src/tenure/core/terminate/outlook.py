@@ -1,0 +1,209 @@
+"""Say of every claim in service whether a drain of its node would be graceful.
+
+What is configured today shows itself only when the node leaves, which may be in a month. So the
+claim's condition ``GracefulDrain`` says it now, and a Warning event once. It is False where
+
+- a pod's grace is longer than the claim's ``terminationGracePeriod``: it would be cut;
+- a pod's protection is longer than that: it would be cut, too;
+- a disruption budget can never allow an eviction.
+
+Claims of which there has never been anything to say have no such condition. Workloads are named,
+not pods, so that pods that come and go write nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.protect.protection import cap_of
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import grace_of
+from tenure.core.terminate.drain import protection_cap
+from tenure.core.terminate.pdb import arithmetic, never_allows
+from tenure.core.terminate.pods import left_alone
+from tenure.core.terminate.workloads import (
+    Ground,
+    Workload,
+    budget_finding,
+    covers,
+    workload_findings,
+)
+from tenure.core.writes import subject_of
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject, controller_of
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import (
+    NODE_POOLS,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
+from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.schema.findings import Code, Finding
+
+CONDITION: Final = "GracefulDrain"
+
+#: What the condition speaks of, and in which order; ``tenure lint`` knows more.
+_TOLD: Final = (Code.GRACE_LONGER, Code.PROTECTION_LONGER, Code.BUDGET_NEVER_ALLOWS)
+#: How many a condition names.
+_NAMED_MAX: Final = 3
+
+
+class OutlookView(msgspec.Struct, frozen=True):
+    claim: NodeClaim
+    #: With the workload or budget that each is about.
+    findings: tuple[tuple[str, Finding], ...]
+
+
+class OutlookDecider:
+    concern = Concern.OUTLOOK
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.claims
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        yield from claims_touched(change, snapshot)
+        if change.resource == PODS:
+            minding = [key for pod in change.versions() for key in _minding(pod, snapshot)]
+            if minding and _said(change.old) != _said(change.new):
+                yield from minding
+        elif change.resource == POD_DISRUPTION_BUDGETS:
+            if _holds(change.old) != _holds(change.new):
+                yield from snapshot.claims
+        elif change.resource == NODE_POOLS and cap_of(change.old) != cap_of(change.new):
+            yield from snapshot.claims_of_pool(change.key)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> OutlookView | None:
+        claim = snapshot.claims.get(key)
+        if claim is None or claim.deleting or not claim.initialized:
+            return None
+        if not is_ours(claim, snapshot) or names.FINALIZER not in claim.metadata.finalizers:
+            return None
+        nodes = snapshot.nodes_with_provider(claim.provider_id)
+        if len(nodes) != 1 or len(snapshot.claims_with_provider(claim.provider_id)) != 1:
+            return None
+        findings = tuple(_findings(claim, next(iter(nodes.values())), snapshot))
+        said = claim.condition(CONDITION)
+        if not findings and (said is None or said.status == "True"):
+            return None
+        return OutlookView(claim, findings)
+
+    def decide(self, view: OutlookView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        return (_decide(view.claim, view.findings),)
+
+
+def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Finding]]) -> Verdict:
+    if findings:
+        told = [f"{about}: {finding.message}" for about, finding in findings]
+        more = f"; and {len(told) - _NAMED_MAX} more" if len(told) > _NAMED_MAX else ""
+        message = "; ".join(told[:_NAMED_MAX]) + more
+        wanted = Wanted(CONDITION, "False", str(findings[0][1].code), message)
+        reason = Reason.DRAIN_NOT_GRACEFUL
+    else:
+        message = "nothing that is known would be cut short, or hold it for ever"
+        wanted, reason = Wanted(CONDITION, "True", CONDITION), Reason.DRAIN_GRACEFUL
+    return Verdict(
+        concern=Concern.OUTLOOK,
+        subject=subject_of(claim),
+        reason=reason,
+        message=message,
+        action=claim_status(claim, wanted),
+    )
+
+
+def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tuple[str, Finding]]:
+    cap = protection_cap(node, snapshot)
+    ground = Ground(f"NodeClaim {claim.name}", claim.spec.termination_grace_period, cap)
+    pods = snapshot.pods_on(node.name)
+    stuck = {name: _stuck(snapshot, name) for name in {pod.namespace for pod in pods.values()}}
+    # Most pods ask for nothing special, and pods come and go all the time.
+    span = ground.span
+    asking = {
+        key: pod
+        for key, pod in pods.items()
+        if stuck[pod.namespace] or (span is not None and (_asked(pod) or grace_of(pod) > span))
+    }
+    workloads = living_workloads(asking, ground)
+    found = [(one.name, finding) for one in workloads for finding in workload_findings(one)]
+    for namespace in sorted(stuck):
+        for budget in stuck[namespace]:
+            covered = [one for one in workloads if covers(budget, one)]
+            if (finding := budget_finding(budget, covered)) is not None:
+                found.append((f"PodDisruptionBudget/{budget.key}", finding))
+    told = [item for item in found if item[1].code in _TOLD]
+    return sorted(told, key=lambda item: (_TOLD.index(item[1].code), item[0], item[1].message))
+
+
+def _stuck(snapshot: Snapshot, namespace: str) -> list[PodDisruptionBudget]:
+    """The budgets that can never allow an eviction."""
+    budgets = snapshot.budgets_in(namespace)
+    return [budgets[name] for name in sorted(budgets) if never_allows(budgets[name])]
+
+
+def living_workloads(pods: Mapping[str, Pod], ground: Ground) -> list[Workload]:
+    """The pods that a drain would concern, together where their controller is the same."""
+    found: dict[tuple[str, bytes], Workload] = {}
+    for key in sorted(pods):
+        pod = pods[key]
+        if pod.deleting or left_alone(pod):
+            continue
+        template = PodTemplate(metadata=pod.metadata, spec=pod.spec)
+        # Those of one controller may differ while it rolls out a change.
+        asks = msgspec.json.encode((pod.spec.termination_grace_period_seconds, _asked(pod)))
+        name = _owner(pod)
+        found.setdefault(
+            (name, asks),
+            Workload(name=name, namespace=pod.namespace, template=template, grounds=(ground,)),
+        )
+    return list(found.values())
+
+
+def _owner(pod: Pod) -> str:
+    owner = controller_of(pod.metadata)
+    return f"{owner.kind}/{pod.namespace}/{owner.name}" if owner else f"Pod/{pod.key}"
+
+
+def _asked(pod: Pod) -> str | None:
+    return pod.annotations.get(names.DO_NOT_DISRUPT)
+
+
+def _minding(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
+    """Claims to whose drain the pod may matter: without a bound or a budget none does."""
+    assert isinstance(pod, Pod)
+    if (node := snapshot.nodes.get(pod.spec.node_name)) is None:
+        return
+    held = snapshot.budgets_in(pod.namespace)
+    for key, claim in snapshot.claims_with_provider(node.spec.provider_id).items():
+        if held or claim.spec.termination_grace_period is not None:
+            yield key
+
+
+def _said(pod: ApiObject | None) -> object:
+    """All of a pod that matters here, so that its other changes cost nothing."""
+    if not isinstance(pod, Pod):
+        return None
+    spec = pod.spec
+    return (
+        *(spec.node_name, spec.termination_grace_period_seconds, _asked(pod), pod.labels),
+        *(pod.deleting, pod.finished, spec.tolerations),
+    )
+
+
+def _holds(budget: ApiObject | None) -> object:
+    """All of a budget that matters here: whether it never allows anything, and of whom."""
+    if not isinstance(budget, PodDisruptionBudget) or not never_allows(budget):
+        return None
+    return arithmetic(budget), budget.spec.selector

@@ -1,0 +1,328 @@
+"""What becomes of each pod of a leaving node, the first of these that applies:
+
+1. left alone    finished, mirror and tolerating pods, and pods stuck in termination
+                 for a minute: they do not hold the node back;
+2. terminating   it is on its way out within its grace period, which is cut where it
+                 outlives the node's deadline;
+3. forced        the deadline is so near that only now it still gets all of its grace: it is
+                 deleted, whatever its tier, its protection and its budgets;
+4. later tier    pods leave in four tiers: plain, plain daemon, critical, critical daemon;
+5. protected     ``karpenter.sh/do-not-disrupt``, until its end; and where the pod, its PDB, its
+                 node or the claim cannot be read;
+6. refused       the API said no, or a PDB says that it would: retried after a pause. It waits
+                 where a PDB merely paces the drain, and failed where no PDB will ever agree;
+7. evicted       through the eviction API, with the pod's UID as precondition.
+
+Without a deadline a drain waits as long as its pods make it wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
+from tenure.core.protect.protection import Protection, protection_of
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import Deadline, force_at, grace_of, shortened, stops_at
+from tenure.core.terminate.pdb import Allowances, blocks, never_allows
+from tenure.model.api import names
+from tenure.model.api.meta import BEGINNING, format_time, later
+from tenure.model.api.node import Node
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import PODS
+from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import EvictionAnswer
+from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+
+#: A pod that is still there this long after its grace ran out will not go by itself.
+STUCK_AFTER: Final = timedelta(minutes=1)
+
+#: Verdicts on pods that the API has refused to evict, or would.
+REFUSED: Final = frozenset({Reason.EVICTION_REFUSED, Reason.EVICTION_WAITS})
+
+TIERS: Final = ("plain pods", "daemon pods", "critical pods", "critical daemon pods")
+
+
+class PodView(msgspec.Struct, frozen=True):
+    pod: Pod
+    answer: EvictionAnswer | None = None
+    #: Those that cover the pod.
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A volume that is attached to the node, and the pods there that use it."""
+
+    name: str
+    volume: str
+    pods: tuple[Pod, ...] = ()
+
+
+class DrainView(msgspec.Struct, frozen=True, kw_only=True):
+    """A leaving node and everything that its drain depends on."""
+
+    node: Node
+    pods: tuple[PodView, ...] = ()
+    deadline: Deadline | None = None
+    #: The pool's ``maxPodProtection``.
+    cap: str | None = None
+    #: Why no pod is evicted: the Node or its claim cannot be read; empty where both can.
+    unreadable: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+
+def judge_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verdict]:
+    """One verdict per pod, in their order."""
+    holding = (tier_of(item.pod) for item in drain.pods if holds_node(item.pod, now))
+    judge = _Judge(drain, min(holding, default=0), settings, now)
+    return [judge.of(item) for item in drain.pods]
+
+
+def holds_node(pod: Pod, now: datetime) -> bool:
+    """Whether the node has to wait for this pod."""
+    stuck = _stuck_at(pod)
+    return not left_alone(pod) and (stuck is None or now < stuck)
+
+
+def tier_of(pod: Pod) -> int:
+    """0 leaves first."""
+    return 2 * pod.critical + pod.daemon
+
+
+def left_alone(pod: Pod) -> str:
+    """Why the drain does not concern itself with this pod; empty when it does."""
+    if pod.finished:
+        return f"it has finished ({pod.status.phase})"
+    if pod.mirror:
+        return "it is a static pod's mirror: only its kubelet can stop it"
+    if pod.tolerates_disruption:
+        return f"it tolerates {names.DISRUPTED_TAINT}"
+    return ""
+
+
+def _stuck_at(pod: Pod) -> datetime | None:
+    """When a terminating pod counts as stuck; None for a pod that is not terminating."""
+    stops = stops_at(pod)
+    return later(stops, STUCK_AFTER) if stops is not None else None
+
+
+class _Judge:
+    """Judges the pods of one node at one instant."""
+
+    def __init__(self, drain: DrainView, open_tier: int, settings: Settings, now: datetime) -> None:
+        self._node = drain.node
+        self._deadline = drain.deadline
+        self._cap = drain.cap
+        self._unreadable = drain.unreadable
+        self._open_tier = open_tier
+        self._settings = settings
+        self._now = now
+        self._allowances = Allowances()
+        #: For each budget that seems to allow nothing, the pod that is asked about all the same.
+        self._probes: dict[tuple[str, ...], Pod] = {}
+        #: By the budget's UID: the pods here that are terminating already.
+        self._terminated: dict[str, list[str]] = {}
+        for item in drain.pods:
+            if item.pod.deleting:
+                for budget in item.budgets:
+                    self._terminated.setdefault(budget.uid, []).append(item.pod.key)
+
+    def of(self, item: PodView) -> Verdict:
+        pod = item.pod
+        if why := left_alone(pod):
+            message = f"{why}; node {self._node.name} does not wait for it"
+            return _verdict(pod, Reason.LEFT_ALONE, message)
+        if (stops := stops_at(pod)) is not None:
+            return self._terminating(pod, stops)
+        if self._deadline is None:
+            return self._unforced(item)
+        begins = force_at(pod, self._deadline)
+        if self._now >= begins:
+            return self._forced(pod, self._deadline)
+        return _until_forced(begins, self._unforced(item))
+
+    # -- on its way out ----------------------------------------------------------------
+
+    def _terminating(self, pod: Pod, deletion: datetime) -> Verdict:
+        stuck = later(deletion, STUCK_AFTER)
+        if self._now >= stuck:
+            message = f"should have stopped by {format_time(deletion)}; no longer waited for"
+            return _verdict(pod, Reason.LEFT_ALONE, message)
+        deadline = self._deadline
+        if deadline is not None and (seconds := shortened(pod, deadline)) is not None:
+            message = (
+                f"would stop by {format_time(deletion)}, but its node must be gone by {deadline}: "
+                f"its grace is cut to {seconds}s"
+            )
+            action = _delete(pod, seconds)
+            return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=stuck)
+        if self._now < deletion:
+            message = f"stops by {format_time(deletion)} at the latest"
+            return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=deletion)
+        held = ", ".join(pod.metadata.finalizers)
+        why = f"; its object is held by {held}" if held else ""
+        message = (
+            f"should have stopped by {format_time(deletion)}{why}; waited for until "
+            f"{format_time(stuck)}"
+        )
+        return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=stuck)
+
+    def _forced(self, pod: Pod, deadline: Deadline) -> Verdict:
+        grace = grace_of(pod) // timedelta(seconds=1)
+        message = (
+            f"deleted by Tenure in spite of budgets and protection: its node {self._node.name} "
+            f"must be gone by {deadline}, and it may take {grace}s to stop"
+        )
+        action = _delete(pod, max(grace, 1), until=deadline.at)
+        return _verdict(pod, Reason.FORCED, message, action=action)
+
+    # -- asked, if nothing is in the way -----------------------------------------------
+
+    def _unforced(self, item: PodView) -> Verdict:
+        pod = item.pod
+        if self._unreadable:
+            message = f"{self._unreadable}; so no pod is evicted from Node {self._node.name}"
+            return _verdict(pod, Reason.BLOCKED_BY_UNREADABLE, message)
+        if (tier := tier_of(pod)) > self._open_tier:
+            message = f"{TIERS[tier]} leave after {TIERS[self._open_tier]}"
+            return _verdict(pod, Reason.TIER_WAITS, message)
+        protection = protection_of(pod, cap=self._cap, clock=self._settings.protection_clock)
+        if protection is not None and self._now < protection.until:
+            return _protected(pod, protection)
+        if not self._allowances.grants(pod, item.budgets):
+            return self._hopeless(item)
+        if item.answer is not None:
+            return self._refused(item, item.answer)
+        message = f"evicting pod from Node {self._node.name}: the Node is terminating"
+        return _verdict(pod, Reason.EVICTING, message, action=_evict(pod))
+
+    def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
+        """Asking again is no other verdict: the last answer stands until there is a new one."""
+        return self._asked_again(item, answer.message.rstrip("."), answer.retry_at)
+
+    def _hopeless(self, item: PodView) -> Verdict:
+        """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
+        if bad := next((b for b in item.budgets if is_unreadable(b)), None):
+            blockers = tuple(map(blocks, item.budgets))
+            message = f"{why_unreadable(bad)}; so it is not evicted"
+            return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, message, blockers=blockers)
+        why = refusal_of(self._blockers(item))
+        probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
+        if probe is not item.pod:
+            return self._held(item, f"{why}; pod {probe.key} is tried first")
+        answer = item.answer
+        last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
+        return self._asked_again(item, why, later(last or BEGINNING, self._settings.eviction_probe))
+
+    def _asked_again(self, item: PodView, why: str, at: datetime) -> Verdict:
+        due = self._now >= at
+        held = self._held(
+            item,
+            f"{why}; retrying at {format_time(at)}",
+            action=_evict(item.pod) if due else None,
+            recheck_at=None if due else at,
+        )
+        return msgspec.structs.replace(held, news=why)
+
+    def _held(
+        self,
+        item: PodView,
+        message: str,
+        *,
+        action: Evict | None = None,
+        recheck_at: datetime | None = None,
+    ) -> Verdict:
+        paced = len(item.budgets) == 1 and not never_allows(item.budgets[0])
+        return _verdict(
+            item.pod,
+            Reason.EVICTION_WAITS if paced else Reason.EVICTION_REFUSED,
+            message,
+            action=action,
+            recheck_at=recheck_at,
+            blockers=self._blockers(item),
+        )
+
+    def _blockers(self, item: PodView) -> tuple[Blocker, ...]:
+        return tuple(
+            blocks(
+                budget,
+                (*self._terminated.get(budget.uid, ()), *self._allowances.taken_by(budget)),
+            )
+            for budget in item.budgets
+        )
+
+
+def refusal_of(budgets: Sequence[Blocker]) -> str:
+    """Why no eviction gets past these PDBs."""
+    keys = [f"{one.subject.namespace}/{one.subject.name}" for one in budgets]
+    if len(keys) > 1:
+        listed = ", ".join(keys)
+        return f"{len(keys)} PDBs cover the pod ({listed}), and the API evicts no such pod"
+    return f"PDB {keys[0]} {budgets[0].message}"
+
+
+def _protected(pod: Pod, protection: Protection) -> Verdict:
+    reason = Reason.PROTECTION_UNREADABLE if protection.unreadable else Reason.PROTECTED
+    if protection.problem:
+        reason = Reason.BLOCKED_BY_UNREADABLE
+    return _verdict(pod, reason, str(protection), recheck_at=protection.ends_at)
+
+
+def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
+    """The verdict, which holds no longer than until the deadline forces the pod."""
+    recheck_at = min(verdict.recheck_at or begins, begins)
+    if verdict.reason is Reason.EVICTING:
+        return msgspec.structs.replace(verdict, recheck_at=recheck_at)
+    forced = f"; its node's deadline forces it at {format_time(begins)}"
+    return msgspec.structs.replace(
+        verdict,
+        message=f"{verdict.message}{forced}",
+        news=f"{verdict.news}{forced}" if verdict.news else "",
+        recheck_at=recheck_at,
+    )
+
+
+def _evict(pod: Pod) -> Evict:
+    # A plain eviction of a pod without grace would remove it before it has stopped.
+    no_grace = pod.spec.termination_grace_period_seconds == 0
+    return Evict(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        grace_period_seconds=1 if no_grace else None,
+    )
+
+
+def _delete(pod: Pod, seconds: int, until: datetime | None = None) -> DeletePod:
+    return DeletePod(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        grace_period_seconds=seconds,
+        until=until,
+    )
+
+
+def _verdict(
+    pod: Pod,
+    reason: Reason,
+    message: str,
+    *,
+    action: Evict | DeletePod | None = None,
+    recheck_at: datetime | None = None,
+    blockers: tuple[Blocker, ...] = (),
+) -> Verdict:
+    return Verdict(
+        concern=Concern.DRAIN,
+        subject=Subject.of(PODS.kind, pod),
+        reason=reason,
+        message=message,
+        blockers=blockers,
+        action=action,
+        recheck_at=recheck_at,
+    )

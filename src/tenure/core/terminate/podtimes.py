@@ -1,0 +1,220 @@
+"""When each pod of a drain is asked, forced, and stopped at the latest.
+
+The pods are judged exactly as ``leavingpods`` judges them; this module only reads instants off
+the verdicts, and follows what they mean for the pods that wait for others. For each pod that the
+node waits for:
+
+- asked       the earliest instant at which it can be evicted; none when the deadline comes first,
+              or something holds it without an end;
+- forced      the deadline less its grace; none without a deadline, or when it stops anyway;
+- stopped by  when it has stopped at the latest, if it takes all of its grace; none when nobody
+              can say, because a budget or a protection without an end decides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import DeletePod, Evict, Verdict
+from tenure.core.protect.protection import protection_of
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import force_at, grace_of, requested_at, shortened, stops_at
+from tenure.core.terminate.pdb import Allowances, blocks
+from tenure.core.terminate.pods import (
+    REFUSED,
+    STUCK_AFTER,
+    TIERS,
+    DrainView,
+    PodView,
+    holds_node,
+    judge_pods,
+    refusal_of,
+    tier_of,
+)
+from tenure.model.api.meta import later, seconds_of
+from tenure.model.api.pod import Pod
+from tenure.model.settings import Settings
+
+_SHORTEST: Final = timedelta(seconds=1)
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """Something in the way of an eviction."""
+
+    message: str
+    #: When it ends; None when nobody can say.
+    until: datetime | None = None
+    #: It is there until the earlier tiers have gone.
+    tier: bool = False
+    #: It shows when the pod is asked, and not before.
+    budget: bool = False
+
+
+class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """When a pod that the node waits for has to go."""
+
+    pod: str
+    tier: str
+    held_by: tuple[Hold, ...] = ()
+    asked_at: datetime | None = None
+    forced_at: datetime | None = None
+    stopped_by: datetime | None = None
+    #: It is on its way out already.
+    terminating: bool = False
+
+
+def pod_times(
+    drain: DrainView, settings: Settings, now: datetime
+) -> tuple[list[PodTimes], datetime | None]:
+    """The pods that are waited for, in the order in which they leave, and by when none is."""
+    return _Maker(drain, settings, now).rows()
+
+
+class _Maker:
+    """Makes the rows of one drain at one instant."""
+
+    def __init__(self, drain: DrainView, settings: Settings, now: datetime) -> None:
+        self._drain = drain
+        self._deadline = drain.deadline
+        self._settings = settings
+        self._now = now
+        self._allowances = Allowances()
+        #: Between which instants the tiers before the present one are empty; None: for ever.
+        self._opens: datetime | None = now
+        self._opens_by: datetime | None = now
+        #: When the pod is asked that is tried for all whom the same budgets hold.
+        self._tried: dict[tuple[str, ...], datetime] = {}
+
+    def rows(self) -> tuple[list[PodTimes], datetime | None]:
+        judged = zip(
+            self._drain.pods, judge_pods(self._drain, self._settings, self._now), strict=True
+        )
+        waited = [one for one in judged if holds_node(one[0].pod, self._now)]
+        waited.sort(key=lambda one: (tier_of(one[0].pod), one[0].pod.key))
+        rows: list[PodTimes] = []
+        for _, tier in itertools.groupby(waited, key=lambda one: tier_of(one[0].pod)):
+            made = [self._row(item, verdict) for item, verdict in tier]
+            self._opens = latest([self._opens, *map(self._goes, made)])
+            stopped = (_plus(row.stopped_by, STUCK_AFTER) for row in made)
+            self._opens_by = latest([self._opens_by, *stopped])
+            rows += made
+        return rows, self._opens_by
+
+    def _goes(self, row: PodTimes) -> datetime | None:
+        """When it can be gone at the earliest."""
+        if row.terminating:
+            return self._now
+        return row.asked_at or (max(self._now, row.forced_at) if row.forced_at else None)
+
+    def _row(self, item: PodView, verdict: Verdict) -> PodTimes:
+        pod, deadline = item.pod, self._deadline
+        if pod.deleting:
+            return self._terminating(pod)
+        holds = tuple(self._holds(item, verdict))
+        grace = max(grace_of(pod), _SHORTEST)
+        if isinstance(verdict.action, DeletePod):
+            assert deadline is not None, "else nobody is forced"
+            seconds = verdict.action.grace_at(self._now)
+            stopped = later(self._now, seconds_of(seconds))
+            return self._told(pod, holds, None, force_at(pod, deadline), stopped)
+        asked = self._asked_at(item, verdict, holds)
+        asked_by = latest([self._now, *(self._ends_by(hold) for hold in holds)])
+        stopped_by = _plus(asked_by, grace)
+        if deadline is None:
+            return self._told(pod, holds, asked, None, stopped_by)
+        forced = force_at(pod, deadline)
+        if asked_by is None or asked_by >= forced:
+            stopped_by = _plus(forced, grace)
+        asked = asked if asked is not None and asked < forced else None
+        return self._told(pod, holds, asked, forced, stopped_by)
+
+    def _told(
+        self,
+        pod: Pod,
+        holds: tuple[Hold, ...],
+        asked: datetime | None,
+        forced: datetime | None,
+        stopped: datetime | None,
+    ) -> PodTimes:
+        return PodTimes(
+            pod=pod.key,
+            tier=TIERS[tier_of(pod)],
+            held_by=holds,
+            asked_at=asked,
+            forced_at=forced,
+            stopped_by=stopped,
+        )
+
+    def _terminating(self, pod: Pod) -> PodTimes:
+        stops, cut = stops_at(pod), None
+        seconds = shortened(pod, self._deadline) if self._deadline is not None else None
+        if stops is not None and seconds is not None:
+            cut = self._now
+            stops = later(requested_at(pod), seconds_of(seconds))
+        return PodTimes(
+            pod=pod.key,
+            tier=TIERS[tier_of(pod)],
+            forced_at=cut,
+            stopped_by=stops,
+            terminating=True,
+        )
+
+    def _asked_at(self, item: PodView, verdict: Verdict, holds: Iterable[Hold]) -> datetime | None:
+        if verdict.reason in REFUSED:
+            return self._asked_again_at(item, verdict)
+        if isinstance(verdict.action, Evict):
+            return self._now
+        # That a budget is in the way shows when it is asked.
+        ends = [self._opens if hold.tier else hold.until for hold in holds if not hold.budget]
+        return latest([self._now, *ends])
+
+    def _asked_again_at(self, item: PodView, verdict: Verdict) -> datetime | None:
+        """One that is not tried itself may be asked when the one is that is tried for it."""
+        budgets = tuple(one.uid for one in item.budgets)
+        forced = force_at(item.pod, self._deadline) if self._deadline is not None else None
+        if isinstance(verdict.action, Evict):
+            self._tried[budgets] = self._now
+            return self._now
+        if verdict.recheck_at is None or verdict.recheck_at == forced:
+            return self._tried.get(budgets)
+        self._tried.setdefault(budgets, verdict.recheck_at)
+        return verdict.recheck_at
+
+    def _ends_by(self, hold: Hold) -> datetime | None:
+        return self._opens_by if hold.tier else hold.until
+
+    def _holds(self, item: PodView, verdict: Verdict) -> Iterable[Hold]:
+        pod = item.pod
+        if verdict.reason is Reason.TIER_WAITS:
+            yield Hold(verdict.message.partition(";")[0], tier=True)
+        clock = self._settings.protection_clock
+        protection = protection_of(pod, cap=self._drain.cap, clock=clock)
+        if protection is not None and self._now < protection.until:
+            yield Hold(str(protection), protection.ends_at)
+        granted = self._allowances.grants(pod, item.budgets)
+        if not granted or (verdict.reason in REFUSED and item.answer is not None):
+            yield Hold(self._refusal(item, granted), budget=True)
+
+    def _refusal(self, item: PodView, granted: bool) -> str:
+        if granted and item.answer is not None:
+            return item.answer.message
+        return refusal_of([blocks(b, first=self._allowances.taken_by(b)) for b in item.budgets])
+
+
+def latest(instants: Iterable[datetime | None]) -> datetime | None:
+    """None where one of them never comes."""
+    found = None
+    for instant in instants:
+        if instant is None:
+            return None
+        found = instant if found is None else max(found, instant)
+    return found
+
+
+def _plus(instant: datetime | None, span: timedelta) -> datetime | None:
+    return later(instant, span) if instant is not None else None

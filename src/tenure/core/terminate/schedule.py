@@ -1,0 +1,110 @@
+"""The timetable of a drain: of a node that is leaving, or as if it were deleted now.
+
+When each pod goes is in ``podtimes``. A node with a deadline is given up a minute after it. One
+without is gone at the latest a minute after its last pod should have stopped, unless something
+can hold that back for ever: then it says what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from tenure.core.terminate.deadline import Deadline, deadline_of, stops_at
+from tenure.core.terminate.drain import drain_until
+from tenure.core.terminate.pods import DrainView, holds_node, left_alone
+from tenure.core.terminate.podtimes import PodTimes, pod_times
+from tenure.core.terminate.view import settled_at, waiting_volumes
+from tenure.model.api.meta import format_time, later
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+
+T = TypeVar("T", Node, NodeClaim)
+
+
+class Bystander(msgspec.Struct, frozen=True):
+    """A pod that the node does not wait for."""
+
+    pod: str
+    why: str
+
+
+class Timetable(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    #: When the drain began; for a node that stays, the instant of the look.
+    began_at: datetime
+    #: It is being deleted; else this is what would be.
+    leaving: bool
+    deadline: Deadline | None
+    #: Those that the node waits for, in the order in which they leave.
+    pods: tuple[PodTimes, ...] = ()
+    bystanders: tuple[Bystander, ...] = ()
+    #: What has to be detached.
+    volumes: tuple[str, ...] = ()
+    #: When the cloud is asked to end the instance, at the latest; None when nobody can say.
+    ends_by: datetime | None = None
+    #: Why nobody can say: what may hold the node without an end, a sentence each.
+    endless: tuple[str, ...] = ()
+
+
+def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -> Timetable:
+    claim = snapshot.claim_of(node)
+    # Of a claim that is being deleted, the Node is deleted in a moment.
+    gone_with = claim.metadata.deletion_timestamp if claim is not None else None
+    leaving = as_if_deleted(node, gone_with or now)
+    deadline = deadline_of(as_if_deleted(claim, now)) if claim is not None else None
+    drain = drain_until(leaving, deadline, snapshot)
+    pods, drained_by = pod_times(drain, settings, now)
+    volumes = tuple(f"{one.name} ({one.volume})" for one in waiting_volumes(drain, now))
+    endless = (*_endless(pods), *map(_undetached, volumes)) if deadline is None else ()
+    settled = settled_at(claim, settings) if claim is not None else now
+    ends_by = max(now, settled or later(now, settings.drain_min))
+    if deadline is not None:
+        drained_by = min(drained_by or deadline.end, deadline.end)
+        ends_by = max(ends_by, deadline.at) if volumes else ends_by
+    return Timetable(
+        node=node.name,
+        began_at=leaving.metadata.deletion_timestamp or now,
+        leaving=node.deleting or gone_with is not None,
+        deadline=deadline,
+        pods=tuple(pods),
+        bystanders=tuple(_bystanders(drain, now)),
+        volumes=volumes,
+        ends_by=None if endless or drained_by is None else max(ends_by, drained_by),
+        endless=endless,
+    )
+
+
+def as_if_deleted(thing: T, now: datetime) -> T:
+    """The thing, being deleted since now if it was not already."""
+    if thing.deleting:
+        return thing
+    # A stamp on a claim that stays would be taken off before it could count.
+    kept = {k: said for k, said in thing.annotations.items() if k != TERMINATION_TIMESTAMP}
+    metadata = msgspec.structs.replace(thing.metadata, deletion_timestamp=now, annotations=kept)
+    return msgspec.structs.replace(thing, metadata=metadata)
+
+
+def _bystanders(drain: DrainView, now: datetime) -> Iterable[Bystander]:
+    for item in drain.pods:
+        if not holds_node(item.pod, now):
+            stops = stops_at(item.pod)
+            stuck = f"it should have stopped by {format_time(stops)}" if stops else ""
+            yield Bystander(item.pod.key, left_alone(item.pod) or stuck)
+
+
+def _endless(pods: Iterable[PodTimes]) -> Iterable[str]:
+    for row in pods:
+        for hold in row.held_by:
+            if not hold.tier and hold.until is None:
+                yield f"{row.pod}: {hold.message}"
+
+
+def _undetached(volume: str) -> str:
+    return f"VolumeAttachment {volume} is waited for until it is detached"

@@ -1,0 +1,226 @@
+"""What the end of a claim and its Node depends on, and the steps that both share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+import msgspec
+
+from tenure.core import verdicts as saying
+from tenure.core.claim.ownership import is_missing
+from tenure.core.decision import Concern, Delete, Inspect, Patch, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import deadline_of, force_at, stops_at
+from tenure.core.terminate.pods import (
+    REFUSED,
+    STUCK_AFTER,
+    Attachment,
+    DrainView,
+    PodView,
+    holds_node,
+    judge_pods,
+    left_alone,
+)
+from tenure.core.writes import close_leaving, delete_node, release
+from tenure.model.api.meta import BEGINNING, find_condition, format_time, later
+from tenure.model.api.names import FINALIZER
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.instance import Instance
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import InspectionAnswer, TerminationAnswer
+from tenure.model.snapshot.unreadable import first_unreadable, is_unreadable
+
+
+class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
+    claim: NodeClaim | None
+    #: Every Node with the claim's provider id, by name, and what holds those that are leaving.
+    drains: tuple[DrainView, ...]
+    #: Another claim has the same provider id, so the Nodes are judged by themselves.
+    shared: bool = False
+    answer: TerminationAnswer | None = None
+    #: The instance that a launch was answered with and that is not written down yet.
+    instance: Instance | None = None
+    #: The newest list of the cloud's instances lacks this claim's; when it was made.
+    unlisted_at: datetime | None = None
+    #: What the cloud said when it was asked for the instance itself.
+    inspection: InspectionAnswer | None = None
+    #: Which of the claim and its Nodes cannot be read, and why.
+    unreadable: str = ""
+    #: The pods of its Nodes that cannot be read, also where none is drained.
+    unreadable_pods: tuple[Pod, ...] = ()
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [drain.node for drain in self.drains]
+
+
+say = partial(saying.say, Concern.TERMINATION)
+
+Waiting = Sequence[tuple[PodView, Verdict]]
+
+
+def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting:
+    """The pods that the node waits for, and what is said of them; none after the last minute."""
+    if drain.deadline is not None and now >= drain.deadline.end:
+        return ()
+    judged = zip(drain.pods, judge_pods(drain, settings, now), strict=True)
+    return [(item, verdict) for item, verdict in judged if holds_node(item.pod, now)]
+
+
+def left_behind(drain: DrainView, now: datetime) -> list[str]:
+    """The pods that are still there although the last minute is over."""
+    if drain.deadline is None or now < drain.deadline.end:
+        return []
+    return [item.pod.key for item in drain.pods if not left_alone(item.pod)]
+
+
+def stuck_pods(drain: DrainView, now: datetime) -> list[str]:
+    """The pods that should have stopped long ago, and are no longer waited for."""
+    pods = (item.pod for item in drain.pods)
+    return [pod.key for pod in pods if not left_alone(pod) and not holds_node(pod, now)]
+
+
+def waiting_volumes(drain: DrainView, now: datetime) -> list[Attachment]:
+    """The attachments that the node waits for; none after the deadline.
+
+    A volume of a pod that nobody makes go will not be detached, and is not waited for.
+    """
+    if drain.deadline is not None and now >= drain.deadline.at:
+        return []
+    return [one for one in drain.attachments if not _stays_attached(one, now)]
+
+
+def left_attached(drain: DrainView, now: datetime) -> list[Attachment]:
+    """The attachments that are still there although the deadline is over."""
+    return [one for one in drain.attachments if not _stays_attached(one, now)]
+
+
+def _stays_attached(attachment: Attachment, now: datetime) -> bool:
+    return any(not pod.finished and not holds_node(pod, now) for pod in attachment.pods)
+
+
+def next_force(view: TerminationView, now: datetime) -> datetime | None:
+    """When a deadline next changes what is waited for."""
+    deadlines = [drain.deadline for drain in view.drains if drain.deadline is not None]
+    instants = [at for deadline in deadlines for at in (deadline.at, deadline.end) if at > now]
+    return min(instants, default=None)
+
+
+def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
+    """When the drain may look different because of these pods. That a refused one is asked
+    again does not count: until the answer comes, it is as refused as before."""
+    deadline = drain.deadline
+    instants = [v.recheck_at for _, v in waiting if v.reason not in REFUSED]
+    if deadline is not None:
+        refused = (i.pod for i, v in waiting if v.reason in REFUSED)
+        instants += [deadline.end, *(force_at(pod, deadline) for pod in refused)]
+    return min((at for at in instants if at is not None), default=None)
+
+
+def settled_at(claim: NodeClaim, settings: Settings) -> datetime | None:
+    """When the shortest drain may end; None before its beginning was written down."""
+    condition = claim.condition("Drained")
+    if condition is None or condition.last_transition_time is None:
+        return None
+    return later(condition.last_transition_time, settings.drain_min)
+
+
+def lost_instance(view: TerminationView, claim: NodeClaim, settings: Settings) -> bool:
+    """The cloud no longer has the instance, so there is nothing that could be drained."""
+    gone = view.inspection is not None and view.inspection.gone
+    return claim.deleting and (gone or is_missing(claim, view.unlisted_at, settings))
+
+
+def inspected(
+    view: TerminationView, node: Node, verdict: Verdict, settings: Settings, now: datetime
+) -> Verdict:
+    """A Node that is not Ready may have lost its instance: the cloud is asked, beside what is done
+    otherwise. Once each time that it ceases to be Ready; the lists of instances do the rest."""
+    claim, answer = view.claim, view.inspection
+    if claim is None or not claim.deleting or node.ready or not claim.provider_id:
+        return verdict
+    ready = find_condition(node.status.conditions, "Ready")
+    since = (ready.last_transition_time if ready is not None else None) or BEGINNING
+    if answer is not None:
+        again_at = later(answer.asked_at, settings.garbage_period)
+        if answer.gone or answer.asked_at >= since:
+            return verdict
+        if now < again_at:
+            return saying.no_later(verdict, again_at)
+    if verdict.action is not None:
+        return verdict
+    action = Inspect(provider_id=claim.provider_id, claim_uid=claim.uid)
+    return msgspec.structs.replace(verdict, action=action)
+
+
+def blocked_by_unreadable(
+    view: TerminationView, about: Node | NodeClaim, settings: Settings, now: datetime
+) -> Verdict | None:
+    """What cannot be read is not drained, nor ended before its deadline; None where all can be."""
+    claim = view.claim
+    if not (why := view.unreadable):
+        return None
+    deadline = deadline_of(claim)
+    if claim is None or deadline is None:
+        message = f"{why}; so it is neither drained nor ended until that can be read, or is gone"
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
+    if now < deadline.end:
+        message = (
+            f"{why}; so no pod is asked to leave. Each is deleted in time before "
+            f"{format_time(deadline.at)}, and the instance goes at {format_time(deadline.end)}"
+        )
+        action = _marked(claim, about, view.nodes) if not view.shared else None
+        return say(
+            about, Reason.BLOCKED_BY_UNREADABLE, message, action=action, recheck_at=deadline.end
+        )
+    return end_instance(view, claim, about, settings, now)
+
+
+def _marked(
+    claim: NodeClaim, about: Node | NodeClaim, nodes: Sequence[Node]
+) -> Delete | Patch | None:
+    """Where the claim alone cannot be read: its Nodes leave with it, and take no new pods."""
+    readable = [node for node in nodes if not is_unreadable(node)]
+    if isinstance(about, Node):
+        return close_leaving(about) if about in readable else None
+    waiting = (one for one in readable if not one.deleting and FINALIZER in one.metadata.finalizers)
+    node = next(waiting, None)
+    return delete_node(node) if node is not None and claim.deleting else None
+
+
+def end_instance(
+    view: TerminationView,
+    claim: NodeClaim,
+    about: Node | NodeClaim,
+    settings: Settings,
+    now: datetime,
+) -> Verdict:
+    """Ask the cloud until it says that the instance is gone; then release ``about``."""
+    answer = view.answer
+    provider_id = claim.provider_id or (view.instance.provider_id if view.instance else "")
+    what = f"instance {provider_id}" if provider_id else "the instance with the claim's UID"
+    if answer is not None and answer.gone:
+        message = f"{what} is terminated ({format_time(answer.asked_at)}); removing the finalizer"
+        return say(about, Reason.RELEASING, message, action=release(about))
+    if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
+        message = f"{what} is terminating; checked again at {format_time(again_at)}"
+        return say(about, Reason.INSTANCE_TERMINATING, message, recheck_at=again_at)
+    deadline, lost = deadline_of(claim), lost_instance(view, claim, settings)
+    pods = (pod for pod in view.unreadable_pods if holds_node(pod, now))
+    if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
+        message = f"{why}; so {what} is not terminated until that can be read, or is gone"
+        ends = [deadline.end] if deadline is not None else []
+        stops = (at for pod in view.unreadable_pods if (at := stops_at(pod)) is not None)
+        ends += [at for at in (later(stop, STUCK_AFTER) for stop in stops) if at > now]
+        at = min(ends, default=None)
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)
+    return say(
+        about,
+        Reason.INSTANCE_TERMINATING,
+        f"terminating {what}",
+        action=Terminate(provider_id=provider_id, claim_uid=claim.uid),
+    )

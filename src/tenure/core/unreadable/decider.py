@@ -1,0 +1,108 @@
+"""Say of every object that cannot be read, or not be evaluated, what is wrong with it.
+
+One verdict per such object, never an action. What it holds back says so itself, with the reason
+``BlockedByUnreadable``: everything that would take something away asks ``in_the_way``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import Resource
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import (
+    Unreadable,
+    first_unreadable,
+    is_unreadable,
+    why_unreadable,
+)
+
+
+class UnreadableView(msgspec.Struct, frozen=True):
+    kind: str
+    stand_in: ApiObject
+
+
+class UnreadableDecider:
+    concern = Concern.OBJECT
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return (_key(resource, key) for resource, key in snapshot.unreadable())
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if any(map(is_unreadable, change.versions())):
+            yield _key(change.resource, change.key)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> UnreadableView | None:
+        plural, _, name = key.partition(":")
+        resource = _RESOURCES[plural]
+        stand_in = snapshot.unreadable().get((resource, name))
+        return UnreadableView(resource.kind, stand_in) if stand_in is not None else None
+
+    def decide(self, view: UnreadableView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        found = view.stand_in
+        assert isinstance(found, Unreadable)
+        reason = Reason.EVALUATION_FAILED if found.decoded else Reason.OBJECT_UNREADABLE
+        message = f"{why_unreadable(found)}; {_then(view.kind)}"
+        subject = Subject.of(view.kind, found)
+        return (Verdict(concern=Concern.OBJECT, subject=subject, reason=reason, message=message),)
+
+
+def in_the_way(
+    claim: NodeClaim | None,
+    nodes: Iterable[Node],
+    pool: NodePool | None,
+    snapshot: Snapshot,
+    *,
+    pods: bool = True,
+) -> str:
+    """Which object cannot be read, so that these must not be taken away; empty where all can.
+
+    The pods are those on the Nodes, and those whose Node cannot be read. A pod that has finished
+    loses nothing.
+    ``pods`` is false for what goes on with the other pods: a drain.
+    """
+    if not snapshot.unreadable():
+        return ""  # Nearly always.
+    nodes = tuple(nodes)
+    there = [pod for node in nodes for pod in snapshot.pods_on(node.name).values()]
+    there += snapshot.pods_nowhere().values()
+    running = (pod for pod in there if pods and not pod.finished)
+    return first_unreadable((pool, claim, *nodes, *running))
+
+
+_RESOURCES: Final = {str(resource): resource for resource in TYPES}
+
+
+def _key(resource: Resource, key: str) -> str:
+    return f"{resource}:{key}"
+
+
+def _then(kind: str) -> str:
+    match kind:
+        case "Pod":
+            return "its Node is neither disrupted, repaired nor drained of it before a deadline"
+        case "PodDisruptionBudget":
+            return "no pod that it may cover is evicted before a deadline"
+        case "Node" | "NodeClaim":
+            return "it is neither disrupted, repaired, drained nor terminated before a deadline"
+        case "NodePool":
+            return "the pool launches nothing, and none of its nodes is disrupted or repaired"
+        case "VolumeAttachment":
+            return "its Node waits for it before a deadline"
+    return "it is left alone"

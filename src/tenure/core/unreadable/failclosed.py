@@ -1,0 +1,75 @@
+"""Fail closed: nothing is written to an object that cannot be read, and nothing guessed about it.
+
+Which objects those are, beside those that cannot be decoded, ``runtime.isolation`` finds out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import (
+    Action,
+    Delete,
+    DeletePod,
+    Evict,
+    Patch,
+    Subject,
+    Terminate,
+    Verdict,
+)
+from tenure.core.reasons import Reason
+from tenure.model.api.resource import BY_KIND, PODS, Resource
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import why_unreadable
+
+#: What may be said of an object that cannot be read; all else would be guessed.
+_SAID: Final = frozenset(
+    {
+        Reason.OBJECT_UNREADABLE,
+        Reason.EVALUATION_FAILED,
+        Reason.BLOCKED_BY_UNREADABLE,
+        # A deadline holds for it as well.
+        Reason.FORCED,
+        Reason.INSTANCE_TERMINATING,
+    }
+)
+_RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
+
+
+def fail_closed(verdicts: tuple[Verdict, ...], snapshot: Snapshot) -> tuple[Verdict, ...]:
+    """Nothing is written to what cannot be read, and nothing guessed about it."""
+    if not snapshot.unreadable():
+        return verdicts  # Nearly always.
+    known = [v for v in verdicts if v.reason in _SAID or not _is_unreadable(v.subject, snapshot)]
+    return tuple(_without_write(verdict, snapshot) for verdict in known)
+
+
+def _is_unreadable(subject: Subject, snapshot: Snapshot) -> bool:
+    resource = _RESOURCES.get(subject.kind)
+    key = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
+    return resource is not None and (resource, key) in snapshot.unreadable()
+
+
+def _without_write(verdict: Verdict, snapshot: Snapshot) -> Verdict:
+    target = _target(verdict.action)
+    found = snapshot.unreadable().get(target) if target is not None else None
+    if found is None:
+        return verdict
+    message = f"{verdict.message}; {why_unreadable(found)}, so nothing is written to it"
+    return msgspec.structs.replace(
+        verdict, reason=Reason.BLOCKED_BY_UNREADABLE, message=message, action=None, commits=None
+    )
+
+
+def _target(action: Action | None) -> tuple[Resource, str] | None:
+    match action:
+        case Patch() | Delete():
+            key = f"{action.namespace}/{action.name}" if action.namespace else action.name
+            return action.resource, key
+        case Evict():
+            return PODS, f"{action.namespace}/{action.name}"
+        case DeletePod() | Terminate():
+            return None  # Only for a deadline, which holds all the same.
+    return None

@@ -1,0 +1,109 @@
+"""What deciders read of an object by itself, tried once when it arrives.
+
+An object on which one of these fails is set aside before any decider sees it (``Tables.put``), so
+that it fails alone by construction, and no traceback has to tell which object it was. What a reader
+refuses with a ``SpecError`` is no failure: the deciders say that themselves.
+
+They are pure and cheap: a cluster has a hundred thousand pods. What is worked out is mostly kept
+with the object, so it is not worked out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tenure.core.protect.protection import CREATION, protection_of, protection_on
+from tenure.core.reboot.history import is_issued, mark_of
+from tenure.core.repair.health import unusable
+from tenure.core.repair.readiness import boot_of, initialization_ttl
+from tenure.core.terminate.deadline import deadline_of, grace_of, stamp_of
+from tenure.core.terminate.pdb import arithmetic, blocked_since
+from tenure.model.api import resource as r
+from tenure.model.api.meta import later
+from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.values.quantity import parse_resources
+from tenure.model.values.requirements import Requirements, pod_alternatives
+from tenure.model.values.selectors import matches
+from tenure.packing.requests import host_ports, pod_requests
+from tenure.packing.topology import own_rules
+from tenure.schema.problems import problems_of
+
+Reader = Callable[[Any], object]
+
+
+def _ports(pod: Pod) -> None:
+    host_ports(pod.spec)
+
+
+def _placement(pod: Pod) -> None:
+    spec = pod.spec
+    if spec.affinity is not None or spec.node_selector:  # Nearly all have none.
+        pod_alternatives(pod)
+    if spec.affinity is not None or not spec.node_name:  # What a bound one spreads over is spent.
+        own_rules(pod)
+
+
+def _instants(pod: Pod) -> None:
+    later(pod.created_at, grace_of(pod))
+    protection_of(pod, clock=CREATION)
+
+
+def _pod_said(pod: Pod) -> None:
+    _ = pod.ready, pod.daemon, pod.mirror, pod.critical, pod.tolerates_disruption
+
+
+def _node_amounts(node: Node) -> None:
+    _ = node.capacity, node.allocatable
+
+
+def _node_said(node: Node) -> None:
+    _ = node.ready, protection_on(node), protection_on(node, DO_NOT_REPAIR)
+
+
+def _claim_times(claim: NodeClaim) -> None:
+    _ = deadline_of(claim), stamp_of(claim), boot_of(claim, None), initialization_ttl(claim)
+
+
+def _claim_said(claim: NodeClaim) -> None:
+    _ = protection_on(claim), mark_of(claim), is_issued(claim), claim.drifted
+
+
+def _claim_wants(claim: NodeClaim) -> None:
+    Requirements.from_wire(claim.spec.requirements)
+    parse_resources(claim.spec.resources.requests, "spec.resources.requests")
+
+
+def _pool_says(pool: NodePool) -> None:
+    unusable(pool)
+    list(problems_of(pool))
+
+
+def _pool_wants(pool: NodePool) -> None:
+    Requirements.from_wire(pool.spec.template.spec.requirements)
+    parse_resources(pool.spec.limits, "spec.limits")
+
+
+def _budget(budget: PodDisruptionBudget) -> None:
+    matches(budget.spec.selector, {})
+    _ = arithmetic(budget), blocked_since(budget)
+
+
+def _window(window: MaintenanceWindow) -> None:
+    list(problems_of(window))
+
+
+READERS: Final[Mapping[r.Resource, tuple[Reader, ...]]] = {
+    r.PODS: (pod_requests, _ports, _placement, _instants, _pod_said),
+    r.NODES: (_node_amounts, _node_said),
+    r.NODE_CLAIMS: (_claim_times, _claim_said, _claim_wants),
+    r.NODE_POOLS: (_pool_says, _pool_wants),
+    r.POD_DISRUPTION_BUDGETS: (_budget,),
+    r.MAINTENANCE_WINDOWS: (_window,),
+}

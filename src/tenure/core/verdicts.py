@@ -1,0 +1,47 @@
+"""How a verdict on one of our objects is put together.
+
+Each decider has its own concern: ``_say = partial(say, Concern.X)``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.decision import Action, Blocker, Concern, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.writes import Written, subject_of
+from tenure.model.api.node import Node
+
+
+def say(
+    concern: Concern,
+    about: Written,
+    reason: Reason,
+    message: str,
+    *,
+    action: Action | None = None,
+    recheck_at: datetime | None = None,
+    blockers: tuple[Blocker, ...] = (),
+) -> Verdict:
+    return Verdict(
+        concern=concern,
+        subject=subject_of(about),
+        reason=reason,
+        message=message,
+        action=action,
+        recheck_at=recheck_at,
+        blockers=blockers,
+    )
+
+
+def also_of(node: Node, verdict: Verdict) -> Verdict:
+    """The same of the claim's Node: people look at either, and what is done is done once."""
+    return msgspec.structs.replace(verdict, subject=subject_of(node), action=None, commits=None)
+
+
+def no_later(verdict: Verdict, *instants: datetime | None) -> Verdict:
+    """Looked at again at the first of these, too."""
+    given = [at for at in (verdict.recheck_at, *instants) if at is not None]
+    return msgspec.structs.replace(verdict, recheck_at=min(given, default=None))

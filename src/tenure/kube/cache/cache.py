@@ -1,0 +1,194 @@
+"""The informers' objects and our own writes, merged by version, with a list of changes.
+
+A write's answer is put in at once, so that the next turn sees what we did. Reads may be
+stale but never go back; in order:
+
+* an older version than the one that is here is dropped, whoever brings it;
+* an object that is gone stays gone: by the watch's word (its UID is remembered), or
+  because a list of a later version lacked it;
+* a list is the whole truth up to its version: what is newer than it stays.
+
+Changes of one object between two looks are one change. A change that nobody can see (a
+heartbeat, a field that we do not read) wakes nobody; it waits here until somebody acts on
+that object, because then its version counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import Resource
+from tenure.model.snapshot.snapshot import Change, Tables
+
+#: How many deletions are remembered; an answer that comes later than that many is lost anyway.
+GONE_MAX: Final = 10_000
+
+#: Where an object is kept.
+Place = tuple[Resource, str]
+
+
+class Cache:
+    def __init__(
+        self,
+        wake: Callable[[], None] = lambda: None,
+        readers: Mapping[Resource, Sequence[Callable[[Any], object]]] = {},
+    ) -> None:
+        self.tables = Tables(readers)
+        #: Called whenever there is something new to judge.
+        self.wake = wake
+        # By place and UID: an object that went and its namesake that came are two changes.
+        self._changes: dict[tuple[Place, str], Change] = {}
+        self._quiet: dict[Place, Change] = {}
+        # UIDs that the watch said are gone: a late answer to a write must not bring them back.
+        self._gone: dict[Place, str] = {}
+        # The version of each kind's newest list.
+        self._listed: dict[Resource, int] = {}
+
+    def replace(self, resource: Resource, items: list[ApiObject], version: str) -> None:
+        """A list is the whole truth about its version: what it lacks was deleted by then."""
+        at = number_of(version)
+        if at < self._listed.get(resource, 0):
+            at = 0  # The server was set back to an older state: what we have is from no future.
+        listed = {item.key for item in items}
+        for key in self._keys(resource):
+            known = self._current(resource, key)
+            if key not in listed and known is not None and (not at or version_of(known) <= at):
+                self._drop(resource, known)
+        for item in items:
+            current = self._current(resource, item.key)
+            if current is None or not at or newer(item, current):
+                self._put(resource, item, current)
+        self._listed[resource] = number_of(version)
+
+    def upsert(self, resource: Resource, item: ApiObject) -> None:
+        """Take a version in, from the watch or from the answer to a write."""
+        current = self._current(resource, item.key)
+        if current is None:
+            if not self._was_deleted(resource, item):
+                self._put(resource, item, None)
+        elif newer(item, current):
+            self._put(resource, item, current)
+
+    def remove(self, resource: Resource, item: ApiObject) -> None:
+        current = self._current(resource, item.key)
+        if current is not None and item.uid in ("", current.uid):
+            self._drop(resource, current)
+        else:  # A new object of the same name is already here, or none.
+            self._remember_gone(resource, item)
+
+    def versions(self, resource: Resource) -> dict[str, str]:
+        """The version of everything that is here, by key."""
+        known = {key: self._current(resource, key) for key in self._keys(resource)}
+        return {key: one.metadata.resource_version for key, one in known.items() if one is not None}
+
+    def take_changes(self, acted_upon: Iterable[Place] = ()) -> list[Change]:
+        """What happened since the last call; what nobody can see only of these places."""
+        changes = [*self._changes.values()]
+        self._changes.clear()
+        waited = (self._quiet.pop(place, None) for place in acted_upon)
+        return changes + [change for change in waited if change is not None]
+
+    def forget_changes(self) -> None:
+        self._changes.clear()
+        self._quiet.clear()
+
+    def _keys(self, resource: Resource) -> list[str]:
+        return [*self.tables.table(resource)]
+
+    def _current(self, resource: Resource, key: str) -> ApiObject | None:
+        current: ApiObject | None = self.tables.table(resource).get(key)
+        return current
+
+    def _was_deleted(self, resource: Resource, item: ApiObject) -> bool:
+        if item.uid and self._gone.get((resource, item.key)) == item.uid:
+            return True
+        return 0 < version_of(item) <= self._listed.get(resource, 0)
+
+    def _put(self, resource: Resource, item: ApiObject, current: ApiObject | None) -> None:
+        if current is not None and item.uid and current.uid not in ("", item.uid):
+            self._drop(resource, current)  # Its namesake: the old one went, a new one came.
+        quiet = _looks_the_same(current, item)
+        if quiet and current is not None:
+            _inherit(item, current)
+        self._note(self.tables.put(resource, item), quiet=quiet)
+
+    def _drop(self, resource: Resource, current: ApiObject) -> None:
+        self._remember_gone(resource, current)
+        self._note(self.tables.remove(resource, current.key))
+
+    def _remember_gone(self, resource: Resource, item: ApiObject) -> None:
+        if item.uid:
+            self._gone[resource, item.key] = item.uid
+        if len(self._gone) > GONE_MAX:
+            del self._gone[next(iter(self._gone))]
+
+    def _note(self, change: Change, *, quiet: bool = False) -> None:
+        side = change.new or change.old
+        if side is None:
+            return
+        place = (change.resource, change.key)
+        name = place, side.uid
+        earlier = self._changes.pop(name, None)
+        quiet = quiet and earlier is None
+        earlier = earlier or self._quiet.pop(place, None)
+        if earlier is not None:
+            change = Change(change.resource, change.key, earlier.old, change.new)
+        if quiet:
+            self._quiet[place] = change
+        elif change.old is not None or change.new is not None:  # Else it came and went unseen.
+            self._changes[name] = change
+            self.wake()
+
+
+def newer(item: ApiObject, than: ApiObject) -> bool:
+    """Versions of one API server are numbers that grow; one that has none is taken as new."""
+    version = version_of(item)
+    return not version or version > version_of(than)
+
+
+def version_of(item: ApiObject) -> int:
+    return number_of(item.metadata.resource_version)
+
+
+def number_of(version: str) -> int:
+    """Versions of one API server are numbers that grow; 0 for what is none."""
+    return int(version) if version.isdigit() else 0
+
+
+#: Compared by itself, or said by a watch and left out by a list.
+_BESIDE: Final = ("metadata", "kind", "api_version")
+
+
+#: Types of objects that what was worked out from them is kept with.
+_KEEPERS: Final = frozenset({Node, Pod})
+
+
+def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
+    """Whether no judgement can tell the two apart: of what we read, only the version differs."""
+    if old is None or new is None or type(old) is not type(new):
+        return False
+    version = old.metadata.resource_version
+    if msgspec.structs.replace(new.metadata, resource_version=version) != old.metadata:
+        return False
+    content = _content_of(type(new))
+    return content(old) == content(new)
+
+
+def _inherit(item: ApiObject, former: ApiObject) -> None:
+    """What was worked out from an object and kept with it is true of one that looks the same."""
+    if type(item) in _KEEPERS:
+        item.__dict__.update(former.__dict__)
+
+
+@cache
+def _content_of(type_: type[ApiObject]) -> Callable[[ApiObject], object]:
+    """Everything that an object of this type says beside who it is."""
+    return attrgetter(*(field for field in type_.__struct_fields__ if field not in _BESIDE))

@@ -1,0 +1,263 @@
+"""Answer an AdmissionReview: refuse what a change makes wrong, and let everything else pass.
+
+The first of these that applies:
+
+1. a review that we cannot read, or about something that is not ours to judge   allowed, and said;
+2. a subresource, an object on its way out                                      allowed;
+3. a pool or claim of another provider, or of none                              allowed, and said
+                                                                                of a pool when it
+                                                                                becomes so;
+4. a problem that was not there before                                          refused;
+5. problems that were there before                                              allowed, and said
+                                                                                where the spec changes;
+6. nothing wrong                                                                allowed, with advice
+                                                                                where the spec changes.
+
+Whoever cannot be judged passes: the status of the object says what is wrong with it, too. So an
+old mistake never keeps anybody from mending something else, or from deleting the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api.kinds import Unreadable, decode
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import (
+    KWOK_NODE_CLASSES,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+)
+from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.parse.jsontext import DECODE_ERRORS
+from tenure.schema.advice import advice_for, by_force
+from tenure.schema.findings import Code, Finding
+from tenure.schema.problems import Problems, brought_by, problems_of
+from tenure.schema.structure.fielderror import INVALID
+
+API_VERSION: Final = "admission.k8s.io/v1"
+JUDGED: Final = (NODE_POOLS, NODE_CLAIMS, MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES)
+_BY_KIND: Final = {(r.group, r.version, r.kind): r for r in JUDGED}
+#: Others share the 4,096 characters that an API server passes on.
+_WARNINGS_MAX: Final = 8
+_WARNING_LENGTH: Final = 250
+#: Nobody reads more of them; a legal object can have hundreds, a letter of a megabyte thousands.
+_CAUSES_MAX: Final = 20
+_CAUSE_LENGTH: Final = 500
+
+
+class _GroupVersionKind(msgspec.Struct, frozen=True):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
+    uid: str = ""
+    kind: _GroupVersionKind = _GroupVersionKind()
+    sub_resource: str = ""
+    name: str = ""
+    operation: str = ""
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Review(msgspec.Struct, frozen=True, rename="camel"):
+    request: AdmissionRequest
+    api_version: str = ""
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """Refused when there are problems."""
+
+    problems: Problems = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        return not self.problems
+
+    @property
+    def answer(self) -> str:
+        """In a word, for metrics."""
+        if not self.allowed:
+            return "refused"
+        return "warned" if self.warnings else "allowed"
+
+
+_REVIEW: Final = msgspec.json.Decoder(_Review)
+
+
+class Admission:
+    def __init__(
+        self, ours: Collection[tuple[str, str]], *, watched: Collection[str] | None = None
+    ) -> None:
+        """``ours``: group and kind of the node classes that our provider serves; ``watched``: the
+        conditions that it states, where that is known: its cloud may not be reached here."""
+        self._ours = frozenset(ours)
+        self._watched = watched
+
+    def answer(self, body: bytes, now: datetime) -> tuple[bytes, Judgement]:
+        """The review to send back, and what was found."""
+        try:
+            review = _REVIEW.decode(body)
+        except DECODE_ERRORS as error:
+            judgement = _passed(f"the review cannot be read: {error}")
+            return _encoded(AdmissionRequest(), judgement), judgement
+        if review.api_version != API_VERSION:
+            judgement = _passed(f"a review of {review.api_version or 'no version'} is not judged")
+        else:
+            judgement = self.judge(review.request, now)
+        return _encoded(review.request, judgement, review.api_version), judgement
+
+    def judge(self, request: AdmissionRequest, now: datetime) -> Judgement:
+        about = request.kind
+        resource = _BY_KIND.get((about.group, about.version, about.kind))
+        if resource is None:
+            return _passed(
+                f"{about.kind or 'no kind'} in {about.group}/{about.version}: not judged"
+            )
+        if request.operation not in ("CREATE", "UPDATE"):
+            return _passed(f"the operation {request.operation or 'without a name'} is not judged")
+        new = decode(resource, request.object)
+        if isinstance(new, Unreadable):
+            return _passed(f"the object cannot be read: {new.problem}")
+        if request.sub_resource or new.deleting:
+            return Judgement()
+        old = decode(resource, request.old_object) if request.operation == "UPDATE" else None
+        if self._is_foreign(new):
+            return Judgement(warnings=tuple(self._left_alone(new, old)))
+        return self._compared(new, old, now)
+
+    def _compared(self, new: ApiObject, old: ApiObject | None, now: datetime) -> Judgement:
+        if old is not None and _specs_equal(new, old):
+            return Judgement()
+        wrong = problems_of(new, self._watched)
+        if is_unreadable(old):  # Who can tell what the change has made wrong?
+            return Judgement(warnings=_still_wrong(wrong))
+        brought = brought_by(wrong, problems_of(old, self._watched) if old else ())
+        if brought:
+            return Judgement(problems=brought)
+        if wrong:
+            return Judgement(warnings=_still_wrong(wrong))
+        news = _news(new, old, now, self._watched or ())
+        return Judgement(warnings=tuple(map(str, news)))
+
+    def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
+        """Somebody else's pool, or a slip of the pen: who has written it knows."""
+        if not isinstance(new, NodePool):
+            return
+        ref = new.node_class_ref
+        if isinstance(old, NodePool) and old.node_class_ref == ref:
+            return
+        ours = " or ".join(sorted(f"{kind} of {group}" for group, kind in self._ours))
+        yield (
+            f"spec.template.spec.nodeClassRef: {ref.kind} of {ref.group} is left to another "
+            f"provider, tenure looks after pools with {ours}"
+        )
+
+    def _is_foreign(self, obj: ApiObject) -> bool:
+        match obj:
+            case NodePool():
+                ref = obj.node_class_ref
+                return (ref.group, ref.kind) not in self._ours
+            case NodeClaim():
+                ref = obj.spec.node_class_ref
+                return (ref.group, ref.kind) not in self._ours
+            case KWOKNodeClass():
+                return (KWOK_NODE_CLASSES.group, KWOK_NODE_CLASSES.kind) not in self._ours
+            case _:
+                return False
+
+
+def _specs_equal(new: ApiObject, old: ApiObject) -> bool:
+    """Then only metadata or status change: finalizers, labels, conditions."""
+    return getattr(new, "spec", None) == getattr(old, "spec", None)
+
+
+def _news(
+    new: ApiObject, old: ApiObject | None, now: datetime, watched: Collection[str]
+) -> Iterator[Finding]:
+    """What is worth a word; what a change brings about only where there is one."""
+    if isinstance(new, NodePool) and isinstance(old, NodePool) and _turns_forceful(new, old):
+        yield by_force()
+    readable = old is not None and not problems_of(old, None)
+    known = set(advice_for(old, now)) if old is not None and readable else set()
+    for finding in advice_for(new, now, watched):
+        if finding.code is not Code.PERIOD_DRIFTS_NODES or finding not in known:
+            yield finding
+
+
+def _turns_forceful(new: NodePool, old: NodePool) -> bool:
+    """The API server has written the mode that was left out, so only a new block tells."""
+    block = new.spec.repair
+    return old.spec.repair is None and block is not None and block.termination_mode == "Forceful"
+
+
+def _still_wrong(problems: Problems) -> tuple[str, ...]:
+    return tuple(f"wrong as before: {problem}" for problem in problems)
+
+
+def _passed(why: str) -> Judgement:
+    return Judgement(warnings=(f"tenure lets it pass: {why}",))
+
+
+def _encoded(
+    request: AdmissionRequest, judgement: Judgement, api_version: str = API_VERSION
+) -> bytes:
+    response: dict[str, Any] = {"uid": request.uid, "allowed": judgement.allowed}
+    if judgement.warnings:
+        shown = judgement.warnings[:_WARNINGS_MAX]
+        response["warnings"] = [_cut(warning, _WARNING_LENGTH) for warning in shown]
+    if not judgement.allowed:
+        response["status"] = _status(request, judgement.problems)
+    review = {"apiVersion": api_version, "kind": "AdmissionReview", "response": response}
+    return msgspec.json.encode(review)
+
+
+def _cut(text: str, length: int) -> str:
+    """One line, as the header that carries a warning."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def _status(request: AdmissionRequest, problems: Problems) -> dict[str, Any]:
+    """As an API server says it of its own schema, so that kubectl lists the causes."""
+    about = f"{request.kind.kind}.{request.kind.group}"
+    shown = problems[:_CAUSES_MAX]
+    causes = [
+        {
+            "reason": INVALID,
+            "field": _cut(problem.at, _CAUSE_LENGTH),
+            "message": _cut(_without_place(problem), _CAUSE_LENGTH),
+        }
+        for problem in shown
+    ]
+    listed = ", ".join(_cut(str(problem), _CAUSE_LENGTH) for problem in shown)
+    if len(problems) > len(shown):
+        listed += f", and {len(problems) - len(shown)} more"
+    return {
+        "status": "Failure",
+        "code": 422,
+        "reason": "Invalid",
+        "message": f'{about} "{request.name}" is invalid: {listed}',
+        "details": {
+            "name": request.name,
+            "group": request.kind.group,
+            "kind": request.kind.kind,
+            "causes": causes,
+        },
+    }
+
+
+def _without_place(problem: SpecError) -> str:
+    return str(problem).removeprefix(f"{problem.at}: ")

@@ -1,0 +1,82 @@
+"""A node, its taints and its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from tenure.model.api.meta import BEGINNING, ApiObject, Condition, Wire, condition_status
+from tenure.model.values.quantity import readable_amounts
+
+
+class Taint(Wire, frozen=True, kw_only=True, gc=False):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+
+
+class NodeSpec(Wire, frozen=True, kw_only=True):
+    provider_id: str = msgspec.field(default="", name="providerID")
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class NodeSystemInfo(Wire, frozen=True, kw_only=True, gc=False):
+    boot_id: str = msgspec.field(default="", name="bootID")
+
+
+class NodeStatus(Wire, frozen=True, kw_only=True):
+    capacity: Mapping[str, str] = {}
+    allocatable: Mapping[str, str] = {}
+    conditions: tuple[Condition, ...] = ()
+    node_info: NodeSystemInfo = NodeSystemInfo()
+
+
+#: What the conditions that every node has say of one that is well.
+_WELL: Final = frozenset(
+    {
+        ("Ready", "True"),
+        ("MemoryPressure", "False"),
+        ("DiskPressure", "False"),
+        ("PIDPressure", "False"),
+        ("NetworkUnavailable", "False"),
+    }
+)
+
+
+class Node(ApiObject, frozen=True, kw_only=True, dict=True):
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> bool:
+        return condition_status(self.status.conditions, "Ready") == "True"
+
+    @cached_property
+    def plainly_well(self) -> bool:
+        """Whether nothing but the usual is said of it, and that is good."""
+        return all((c.type, c.status) in _WELL for c in self.status.conditions)
+
+    @cached_property
+    def changed_at(self) -> datetime:
+        """When one of its conditions last became another."""
+        told = (c.last_transition_time for c in self.status.conditions)
+        return max((at for at in told if at is not None), default=BEGINNING)
+
+    @cached_property
+    def capacity(self) -> Mapping[str, int]:
+        """In nano-units; empty when it cannot be read."""
+        return readable_amounts(self.status.capacity)
+
+    @cached_property
+    def allocatable(self) -> Mapping[str, int]:
+        """In nano-units; empty when it cannot be read, so that nothing fits."""
+        return readable_amounts(self.status.allocatable)
+
+    def has_taint(self, key: str, effect: str = "") -> bool:
+        return any(t.key == key and effect in ("", t.effect) for t in self.spec.taints)

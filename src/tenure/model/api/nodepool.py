@@ -1,0 +1,354 @@
+"""A pool: which nodes may exist, how many, and how they are disrupted and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from tenure.model.api import fields
+from tenure.model.api.fields import Quantity, duration, quantities, said
+from tenure.model.api.meta import (
+    AbsentMap,
+    ApiObject,
+    Condition,
+    Wire,
+    condition_status,
+    find_condition,
+)
+from tenure.model.api.nodeclaim import LabelValue, NodeClaimTemplateSpec, NodeClassRef
+from tenure.model.api.window import NodeLabelSelector
+
+BUDGET_REASONS = ("Underutilized", "Empty", "Drifted", "Unhealthy", "Expired")
+CONSOLIDATION_POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
+EXPIRATION_POLICIES = ("WhenAllowed", "Always")
+TERMINATION_MODES = ("Forceful", "Graceful")
+REPAIR_ACTIONS = ("Replace", "Reboot", "None")
+
+BudgetReason = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(BUDGET_REASONS)})]
+
+
+class Budget(Wire, frozen=True, kw_only=True):
+    """How many nodes of the pool may be leaving at once."""
+
+    nodes: Annotated[
+        str,
+        said(
+            "How many nodes may be leaving at once: a number, or a percentage, rounded up.",
+            required=True,
+            pattern=fields.PERCENT_OR_COUNT,
+            default="10%",
+        ),
+    ] = "10%"
+    reasons: Annotated[
+        tuple[BudgetReason, ...],
+        said(
+            "Which disruptions the budget limits; all of them when absent.",
+            maxItems=50,
+            **fields.SET,
+        ),
+    ] = ()
+    schedule: Annotated[
+        str | None,
+        said(
+            "When the budget begins to apply: five cron fields or a name such as @daily; "
+            "always when absent. It needs a duration.",
+            pattern=fields.CRON,
+            maxLength=256,
+        ),
+    ] = None
+    duration: Annotated[
+        str | None,
+        duration(
+            "How long the budget applies from each hit of the schedule, in hours and minutes.",
+            fields.MINUTES_DURATION,
+        ),
+    ] = None
+    time_zone: Annotated[
+        str | None,
+        said(
+            "IANA name of the time zone that the schedule is read in; UTC when absent.",
+            pattern=fields.TIME_ZONE,
+            maxLength=64,
+        ),
+    ] = None
+    per: Annotated[
+        str | None,
+        said(
+            "A node label, for example topology.kubernetes.io/zone: the budget then holds for "
+            "the nodes of each of its values apart.",
+            pattern=fields.QUALIFIED_NAME,
+            maxLength=fields.QUALIFIED_NAME_LENGTH,
+        ),
+    ] = None
+    selector: Annotated[
+        NodeLabelSelector | None,
+        said("Which nodes of the pool the budget counts and limits; all when absent."),
+    ] = None
+
+
+DEFAULT_BUDGETS = (Budget(),)
+
+
+class Disruption(Wire, frozen=True, kw_only=True):
+    """When a healthy node may be taken away. Read live: a change acts at once."""
+
+    consolidate_after: Annotated[
+        str,
+        duration(
+            "How long no pod may have come or gone before a node is a candidate of "
+            "consolidation; Never switches consolidation off.",
+            fields.PLAIN_DURATION_OR_NEVER,
+            default="0s",
+        ),
+    ] = "0s"
+    consolidation_policy: Annotated[
+        str,
+        said(
+            "Which nodes consolidation looks at: only those without pods, all of them, or all "
+            "of them with the saving weighed against the pods that move.",
+            enum=list(CONSOLIDATION_POLICIES),
+            default="WhenEmptyOrUnderutilized",
+        ),
+    ] = "WhenEmptyOrUnderutilized"
+    budgets: Annotated[
+        tuple[Budget, ...],
+        said(
+            "How many nodes may be leaving at once; the tightest budget that applies wins, and "
+            "an empty list sets no limit.",
+            maxItems=50,
+            default=[{"nodes": "10%"}],
+            **fields.ATOMIC,
+        ),
+    ] = DEFAULT_BUDGETS
+    expiration_policy: Annotated[
+        str,
+        said(
+            "WhenAllowed lets expiration wait for windows, budgets and a replacement; Always "
+            "deletes an expired node at once, whatever budgets say.",
+            enum=list(EXPIRATION_POLICIES),
+            default="WhenAllowed",
+        ),
+    ] = "WhenAllowed"
+    max_pod_protection: Annotated[
+        str | None,
+        duration(
+            "The longest time that a pod's do-not-disrupt annotation is honoured in this pool; "
+            "no limit when absent.",
+            fields.GO_DURATION,
+        ),
+    ] = None
+
+
+class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
+    """What to do about one sick condition."""
+
+    condition_type: Annotated[
+        str,
+        said(
+            "The node condition, for example Ready or NetworkUnavailable.",
+            required=True,
+            minLength=1,
+            maxLength=fields.QUALIFIED_NAME_LENGTH,
+            pattern=fields.QUALIFIED_NAME,
+        ),
+    ] = ""
+    status: Annotated[
+        str | None,
+        said(
+            "The status that means sick; it may be left out for the conditions that Kubernetes "
+            "itself knows.",
+            enum=["True", "False", "Unknown"],
+        ),
+    ] = None
+    reason: Annotated[
+        str | None,
+        said(
+            "RE2 expression that the condition's reason must match somewhere; any reason when "
+            "absent.",
+            minLength=1,
+            maxLength=256,
+        ),
+    ] = None
+    toleration: Annotated[
+        str,
+        duration(
+            "How long the condition is tolerated before the node is repaired; Never switches "
+            "this repair off.",
+            fields.GO_DURATION_OR_NEVER,
+            required=True,
+        ),
+    ] = ""
+    termination_mode: Annotated[
+        str | None,
+        said(
+            "How the node goes because of this condition; the mode of the block when absent.",
+            enum=list(TERMINATION_MODES),
+        ),
+    ] = None
+    termination_grace_period: Annotated[
+        str | None,
+        duration(
+            "How long the drain may take at the longest; only with the mode Graceful.",
+            fields.GO_DURATION,
+        ),
+    ] = None
+    action: Annotated[
+        str | None,
+        said(
+            "Replace the node, Reboot it in place, or None to report only; the provider's "
+            "choice when absent.",
+            enum=list(REPAIR_ACTIONS),
+        ),
+    ] = None
+
+
+class Repair(Wire, frozen=True, kw_only=True):
+    """How sick nodes are repaired. Read live: a change acts at once."""
+
+    policies: Annotated[
+        tuple[RepairPolicy, ...],
+        said(
+            "What to do about single conditions; the most specific entry wins, then the first.",
+            maxItems=50,
+            **fields.ATOMIC,
+        ),
+    ] = ()
+    default_toleration_duration: Annotated[
+        str | None,
+        duration(
+            "How long conditions without an entry of their own are tolerated; the provider's "
+            "value when absent, and Never switches their repair off.",
+            fields.GO_DURATION_OR_NEVER,
+        ),
+    ] = None
+    max_unhealthy: Annotated[
+        str | int,
+        said(
+            "No node is repaired while more than this many of the pool's nodes are sick: a "
+            "number, or a percentage, rounded up.",
+            anyOf=[{"type": "integer"}, {"type": "string"}],
+            pattern=fields.PERCENT_OR_COUNT,
+            maxLength=20,
+            minimum=0,
+            default="20%",
+            **{"x-kubernetes-int-or-string": True},
+        ),
+    ] = "20%"
+    termination_mode: Annotated[
+        str,
+        said(
+            "Forceful ends a sick node at once; Graceful brings its replacement first, within "
+            "budgets, and drains it.",
+            enum=list(TERMINATION_MODES),
+            default="Forceful",
+        ),
+    ] = "Forceful"
+
+
+class TemplateMetadata(Wire, frozen=True, kw_only=True):
+    labels: Annotated[
+        Mapping[str, LabelValue],
+        said(
+            "Labels that every node of the pool gets.",
+            maxProperties=100,
+            **{"x-kubernetes-map-type": "atomic"},
+        ),
+    ] = msgspec.field(default_factory=AbsentMap)
+    annotations: Annotated[
+        Mapping[str, str],
+        said(
+            "Annotations that every node of the pool gets.",
+            **{"x-kubernetes-map-type": "granular"},
+        ),
+    ] = msgspec.field(default_factory=AbsentMap)
+
+
+class NodeClaimTemplate(Wire, frozen=True, kw_only=True):
+    metadata: Annotated[
+        TemplateMetadata, said("Labels and annotations of the claims and nodes.")
+    ] = TemplateMetadata()
+    spec: Annotated[
+        NodeClaimTemplateSpec,
+        said("What is copied into each claim; a change drifts the nodes there are.", required=True),
+    ] = NodeClaimTemplateSpec()
+
+
+class NodePoolSpec(Wire, frozen=True, kw_only=True):
+    template: Annotated[
+        NodeClaimTemplate, said("What the nodes of this pool look like.", required=True)
+    ] = NodeClaimTemplate()
+    disruption: Annotated[
+        Disruption,
+        said("When healthy nodes may be taken away.", default={"consolidateAfter": "0s"}),
+    ] = Disruption()
+    repair: Annotated[
+        Repair | None,
+        said("How sick nodes are repaired; the provider's rules apply when absent."),
+    ] = None
+    limits: Annotated[
+        Mapping[str, Quantity],
+        quantities("The most that all nodes of the pool may add up to, the number of nodes too."),
+    ] = {}
+    weight: Annotated[
+        int | None,
+        said("Pools with a higher weight are tried first.", format="int32", minimum=1, maximum=100),
+    ] = None
+    replicas: Annotated[
+        int | None,
+        said(
+            "Keeps this many nodes whether pods need them or not; a pool cannot gain or lose "
+            "this field later.",
+            format="int64",
+            minimum=0,
+        ),
+    ] = None
+
+
+class NodePoolStatus(Wire, frozen=True, kw_only=True):
+    resources: Annotated[
+        Mapping[str, Quantity],
+        quantities("What the nodes of the pool add up to, their number included."),
+    ] = {}
+    nodes: Annotated[int, said("How many nodes the pool has.", format="int64", default=0)] = 0
+    node_class_observed_generation: Annotated[
+        int | None,
+        said("The generation of the node class that was last looked at.", format="int64"),
+    ] = None
+    conditions: Annotated[
+        tuple[Condition, ...],
+        said("Whether the pool can be used.", **fields.CONDITIONS),
+    ] = ()
+
+
+class NodePool(ApiObject, frozen=True, kw_only=True):
+    """Which nodes may exist, how many, and how they are disrupted and repaired."""
+
+    spec: Annotated[NodePoolSpec, said("What is wanted of the pool.", required=True)] = (
+        NodePoolSpec()
+    )
+    status: Annotated[NodePoolStatus, said("What the pool is now.")] = NodePoolStatus()
+
+    def condition(self, type_: str) -> Condition | None:
+        return find_condition(self.status.conditions, type_)
+
+    def is_true(self, type_: str) -> bool:
+        return condition_status(self.status.conditions, type_) == "True"
+
+    @property
+    def ready(self) -> bool:
+        return self.is_true("Ready")
+
+    @property
+    def static(self) -> bool:
+        """It keeps a fixed number of nodes and takes no part in scheduling."""
+        return self.spec.replicas is not None
+
+    @property
+    def weight(self) -> int:
+        return self.spec.weight or 0
+
+    @property
+    def node_class_ref(self) -> NodeClassRef:
+        return self.spec.template.spec.node_class_ref

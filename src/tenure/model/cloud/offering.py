@@ -1,0 +1,45 @@
+"""Instance types and what they cost where.
+
+Money is integer micro-dollars per hour: sums of floats would make ties and totals
+depend on their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tenure.model.values.requirements import Requirements
+
+MICRO_DOLLARS = 1_000_000
+
+
+class Offering(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to buy an instance type: in this zone, on these terms, at this price."""
+
+    zone: str
+    capacity_type: str
+    #: Micro-dollars per hour.
+    price: int
+    available: bool = True
+
+
+class InstanceType(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine shape. ``capacity`` and ``allocatable`` are in nano-units (see quantity)."""
+
+    name: str
+    #: What a node of this type may be labelled with: arch, os, zones, capacity types …
+    requirements: Requirements
+    capacity: Mapping[str, int]
+    allocatable: Mapping[str, int]
+    offerings: tuple[Offering, ...]
+
+
+#: Names one offering: (instance type, zone, capacity type).
+OfferingKey = tuple[str, str, str]
+
+
+def format_price(micro_dollars: int) -> str:
+    """``$0.0816/h``."""
+    return f"${micro_dollars / MICRO_DOLLARS:.4f}/h"

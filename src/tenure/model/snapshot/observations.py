@@ -1,0 +1,141 @@
+"""What we know that is not in the cluster, with the instant at which we learned it.
+
+Launch answers, eviction answers, dry offerings and lists of instances are inputs of a
+decision like any object, so they are values in the snapshot: deciders stay pure, and
+``explain`` can say "asked again at 14:03:10". All of it may be lost at any moment: a
+restart learns it again from the cluster and the cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from tenure.model.cloud.instance import Instance
+from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.cloud.repairs import RepairStatement
+
+
+class LaunchProblem(StrEnum):
+    OUT_OF_CAPACITY = "OutOfCapacity"
+    MISCONFIGURED = "Misconfigured"
+    FAILED = "Failed"
+
+
+class LaunchFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """The cloud's last refusal for a claim. ``retry_at`` is None where retrying is useless."""
+
+    problem: LaunchProblem
+    message: str
+    at: datetime
+    retry_at: datetime | None = None
+
+
+class ClassRefusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The cloud cannot use a node class as it is; it is asked again at ``until`` at the latest."""
+
+    message: str
+    at: datetime
+    until: datetime
+
+
+class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """When we last asked the cloud to end a claim's instance, and whether it is gone."""
+
+    asked_at: datetime
+    gone: bool = False
+    #: It was gone when we first asked.
+    lost: bool = False
+
+
+class InspectionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """When we last asked the cloud whether a claim's instance is there, and whether it is gone."""
+
+    asked_at: datetime
+    gone: bool = False
+
+
+class RebootAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cloud said when it was asked to reboot a claim's instance."""
+
+    operation_id: str
+    #: When; while it has not answered for good, when the first of the calls in a row left.
+    at: datetime
+    #: Why it will not be rebooted; empty when the cloud has accepted it.
+    refusal: str = ""
+    #: Without an answer so far: when the last call failed, and how. None: it has answered for good.
+    failed_at: datetime | None = None
+    failure: str = ""
+
+
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+    """How a new node of a pool fared, and what it was made from."""
+
+    claim: str
+    #: Why it was given up, by a metric's word; empty: its Node has registered.
+    failure: str = ""
+    #: Of the pool, and of its node class as the pool last saw it.
+    generations: tuple[int, int | None] = (0, None)
+
+
+class EvictionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The API's last refusal to evict a pod."""
+
+    at: datetime
+    retry_at: datetime
+    message: str
+
+
+class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
+    """An instance of ours whose claim was missing from live lists, first and last."""
+
+    instance: Instance
+    first_at: datetime
+    last_at: datetime
+
+
+class DepartedClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that is gone and came to nothing: for whose pods it had been created."""
+
+    name: str
+    pool: str
+    created_at: datetime
+    launched_for: str
+
+
+class Observations(msgspec.Struct, frozen=True, kw_only=True):
+    """Keyed by claim UID unless a comment says otherwise."""
+
+    #: What the provider says about sick nodes.
+    repair_statements: tuple[RepairStatement, ...] = ()
+    instances: Mapping[str, Instance] = {}
+    launch_failures: Mapping[str, LaunchFailure] = {}
+    terminations: Mapping[str, TerminationAnswer] = {}
+    inspections: Mapping[str, InspectionAnswer] = {}
+    reboots: Mapping[str, RebootAnswer] = {}
+    #: By pod UID.
+    evictions: Mapping[str, EvictionAnswer] = {}
+    #: By pod UID: when we first saw that the scheduler has no node for it. Watches may be late.
+    waiting_seen: Mapping[str, datetime] = {}
+    #: When claims were last created for pods: the next batch of pods begins after that.
+    pods_decided_at: datetime | None = None
+    #: Until when an offering counts as sold out.
+    dry_offerings: Mapping[OfferingKey, datetime] = {}
+    #: By provider id.
+    orphans: Mapping[str, OrphanSighting] = {}
+    #: Claims whose instance was missing from the newest list, with that list's instant.
+    vanished: Mapping[str, datetime] = {}
+    #: By node class key ``Kind/name``.
+    instance_types: Mapping[str, tuple[InstanceType, ...]] = {}
+    #: By pool UID: its last few, the newest at the end.
+    arrivals: Mapping[str, tuple[Arrival, ...]] = {}
+    #: By claim UID, for as long as a launch counts.
+    departed_claims: Mapping[str, DepartedClaim] = {}
+    #: By claim UID: the owners of whose pods one has come to a good end on the claim's Node, until
+    #: the claim itself says so.
+    served_claims: Mapping[str, frozenset[str]] = {}
+    #: By node class key; types of such a class are not listed above until it is asked again.
+    refused_classes: Mapping[str, ClassRefusal] = {}

@@ -1,0 +1,482 @@
+"""One consistent look at everything, with indexes that are kept up incrementally.
+
+``Tables`` is the mutable side: the informers put objects in and take them out.
+``Snapshot`` is what deciders see of it: mappings to read, nothing to change. A turn is
+synchronous from the look to the plan, so a snapshot over live tables is consistent for
+as long as it is used; what runs beside the loop works on ``Tables.copy()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Generic, TypeVar, cast
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api import resource as r
+from tenure.model.api.meta import ApiObject, controller_of
+from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY, ZONE
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.workload import (
+    DaemonSet,
+    LimitRange,
+    PersistentVolume,
+    PodDisruptionBudget,
+    VolumeAttachment,
+)
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in, type_of
+
+T = TypeVar("T", bound=ApiObject)
+#: What a Node's conditions do so soon after its creation is its boot.
+BOOTS: Final = timedelta(minutes=5)
+V = TypeVar("V")
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One object came, changed or went."""
+
+    resource: r.Resource
+    key: str
+    old: ApiObject | None
+    new: ApiObject | None
+
+    def versions(self) -> Iterable[ApiObject]:
+        """Both sides that exist: what the change may concern is what either says."""
+        if self.old is not None:
+            yield self.old
+        if self.new is not None:
+            yield self.new
+
+
+class Index(Generic[T]):
+    """Objects of one kind grouped by something they say; an empty group disappears."""
+
+    def __init__(self, group_of: Callable[[T], str]) -> None:
+        self.group_of = group_of
+        self.groups: dict[str, dict[str, T]] = {}
+        #: Of the groups that were asked for it: whose creation is the latest.
+        self._newest: dict[str, T] = {}
+
+    def add(self, key: str, item: T, group: str) -> None:
+        if group:
+            self.groups.setdefault(group, {})[key] = item
+            if group in self._newest and _age(self._newest[group]) < _age(item):
+                self._newest[group] = item
+
+    def replace(self, key: str, old: T, new: T, group: str) -> None:
+        """Most changes leave an object in its group. ``group``: of the new one."""
+        if group != self.group_of(old):
+            self.discard(key, old)
+            self.add(key, new, group)
+        elif group:
+            self.groups[group][key] = new
+            if self._newest.get(group) is old:
+                self._newest[group] = new
+
+    def discard(self, key: str, item: T) -> None:
+        group = self.group_of(item)
+        if group and (members := self.groups.get(group)) is not None:
+            members.pop(key, None)
+            if not members:
+                del self.groups[group]
+            known = self._newest.get(group)
+            if known is not None and known.key == key:
+                del self._newest[group]
+
+    def newest(self, group: str) -> T | None:
+        """Worked out when it is first asked for, then kept up: groups of daemons are large."""
+        if group not in self._newest:
+            if not (members := self.groups.get(group)):
+                return None
+            self._newest[group] = max(members.values(), key=_age)
+        return self._newest[group]
+
+
+def _age(item: ApiObject) -> tuple[datetime, str]:
+    return item.created_at, item.uid
+
+
+def _pod_node(pod: Pod) -> str:
+    return pod.spec.node_name
+
+
+def _pod_waiting(pod: Pod) -> str:
+    return "unschedulable" if pod.unschedulable and pod.active else ""
+
+
+def _node_provider(node: Node) -> str:
+    return node.spec.provider_id
+
+
+def _node_leaving(node: Node) -> str:
+    return "leaving" if node.deleting else ""
+
+
+def _pool_label(item: ApiObject) -> str:
+    return item.labels.get(NODEPOOL, "")
+
+
+def _node_changed(node: Node) -> str:
+    return "changed" if node.changed_at - node.created_at > BOOTS else ""
+
+
+def _node_zone(node: Node) -> str:
+    return node.labels.get(ZONE, "")
+
+
+def _node_type(node: Node) -> str:
+    return node.labels.get(INSTANCE_TYPE, "")
+
+
+def _claim_provider(claim: NodeClaim) -> str:
+    return claim.provider_id
+
+
+def _claim_new(claim: NodeClaim) -> str:
+    return "" if claim.initialized else "new"
+
+
+def _claim_image(claim: NodeClaim) -> str:
+    return claim.status.image_id
+
+
+def _claim_rebooting(claim: NodeClaim) -> str:
+    return "rebooting" if claim.rebooting else ""
+
+
+def _uid(item: ApiObject) -> str:
+    return item.uid
+
+
+def _claim_replaced(claim: NodeClaim) -> str:
+    return "replaced" if REPLACED_BY in claim.annotations else ""
+
+
+def _node_unwell(node: Node) -> str:
+    return "" if node.plainly_well else "unwell"
+
+
+def _namespace(item: ApiObject) -> str:
+    return item.namespace
+
+
+def _pod_daemon_set(pod: Pod) -> str:
+    """The DaemonSet that made a living pod."""
+    owner = controller_of(pod.metadata)
+    if owner is None or owner.kind != "DaemonSet" or not pod.active:
+        return ""
+    return f"{pod.namespace}/{owner.name}"
+
+
+def _attached_to(attachment: VolumeAttachment) -> str:
+    return attachment.spec.node_name
+
+
+_INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
+    (r.PODS, "node"): _pod_node,
+    (r.PODS, "waiting"): _pod_waiting,
+    (r.PODS, "daemon"): _pod_daemon_set,
+    (r.NODES, "provider"): _node_provider,
+    (r.NODES, "pool"): _pool_label,
+    (r.NODES, "leaving"): _node_leaving,
+    (r.NODES, "unwell"): _node_unwell,
+    (r.NODES, "changed"): _node_changed,
+    (r.NODES, "zone"): _node_zone,
+    (r.NODES, "type"): _node_type,
+    (r.NODE_CLAIMS, "provider"): _claim_provider,
+    (r.NODE_CLAIMS, "image"): _claim_image,
+    (r.NODE_CLAIMS, "new"): _claim_new,
+    (r.NODE_CLAIMS, "pool"): _pool_label,
+    (r.NODE_CLAIMS, "uid"): _uid,
+    (r.NODE_CLAIMS, "replaced"): _claim_replaced,
+    (r.NODE_CLAIMS, "rebooting"): _claim_rebooting,
+    (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
+    (r.LIMIT_RANGES, "namespace"): _namespace,
+    (r.VOLUME_ATTACHMENTS, "node"): _attached_to,
+}
+
+
+class Tables:
+    """Every object we watch, by kind and key, with the indexes above."""
+
+    def __init__(
+        self, readers: Mapping[r.Resource, Sequence[Callable[[Any], object]]] = {}
+    ) -> None:
+        """``readers``: of each kind, what deciders read of an object by itself."""
+        self._readers = readers
+        self.objects: dict[r.Resource, dict[str, Any]] = {}
+        #: Those in the tables that are stand-ins: they cannot be read, or not be evaluated.
+        self.unreadable: dict[tuple[r.Resource, str], ApiObject] = {}
+        #: What was worked out from all of this, until something changes: see ``Snapshot.once``.
+        self.kept: dict[Any, Any] = {}
+        self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
+            name: Index(group_of) for name, group_of in _INDEXES.items()
+        }
+        self._indexes_of: dict[r.Resource, list[Index[Any]]] = {}
+        for (resource, _), index in self._indexes.items():
+            self._indexes_of.setdefault(resource, []).append(index)
+
+    def table(self, resource: r.Resource) -> dict[str, Any]:
+        return self.objects.setdefault(resource, {})
+
+    def groups(self, resource: r.Resource, name: str) -> Mapping[str, Mapping[str, Any]]:
+        return self._indexes[resource, name].groups
+
+    def newest(self, resource: r.Resource, name: str, group: str) -> ApiObject | None:
+        return self._indexes[resource, name].newest(group)
+
+    def put(self, resource: r.Resource, item: ApiObject) -> Change:
+        """An object on which an index or a reader fails gets a stand-in, and stops no other."""
+        indexes = self._indexes_of.get(resource, ())
+        try:
+            self._read(resource, item)
+            groups = [index.group_of(item) for index in indexes]
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is that object's
+            item = stand_in(item, f"{type(error).__name__}: {error}", decoded=True)
+            groups = [index.group_of(item) for index in indexes]
+        key = item.key
+        self.kept.clear()
+        if is_unreadable(item):
+            self.unreadable[resource, key] = item
+        else:
+            self.unreadable.pop((resource, key), None)
+        table = self.table(resource)
+        old = table.get(key)
+        for index, group in zip(indexes, groups, strict=True):
+            if old is None:
+                index.add(key, item, group)
+            else:
+                index.replace(key, old, item, group)
+        table[key] = item
+        return Change(resource, key, old, item)
+
+    def _read(self, resource: r.Resource, item: ApiObject) -> None:
+        if is_unreadable(item):
+            return
+        for read in self._readers.get(resource, ()):
+            try:
+                read(item)
+            except SpecError:  # one after the other
+                continue  # A field that cannot be used: the deciders say so themselves.
+
+    def set_aside(self, resource: r.Resource, key: str, problem: str, field: str = "") -> Change:
+        """A decider failed on the object: until it changes, a stand-in takes its place."""
+        item = self.table(resource)[key]
+        return self.put(resource, stand_in(item, problem, field=field, decoded=True))
+
+    def remove(self, resource: r.Resource, key: str) -> Change:
+        self.kept.clear()
+        self.unreadable.pop((resource, key), None)
+        old = self.table(resource).pop(key, None)
+        if old is not None:
+            for index in self._indexes_of.get(resource, ()):
+                index.discard(key, old)
+        return Change(resource, key, old, None)
+
+    def copy(self) -> Tables:
+        """An independent look, for work that outlives the turn."""
+        twin = Tables()
+        for resource, table in self.objects.items():
+            for item in table.values():
+                twin.put(resource, item)
+        return twin
+
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class Snapshot:
+    """What deciders see: objects by key, groups by index, and our observations."""
+
+    __slots__ = ("_tables", "observations", "ours")
+
+    def __init__(
+        self,
+        tables: Tables,
+        observations: Observations | None = None,
+        *,
+        ours: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self._tables = tables
+        self.observations = observations if observations is not None else Observations()
+        #: (group, kind) of the node classes that our provider serves.
+        self.ours = ours
+
+    @classmethod
+    def of(
+        cls,
+        *items: ApiObject,
+        observations: Observations | None = None,
+        ours: frozenset[tuple[str, str]] = frozenset(
+            {(r.KWOK_NODE_CLASSES.group, "KWOKNodeClass")}
+        ),
+    ) -> Snapshot:
+        """A snapshot of just these objects."""
+        from tenure.model.api.kinds import TYPES
+
+        resource_of = {type_: resource for resource, type_ in TYPES.items()}
+        tables = Tables()
+        for item in items:
+            tables.put(resource_of[type_of(item)], item)
+        return cls(tables, observations, ours=ours)
+
+    def once(self, work_out: Callable[[Snapshot], V]) -> V:
+        """What follows from the objects and the provider's statements: worked out once for all.
+
+        This spares work and nothing else, so it must not depend on our other observations.
+        """
+        kept = self._tables.kept
+        key = work_out, self.observations.repair_statements, self.ours
+        if key not in kept:
+            kept[key] = work_out(self)
+        return cast("V", kept[key])
+
+    def objects(self, resource: r.Resource) -> Mapping[str, Any]:
+        """Every object of a kind, by key; for one that cannot be read, its stand-in."""
+        return self._tables.objects.get(resource, _NOTHING)
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        return self.objects(r.PODS)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        return self.objects(r.NODES)
+
+    @property
+    def claims(self) -> Mapping[str, NodeClaim]:
+        return self.objects(r.NODE_CLAIMS)
+
+    @property
+    def pools(self) -> Mapping[str, NodePool]:
+        return self.objects(r.NODE_POOLS)
+
+    @property
+    def windows(self) -> Mapping[str, MaintenanceWindow]:
+        return self.objects(r.MAINTENANCE_WINDOWS)
+
+    @property
+    def daemon_sets(self) -> Mapping[str, DaemonSet]:
+        return self.objects(r.DAEMON_SETS)
+
+    @property
+    def budgets(self) -> Mapping[str, PodDisruptionBudget]:
+        return self.objects(r.POD_DISRUPTION_BUDGETS)
+
+    @property
+    def persistent_volumes(self) -> Mapping[str, PersistentVolume]:
+        return self.objects(r.PERSISTENT_VOLUMES)
+
+    def attachments_on(self, node: str) -> Mapping[str, VolumeAttachment]:
+        return self._group(r.VOLUME_ATTACHMENTS, "node", node)
+
+    def unreadable(self) -> Mapping[tuple[r.Resource, str], ApiObject]:
+        """The stand-ins among all objects: of those that cannot be read, or not be evaluated."""
+        return self._tables.unreadable
+
+    def set_aside(self, resource: r.Resource, key: str, problem: str, field: str = "") -> Change:
+        """A decider failed on the object: a stand-in takes its place until it changes."""
+        return self._tables.set_aside(resource, key, problem, field)
+
+    def put_back(self, change: Change) -> Change:
+        """Take an object that was set aside for what it was."""
+        assert change.old is not None
+        return self._tables.put(change.resource, change.old)
+
+    def budgets_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
+        return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)
+
+    def limit_ranges_in(self, namespace: str) -> Mapping[str, LimitRange]:
+        return self._group(r.LIMIT_RANGES, "namespace", namespace)
+
+    def daemon_pod(self, daemon_set: str) -> Pod | None:
+        """The newest living pod of a DaemonSet, by the DaemonSet's key."""
+        return cast("Pod | None", self._tables.newest(r.PODS, "daemon", daemon_set))
+
+    def pods_on(self, node: str) -> Mapping[str, Pod]:
+        return self._group(r.PODS, "node", node)
+
+    def pods_nowhere(self) -> Mapping[str, Pod]:
+        """Stand-ins of pods that are on a node, and nobody can read on which."""
+        return self._group(r.PODS, "node", UNKNOWN)
+
+    def attachments_nowhere(self) -> Mapping[str, VolumeAttachment]:
+        return self._group(r.VOLUME_ATTACHMENTS, "node", UNKNOWN)
+
+    def unschedulable_pods(self) -> Mapping[str, Pod]:
+        """Pods that the scheduler found no node for."""
+        return self._group(r.PODS, "waiting", "unschedulable")
+
+    def nodes_with_provider(self, provider_id: str) -> Mapping[str, Node]:
+        """Where there is none: those whose provider id cannot be read, for it may be theirs."""
+        found = self._group(r.NODES, "provider", provider_id)
+        if found or not provider_id or not self._tables.unreadable:
+            return found
+        return self._group(r.NODES, "provider", UNKNOWN)
+
+    def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "provider", provider_id)
+
+    def claims_with_uid(self, uid: str) -> Mapping[str, NodeClaim]:
+        """At most one."""
+        return self._group(r.NODE_CLAIMS, "uid", uid)
+
+    def rebooting_claims(self) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "rebooting", "rebooting")
+
+    def replaced_claims(self) -> Mapping[str, NodeClaim]:
+        """Claims that are marked with their replacements."""
+        return self._group(r.NODE_CLAIMS, "replaced", "replaced")
+
+    def unwell_nodes(self) -> Mapping[str, Node]:
+        """Nodes with a condition that may mean sick; whether it does is their pool's to say."""
+        return self._group(r.NODES, "unwell", "unwell")
+
+    def leaving_nodes(self) -> Mapping[str, Node]:
+        """Nodes that are being deleted."""
+        return self._group(r.NODES, "leaving", "leaving")
+
+    def nodes_of_pool(self, pool: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "pool", pool)
+
+    def changed_nodes(self) -> Mapping[str, Node]:
+        """Nodes with a condition that has changed after their boot: few, in a quiet cluster."""
+        return self._group(r.NODES, "changed", "changed")
+
+    def nodes_in_zone(self, zone: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "zone", zone)
+
+    def nodes_of_type(self, instance_type: str) -> Mapping[str, Node]:
+        return self._group(r.NODES, "type", instance_type)
+
+    def new_claims(self) -> Mapping[str, NodeClaim]:
+        """Claims that are not initialized."""
+        return self._group(r.NODE_CLAIMS, "new", "new")
+
+    def claims_of_image(self, image: str) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "image", image)
+
+    def claims_of_pool(self, pool: str) -> Mapping[str, NodeClaim]:
+        return self._group(r.NODE_CLAIMS, "pool", pool)
+
+    def claim_of(self, node: Node) -> NodeClaim | None:
+        """The one claim with the node's provider id; None where there are none or several."""
+        claims = self.claims_with_provider(node.spec.provider_id)
+        return next(iter(claims.values())) if len(claims) == 1 else None
+
+    def node_class(self, group: str, kind: str, name: str) -> ApiObject | None:
+        """The node class a pool or claim names, if it exists."""
+        for resource, table in self._tables.objects.items():
+            if resource.group == group and resource.kind == kind:
+                return cast("ApiObject | None", table.get(name))
+        return None
+
+    def _group(self, resource: r.Resource, index: str, group: str) -> Mapping[str, Any]:
+        return self._tables.groups(resource, index).get(group, _NOTHING) if group else _NOTHING

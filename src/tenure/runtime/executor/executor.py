@@ -1,0 +1,316 @@
+"""Decides when an action may leave: not twice at once, not too often, not on old news.
+
+The executor owns the in-flight set. In the order in which the rules bite:
+
+1. while a call about a target is on its way, the target is not acted upon again, however
+   often the same verdict comes; launch, reboot and end of one claim's instance are one target;
+2. so many actions may be under way at once;
+3. a target that failed waits, longer each time; the others do not wait at all. An action
+   on a newer version than the one that failed may go at once;
+4. a deletion or eviction that was accepted is not repeated before the watch has shown it,
+   or, after a while, a read has;
+5. as long as something is being created, the loop does not ask anew what else should be, and
+   what has been created meanwhile is not created again;
+6. every action needs an open fence, and the guard's consent; what takes something away
+   needs a fresh view, and a clock that agrees with the API server's, too. All of them are
+   asked right before the call leaves, and the fence once more as it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Any
+
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Inspect,
+    Launch,
+    Patch,
+    Reboot,
+    Terminate,
+    Verdict,
+    Witness,
+    takes_away,
+)
+from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
+from tenure.kube.cache.cache import Cache, Place
+from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.resource import PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.ports.clock import Clock
+from tenure.ports.fence import OPEN, Fence
+from tenure.runtime.clock.timecheck import TimeCheck
+from tenure.runtime.executor.backoff import BackOff, Bucket
+from tenure.runtime.executor.guard import veto
+from tenure.runtime.executor.handlers import Verbs
+from tenure.runtime.executor.outcome import Outcome
+
+#: Words for outcomes after which the target may be acted upon again at once.
+_ANSWERED = ("ok", "refused")
+
+
+class Executor:
+    def __init__(
+        self,
+        *,
+        verbs: Verbs,
+        cache: Cache,
+        clock: Clock,
+        settings: Settings,
+        back_off: BackOff,
+        snapshot: Callable[[], Snapshot],
+        outdated: Callable[[], str],
+        finished: Callable[[Verdict, Outcome], None],
+        fence: Fence = OPEN,
+        times: TimeCheck,
+    ) -> None:
+        self._verbs = verbs
+        self._cache = cache
+        self._clock = clock
+        self._settings = settings
+        self._back_off = back_off
+        self._snapshot = snapshot
+        #: Says what of our view is too old to take anything away; empty when nothing is.
+        self._outdated = outdated
+        self._finished = finished
+        self._fence = fence
+        self._times = times
+        self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
+        self._in_flight: dict[str, asyncio.Task[None]] = {}
+        # What is being created, and what has been created meanwhile.
+        self._creating: set[str] = set()
+        self._created: set[str] = set()
+        # What is to be created as soon as fewer actions are under way.
+        self._postponed: set[str] = set()
+        # Deletions that were accepted and that the watch has not shown yet, with their instant.
+        self._awaited: dict[str, float] = {}
+
+    def submit(self, verdict: Verdict) -> float | None:
+        """Start the verdict's action, unless it is under way or must wait.
+
+        Returns when to submit it again, on the monotonic clock, if it has to wait for a reason
+        of its own.
+        """
+        action = verdict.action
+        assert action is not None
+        target = target_of(action)
+        if target in self._created:
+            return None  # Whoever asked for it has not looked again yet.
+        if target in self._in_flight:
+            return None  # Its end wakes the loop.
+        if len(self._in_flight) >= self._settings.actions_max:
+            if isinstance(action, Create):
+                self._postponed.add(target)
+            return None  # So does the end of any of them.
+        now = self._clock.monotonic()
+        waits_until = self._back_off.wait_until(target, now, _attempt(action))
+        if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
+            waits_until = self._awaited_until(target, action, now)
+        if waits_until is None:
+            if isinstance(action, Create):
+                self._creating.add(target)
+            self._start(target, self._run(verdict, action, target))
+        return waits_until
+
+    @property
+    def creates(self) -> bool:
+        """Whether something is being created, or about to be, that cannot be seen yet."""
+        return bool(self._creating or self._postponed)
+
+    def begin(self) -> None:
+        """Everything that is to be done is submitted once more."""
+        self._postponed.clear()
+
+    async def close(self) -> None:
+        """Cancel what is under way and wait for it."""
+        tasks = list(self._in_flight.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def tidy(self, now: float) -> None:
+        """Forget what nobody asks about any more, so that memory does not grow with age."""
+        self._back_off.forget_before(now - 10 * self._settings.retry_max.total_seconds())
+        oldest = now - 6 * self._settings.expectation_max.total_seconds()
+        for target in [t for t, since in self._awaited.items() if since < oldest]:
+            del self._awaited[target]
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    def _start(self, target: str, work: Coroutine[Any, Any, None]) -> None:
+        self._in_flight[target] = asyncio.get_running_loop().create_task(work)
+
+    # -- one action --------------------------------------------------------------------
+
+    async def _run(self, verdict: Verdict, action: Action, target: str) -> None:
+        try:
+            outcome = await self._outcome(verdict, action, target)
+            if isinstance(action, Create) and outcome.word == "ok":
+                self._created.add(target)
+        finally:
+            self._in_flight.pop(target, None)
+            self._creating.discard(target)
+            if not self._creating:
+                self._created.clear()
+        self._finished(verdict, outcome)
+
+    async def _outcome(self, verdict: Verdict, action: Action, target: str) -> Outcome:
+        try:
+            if isinstance(action, Evict | DeletePod):
+                await self._evictions.take()
+            if depends_on_time(action):
+                await self._times.ask_if_needed()
+            outcome = await self._changed(action) or self._refusal(action)
+            outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
+        except NotLeader as error:
+            outcome = Outcome("held", f"nothing was sent: {error}")
+        except (Conflict, NotFound, AlreadyExists) as error:
+            # The object moved under us. The next look decides; the pause is for a stale one.
+            self._back_off.failed(target, self._clock.monotonic(), _attempt(action))
+            return Outcome("dropped", str(error), error.status)
+        except Exception as error:  # noqa: BLE001  # one bad call must not stop the others
+            return self._failed(target, action, error)
+        return self._ended(target, action, outcome)
+
+    async def _changed(self, action: Action) -> Outcome | None:
+        """Whether what the action depends on is still as it was judged, by a look of its own."""
+        witness = witness_of(action)
+        if witness is None:
+            return None
+        version = await self._verbs.version_of(witness.resource, witness.name, uid=witness.uid)
+        if version == witness.resource_version:
+            return None
+        what = f"{witness.resource.kind} {witness.name}"
+        return Outcome("held", f"{what} has changed since it was judged: judged again")
+
+    def _refusal(self, action: Action) -> Outcome | None:
+        """The last look before the call leaves."""
+        if why := self._fence.closed():
+            return Outcome("held", f"nothing is done while we may not act: {why}")
+        if takes_away(action) and (what := self._outdated()):
+            return Outcome("held", f"nothing is taken away while {what}")
+        if depends_on_time(action) and (what := self._times.off()):
+            return Outcome("held", f"nothing is taken away, and no deadline is set, while {what}")
+        refusal = veto(action, self._snapshot(), self._clock.now(), self._settings.protection_clock)
+        return Outcome("vetoed", refusal) if refusal is not None else None
+
+    def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:
+        now = self._clock.monotonic()
+        if outcome.word not in _ANSWERED:
+            pause = self._back_off.failed(target, now, _attempt(action))
+            return _again(outcome, self._clock.now() + pause)
+        self._back_off.succeeded(target)
+        if outcome.word == "ok" and isinstance(action, Evict | DeletePod | Delete):
+            self._awaited[target] = now
+        return outcome
+
+    def _failed(self, target: str, action: Action, error: Exception) -> Outcome:
+        wait = error.retry_after if isinstance(error, ApiError) else None
+        status = error.status if isinstance(error, ApiError) else 500
+        now = self._clock.monotonic()
+        pause = self._back_off.failed(target, now, _attempt(action), at_least=wait)
+        # What is outside our tree is a fault of ours or of a provider's: say which.
+        named = str(error) if isinstance(error, TenureError) else f"{type(error).__name__}: {error}"
+        return _again(Outcome("failed", named, status), self._clock.now() + pause)
+
+    # -- what was accepted and is not seen yet -----------------------------------------
+
+    def _awaited_until(
+        self, target: str, action: Evict | DeletePod | Delete, now: float
+    ) -> float | None:
+        since = self._awaited.get(target)
+        if since is None:
+            return None
+        current = self._current(action)
+        if current is None or current.uid != action.uid or _is_seen(action, current):
+            del self._awaited[target]
+            return None
+        look_at = since + self._settings.expectation_max.total_seconds()
+        if now < look_at:
+            return look_at
+        del self._awaited[target]
+        self._start(target, self._look_again(action, target))
+        return now + self._settings.retry_min.total_seconds()
+
+    async def _look_again(self, action: Evict | DeletePod | Delete, target: str) -> None:
+        """The watch owes us an event for too long: read the object itself."""
+        resource, _ = place_of(action)
+        try:
+            await self._verbs.look(resource, action.name, action.namespace, uid=action.uid)
+        except TenureError:
+            # Still unknown: neither repeat it nor wait for ever.
+            self._awaited[target] = self._clock.monotonic()
+        finally:
+            self._in_flight.pop(target, None)
+
+    def _current(self, action: Evict | DeletePod | DeletePod | Delete) -> ApiObject | None:
+        resource, key = place_of(action)
+        current: ApiObject | None = self._cache.tables.table(resource).get(key)
+        return current
+
+
+def _is_seen(action: Evict | DeletePod | Delete, current: ApiObject) -> bool:
+    """Whether the object shows what was accepted."""
+    if not isinstance(action, DeletePod):
+        return current.deleting
+    # One that was terminating already shows it by its grace.
+    grace = current.metadata.deletion_grace_period_seconds
+    return grace is not None and grace <= action.grace_period_seconds
+
+
+def _again(outcome: Outcome, at: datetime) -> Outcome:
+    return Outcome(outcome.word, f"{outcome.detail}; again at {format_time(at)}", outcome.status)
+
+
+def target_of(action: Action) -> str:
+    """What must not be acted upon twice at once."""
+    match action:
+        case Patch() | Create():
+            return f"write/{action.resource}/{action.namespace}/{action.name}"
+        case Delete():
+            return f"delete/{action.uid}"
+        case Evict() | DeletePod():
+            return f"evict/{action.uid}"
+        case Launch():
+            return f"instance/{action.request.claim_uid}"
+        case Terminate():
+            return f"instance/{action.claim_uid or action.provider_id}"
+        case Reboot():
+            return f"instance/{action.claim_uid}"
+        case Inspect():
+            return f"inspect/{action.claim_uid}"
+
+
+def depends_on_time(action: Action) -> bool:
+    """Whether a wrong clock may be the reason for it: it takes away, or sets a deadline."""
+    if not isinstance(action, Patch):
+        return takes_away(action)
+    annotations = action.body.get("metadata", {}).get("annotations") or {}
+    return annotations.get(TERMINATION_TIMESTAMP) is not None
+
+
+def witness_of(action: Action | None) -> Witness | None:
+    """The object on whose word it is done, beside its own."""
+    return action.witness if isinstance(action, Patch | Delete | Reboot) else None
+
+
+def place_of(action: Patch | Delete | Evict | DeletePod) -> Place:
+    """Where the object of the action is kept."""
+    resource = PODS if isinstance(action, Evict | DeletePod) else action.resource
+    key = f"{action.namespace}/{action.name}" if action.namespace else action.name
+    return resource, key
+
+
+def _attempt(action: Action) -> str:
+    """Tells one try from another: after a failure, only the same one has to wait."""
+    return action.resource_version if isinstance(action, Patch | Delete) else type(action).__name__

@@ -1,0 +1,188 @@
+"""The last look before an action leaves: asks ``safety`` about what we believe now.
+
+Verdicts are made at the beginning of a turn; an action may start later. The guard reads
+the newest cache and knowledge, and says no with a sentence. What it has no rule for, it
+does not let through.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenure import safety
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Inspect,
+    Launch,
+    Patch,
+    Reboot,
+    Terminate,
+)
+from tenure.core.protect.protection import CREATION
+from tenure.core.terminate.deadline import deadline_of
+from tenure.core.terminate.drain import protection_cap, unfinished_pods
+from tenure.core.terminate.pods import holds_node
+from tenure.core.unreadable.decider import in_the_way
+from tenure.model.api import names
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import first_unreadable
+
+
+def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATION) -> str | None:
+    """Why this must not be done; None when it may. ``clock``: what a protection counts from."""
+    if snapshot.unreadable() and (why := _unreadable(action, snapshot, now)):
+        return f"{why}, so nothing is taken away from it"
+    match action:
+        case Patch() | Delete():
+            return _write(action, snapshot)
+        case Create():
+            return _create(action, snapshot)
+        case Evict():
+            return _take_pod(action, snapshot) or _evict(action, snapshot, now, clock)
+        case DeletePod():
+            return _take_pod(action, snapshot) or _force(action, snapshot, now)
+        case Launch():
+            return safety.late_launch(_claim(action.request.claim_uid, snapshot))
+        case Reboot():
+            claim = _claim(action.claim_uid, snapshot)
+            return safety.uncalled_reboot(claim, action.provider_id)
+        case Inspect():
+            return None  # A read.
+    untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
+    return untagged or safety.live_termination(_claim(action.claim_uid, snapshot))
+
+
+def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
+    """What the action is about and cannot be read; a deadline that is over holds all the same."""
+    match action:
+        case Patch() | Delete():
+            key = f"{action.namespace}/{action.name}" if action.namespace else action.name
+            return first_unreadable([snapshot.objects(action.resource).get(key)])
+        case Evict():
+            pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
+            node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+            claim = snapshot.claim_of(node) if node is not None else None
+            nodes = [node] if node is not None else []
+            return first_unreadable([pod]) or in_the_way(claim, nodes, None, snapshot, pods=False)
+        case Terminate() | Reboot():
+            claim = _claim(action.claim_uid, snapshot)
+            if claim is None or _is_gone(claim, snapshot):
+                return ""
+            return _unreadable_instance(claim, snapshot, now)
+    return ""
+
+
+def _is_gone(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """The cloud says that it no longer has the instance, so nobody can lose anything there."""
+    answer = snapshot.observations.inspections.get(claim.uid)
+    return (answer is not None and answer.gone) or claim.uid in snapshot.observations.vanished
+
+
+def _unreadable_instance(claim: NodeClaim, snapshot: Snapshot, now: datetime) -> str:
+    deadline = deadline_of(claim)
+    if deadline is not None and deadline.end <= now:
+        return ""
+    nodes = snapshot.nodes_with_provider(claim.provider_id).values()
+    if why := in_the_way(claim, nodes, None, snapshot, pods=False):
+        return why
+    # As the drain does: pods that should have stopped long ago are no longer waited for.
+    pods = (*unfinished_pods(nodes, snapshot), *snapshot.pods_nowhere().values())
+    return first_unreadable(pod for pod in pods if holds_node(pod, now))
+
+
+def _create(action: Create, snapshot: Snapshot) -> str | None:
+    if action.resource != NODE_CLAIMS:
+        return f"{action.resource.kind} {action.name}: nothing but claims is created here"
+    claim = msgspec.convert(action.body, NodeClaim)
+    return safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+
+
+def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
+    pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
+    if pod is None or pod.uid != action.uid:
+        return f"pod {action.namespace}/{action.name} is gone or another one"
+    node = snapshot.nodes.get(pod.spec.node_name)
+    claim = snapshot.claim_of(node) if node is not None else None
+    foreign = safety.foreign_node(node, claim, snapshot.ours) if node is not None else None
+    forced = isinstance(action, DeletePod)
+    return foreign or safety.early_eviction(pod, node, claim, forced=forced)
+
+
+def _evict(action: Evict, snapshot: Snapshot, now: datetime, clock: str) -> str | None:
+    pod = snapshot.pods[f"{action.namespace}/{action.name}"]
+    cap = protection_cap(snapshot.nodes[pod.spec.node_name], snapshot)
+    return safety.protected_eviction(pod, now, cap=cap, clock=clock)
+
+
+def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
+    pod = snapshot.pods[f"{action.namespace}/{action.name}"]
+    deadline = deadline_of(snapshot.claim_of(snapshot.nodes[pod.spec.node_name]))
+    at = deadline.at if deadline is not None else None
+    return safety.early_force(pod, at, action.grace_at(now), now)
+
+
+def _write(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+    if action.resource == NODES:
+        return _write_node(action, snapshot)
+    if action.resource == NODE_CLAIMS:
+        return _write_claim(action, snapshot)
+    if isinstance(action, Patch) and action.resource == NODE_POOLS:
+        pool = snapshot.pools.get(action.name)
+        if pool is None or pool.uid != action.uid:
+            return f"pool {action.name} is gone or another one"
+        return safety.foreign_class(pool.node_class_ref, snapshot.ours)
+    if isinstance(action, Patch) and action.resource == MAINTENANCE_WINDOWS:
+        # A window is a person's; what it comes to is ours to say.
+        return None if action.subresource == "status" else "a window's spec is a person's to write"
+    verb = type(action).__name__.lower()
+    return f"{action.resource.kind} {action.name} is not ours to {verb}"
+
+
+def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+    node = snapshot.nodes.get(action.name)
+    if node is None or node.uid != action.uid:
+        return f"Node {action.name} is gone or another one"
+    claim = snapshot.claim_of(node)
+    foreign = safety.foreign_node(node, claim, snapshot.ours)
+    if foreign is not None or claim is None:
+        return foreign
+    if isinstance(action, Delete):
+        return safety.early_node_deletion(node, claim)
+    return _release(action, node, claim, snapshot)
+
+
+def _write_claim(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+    claim = snapshot.claims.get(action.name)
+    if claim is None or claim.uid != action.uid:
+        return f"claim {action.name} is gone or another one"
+    foreign = safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+    if foreign is not None or isinstance(action, Delete):
+        return foreign
+    return _release(action, claim, claim, snapshot)
+
+
+def _release(
+    action: Patch, thing: Node | NodeClaim, claim: NodeClaim, snapshot: Snapshot
+) -> str | None:
+    """Taking our finalizer off is the one patch that cannot be taken back."""
+    finalizers = action.body.get("metadata", {}).get("finalizers")
+    if finalizers is None or names.FINALIZER in finalizers:
+        return None
+    if names.FINALIZER not in thing.metadata.finalizers:
+        return None
+    answer = snapshot.observations.terminations.get(claim.uid)
+    gone = answer is not None and answer.gone
+    return safety.early_release(thing.name, instance_running=not gone)
+
+
+def _claim(uid: str, snapshot: Snapshot) -> NodeClaim | None:
+    return next((claim for claim in snapshot.claims.values() if claim.uid == uid), None)

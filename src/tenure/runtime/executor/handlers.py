@@ -1,0 +1,235 @@
+"""Carries out one action: a small handler per verb, each safe to repeat.
+
+Nothing here judges. What an answer *means* is put into the cache or the knowledge, for
+the next look to decide on; an error that is not an answer is left to the executor, which
+pauses the target. A budget that refuses an eviction and a cloud that refuses a launch are
+answers. Instances have a module of their own.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Inspect,
+    Launch,
+    Patch,
+    Reboot,
+    Subject,
+    Terminate,
+)
+from tenure.errors import (
+    AlreadyExists,
+    ApiError,
+    NotFound,
+)
+from tenure.kube.cache.cache import Cache
+from tenure.kube.client.client import Client
+from tenure.model.api.kinds import decode
+from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.resource import PODS, Resource
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import (
+    EvictionAnswer,
+)
+from tenure.ports.clock import Clock
+from tenure.runtime.cloud.instances import Instances
+from tenure.runtime.executor.outcome import NO_EFFECT, OK, Outcome
+from tenure.runtime.observationstore import Knowledge
+
+#: The API answers 500 with these words when several budgets cover one pod.
+_SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+#: The cause that tells a budget's no from a server that is merely busy.
+_BUDGET_CAUSE: Final = "DisruptionBudget"
+
+
+class Verbs:
+    def __init__(
+        self,
+        *,
+        client: Client,
+        instances: Instances,
+        cache: Cache,
+        knowledge: Knowledge,
+        clock: Clock,
+        settings: Settings,
+        random: Random,
+    ) -> None:
+        self._client = client
+        self._instances = instances
+        self._cache = cache
+        self._knowledge = knowledge
+        self._clock = clock
+        self._settings = settings
+        self._random = random
+
+    async def carry_out(self, subject: Subject, action: Action) -> Outcome:
+        match action:
+            case Patch():
+                return await self._patch(action)
+            case Create():
+                return await self._create(action)
+            case Delete():
+                return await self._delete(action)
+            case Evict():
+                return await self._evict(subject, action)
+            case DeletePod():
+                return await self._delete_pod(action)
+            case Launch():
+                return await self._instances.launch(action)
+            case Terminate():
+                return await self._instances.terminate(subject, action)
+            case Reboot():
+                return await self._instances.reboot(subject, action)
+            case Inspect():
+                return await self._instances.inspect(subject, action)
+
+    async def look(
+        self, resource: Resource, name: str, namespace: str = "", *, uid: str = ""
+    ) -> None:
+        """Read the object itself; if there is none, the one with that UID is gone."""
+        try:
+            self._put(resource, await self._client.get(resource, name, namespace))
+        except NotFound:
+            current = self._known(resource, name, namespace)
+            if current is not None and current.uid == uid:
+                self._cache.remove(resource, current)
+
+    async def version_of(self, resource: Resource, name: str, *, uid: str = "") -> str:
+        """The version that the object has by now; empty when there is none."""
+        await self.look(resource, name, uid=uid)
+        known = self._known(resource, name, "")
+        return known.metadata.resource_version if known is not None else ""
+
+    # -- the API -----------------------------------------------------------------------
+
+    async def _patch(self, action: Patch) -> Outcome:
+        now = self._clock.now()
+        answer = await self._client.patch(
+            action.resource,
+            action.name,
+            dated(stamped(action.body, now), action.dated, now + action.ahead),
+            namespace=action.namespace,
+            subresource=action.subresource,
+        )
+        item = decode(action.resource, answer)
+        if item.deleting and not item.metadata.finalizers:
+            # The last finalizer's end is the object's end: there is no newer version of it.
+            self._cache.remove(action.resource, item)
+            return OK
+        self._cache.upsert(action.resource, item)
+        return OK if item.metadata.resource_version != action.resource_version else NO_EFFECT
+
+    async def _create(self, action: Create) -> Outcome:
+        try:
+            answer = await self._client.create(action.resource, action.body, action.namespace)
+        except AlreadyExists:
+            # Most likely our own, created by a call whose answer was lost.
+            await self.look(action.resource, action.name, action.namespace)
+            raise
+        self._put(action.resource, answer)
+        return OK
+
+    async def _delete(self, action: Delete) -> Outcome:
+        await self._client.delete(
+            action.resource,
+            action.name,
+            uid=action.uid,
+            namespace=action.namespace,
+            resource_version=action.resource_version,
+        )
+        return OK
+
+    async def _evict(self, pod: Subject, action: Evict) -> Outcome:
+        try:
+            await self._client.evict(
+                action.name,
+                action.namespace,
+                uid=action.uid,
+                grace_period_seconds=action.grace_period_seconds,
+            )
+        except ApiError as error:
+            if not _is_budgets_no(error):
+                raise
+            self._refused(pod, error)
+            return Outcome("refused", error.message, error.status)
+        return OK
+
+    async def _delete_pod(self, action: DeletePod) -> Outcome:
+        await self._client.delete(
+            PODS,
+            action.name,
+            uid=action.uid,
+            namespace=action.namespace,
+            grace_period_seconds=action.grace_at(self._clock.now()),
+        )
+        return OK
+
+    def _refused(self, pod: Subject, error: ApiError) -> None:
+        known = self._known(PODS, pod.name, pod.namespace)
+        if known is None or known.uid != pod.uid:
+            return  # It is gone: nobody would ever forget the answer.
+        now = self._clock.now()
+        # The cause has the numbers; the message is the same for every budget.
+        causes = [one.message for one in error.causes if one.reason == _BUDGET_CAUSE]
+        why = "; ".join(filter(None, causes)) or error.message
+        answer = EvictionAnswer(
+            at=now,
+            retry_at=now + self._eviction_pause(pod, error),
+            message=f"the last eviction was refused: {why}",
+        )
+        self._knowledge.eviction_refused(pod, answer)
+
+    def _eviction_pause(self, pod: Subject, error: ApiError) -> timedelta:
+        """What the server asks for; else twice the last pause, within bounds, with jitter."""
+        if error.retry_after is not None:
+            return error.retry_after
+        settings = self._settings
+        pause = settings.eviction_retry_min
+        if (last := self._knowledge.evictions.get(pod.uid)) is not None:
+            pause = min(max((last.retry_at - last.at) * 2, pause), settings.eviction_retry_max)
+        return pause * (0.75 + self._random.random() / 4)
+
+    # -- what we know ------------------------------------------------------------------
+
+    def _put(self, resource: Resource, answer: bytes) -> None:
+        """The answer to a write is the newest look at the object that anybody has."""
+        self._cache.upsert(resource, decode(resource, answer))
+
+    def _known(self, resource: Resource, name: str, namespace: str) -> ApiObject | None:
+        key = f"{namespace}/{name}" if namespace else name
+        known: ApiObject | None = self._cache.tables.table(resource).get(key)
+        return known
+
+
+def _is_budgets_no(error: ApiError) -> bool:
+    return _SEVERAL_BUDGETS in error.message or any(
+        cause.reason == _BUDGET_CAUSE for cause in error.causes
+    )
+
+
+def stamped(body: Any, now: datetime) -> Any:
+    """The body with the instant of the write in every condition that lacks one."""
+    conditions = body.get("status", {}).get("conditions")
+    if not conditions or all("lastTransitionTime" in entry for entry in conditions):
+        return body
+    at = format_time(now)
+    filled = [{"lastTransitionTime": at, **entry} for entry in conditions]
+    return {**body, "status": {**body["status"], "conditions": filled}}
+
+
+def dated(body: Any, annotation: str, now: datetime) -> Any:
+    """The body with the instant of the write behind the value of that annotation."""
+    if not annotation:
+        return body
+    metadata = body["metadata"]
+    value = f"{metadata['annotations'][annotation]} {format_time(now)}".lstrip()
+    noted = {**metadata, "annotations": {**metadata["annotations"], annotation: value}}
+    return {**body, "metadata": noted}

@@ -1,0 +1,265 @@
+"""Turns changes of verdict into Kubernetes events.
+
+Only reasons that people should hear of are published (the table in ``core.reasons``). One event
+stands for one reason on one object: a new reason is a new event, and a verdict that keeps its
+reason and says something else rewrites the event, so that it names what is the case now. Each
+event is rewritten once a minute at most, with the newest content; one that comes and goes with
+the same content is repeated after five. Over all events there is a rate, too.
+
+The event's name follows from the object and the reason, so a restart meets its own event and
+raises its count instead of writing another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import heapq
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.decision import Concern, Create, DeletePod, Evict, Subject, Verdict
+from tenure.core.reasons import REASONS, Reason
+from tenure.core.terminate.pods import REFUSED
+from tenure.errors import AlreadyExists, NotFound, TenureError
+from tenure.kube.client.client import Client
+from tenure.model.api.kinds import decode
+from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.resource import BY_KIND, EVENTS
+from tenure.model.api.workload import Event
+from tenure.model.settings import Settings
+from tenure.ports.clock import Clock
+from tenure.runtime.executor.backoff import Bucket
+
+#: Cluster-scoped objects have their events here, as ``kubectl describe`` expects.
+DEFAULT_NAMESPACE: Final = "default"
+COMPONENT: Final = "tenure"
+#: Events waiting for their turn; above this the newest are dropped: news, not state.
+QUEUE_MAX: Final = 1000
+#: An eviction that is refused every ten seconds for a day is one piece of news, now and then.
+REPEAT_AFTER: Final = timedelta(minutes=5)
+#: The least time between two contents of one event: a drain counts its pods down one by one.
+REWRITE_AFTER: Final = timedelta(minutes=1)
+#: The longest name that the API takes.
+NAME_MAX: Final = 253
+#: Seconds. A timer may ring this much early: event loops round, and so do sums of floats.
+_RESOLUTION: Final = 1e-6
+
+_RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
+
+
+class _Told(msgspec.Struct):
+    """What one event says."""
+
+    content: str = ""
+    #: On the monotonic clock.
+    at: float | None = None
+    #: As it was written last; 0 before the first time.
+    count: int = 0
+    #: Says something else, and has to wait.
+    newer: Verdict | None = None
+
+
+class _Said(msgspec.Struct):
+    """What one subject's events have said."""
+
+    current: dict[Concern, Reason] = {}
+    told: dict[Reason, _Told] = {}
+
+    def outdate(self, reason: Reason | None) -> None:
+        """It does not hold any more: what waits to be written of it is not written."""
+        if reason is not None and (told := self.told.get(reason)) is not None:
+            told.newer = None
+
+
+class _Late(msgspec.Struct, frozen=True, order=True):
+    """An event that is to be rewritten."""
+
+    #: On the monotonic clock.
+    due: float
+    subject: Subject
+    reason: Reason
+
+
+class EventRecorder:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        settings: Settings,
+        report: Callable[[TenureError], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._report = report
+        self._bucket = Bucket(settings.event_rate, settings.event_burst, clock)
+        self._said: dict[Subject, _Said] = {}
+        self._queue: deque[tuple[dict[str, Any], _Told]] = deque()
+        #: A heap.
+        self._late: list[_Late] = []
+        self._something_to_do = asyncio.Event()
+        self.dropped = 0
+
+    def judged(self, verdict: Verdict) -> None:
+        """Note a new or changed verdict; publish it if it is news."""
+        subject, reason = verdict.subject, verdict.reason
+        resource = _RESOURCES.get(subject.kind)
+        if resource is None or not subject.uid:
+            return  # No object, or none yet: ``acted`` tells when there is one.
+        said = self._said.setdefault(subject, _Said())
+        known, said.current[verdict.concern] = said.current.get(verdict.concern), reason
+        if known != reason:
+            said.outdate(known)
+        if not REASONS[reason].event or isinstance(verdict.action, Evict | DeletePod):
+            return  # That a pod has to go is news only once the API has agreed: ``acted``.
+        told = said.told.setdefault(reason, _Told())
+        if told.at is None:
+            self._tell(verdict, told)
+        elif verdict.content != told.content:
+            self._rewrite(verdict, told)
+        else:
+            told.newer = None
+            if (
+                known != reason
+                and self._clock.monotonic() >= told.at + REPEAT_AFTER.total_seconds()
+            ):
+                self._tell(verdict, told)
+
+    def _rewrite(self, verdict: Verdict, told: _Told) -> None:
+        """Once the event has said what it says for long enough, and no new event waits."""
+        assert told.at is not None, "it was written"
+        if told.newer is None:
+            due = told.at + REWRITE_AFTER.total_seconds()
+            heapq.heappush(self._late, _Late(due, verdict.subject, verdict.reason))
+            self._something_to_do.set()
+        told.newer = verdict
+
+    def _tell(self, verdict: Verdict, told: _Told) -> None:
+        told.content, told.at, told.newer = verdict.content, self._clock.monotonic(), None
+        self._publish(verdict, told)
+
+    def acted(self, verdict: Verdict, made: ApiObject | None = None) -> None:
+        """An action was carried out: the news of an eviction, which a budget could have refused,
+        and of an object that was not there before, so that nothing could be said of it."""
+        resource = _RESOURCES.get(verdict.subject.kind)
+        kind = REASONS[verdict.reason].event
+        if resource is None:
+            return
+        if isinstance(verdict.action, Create) and made is not None and kind:
+            of = Subject.of(resource.kind, made)
+            verdict = msgspec.structs.replace(verdict, subject=of)
+        elif not isinstance(verdict.action, Evict | DeletePod):
+            return
+        elif verdict.reason in REFUSED:
+            # Tried again, and agreed to: that it had been refused is no longer the case.
+            said = "evicting pod: the API server agreed after it had refused"
+            verdict = msgspec.structs.replace(verdict, reason=Reason.EVICTING, message=said)
+            kind = REASONS[Reason.EVICTING].event
+        if kind:
+            self._publish(verdict, _Told())
+
+    def ended(self, verdict: Verdict) -> None:
+        """It holds no more: if it comes back, that is a change."""
+        if (said := self._said.get(verdict.subject)) is not None:
+            said.outdate(said.current.pop(verdict.concern, None))
+
+    def forget(self, subject: Subject) -> None:
+        """The object is gone."""
+        self._said.pop(subject, None)
+
+    def _publish(self, verdict: Verdict, told: _Told) -> None:
+        if len(self._queue) >= QUEUE_MAX:
+            self.dropped += 1
+            return
+        self._queue.append((self._manifest(verdict), told))
+        self._something_to_do.set()
+
+    async def run(self) -> None:
+        """Write what is queued, at a bounded rate, until cancelled."""
+        while True:
+            manifest, told = await self._next()
+            await self._bucket.take()
+            try:
+                await self._write(manifest, told)
+            except TenureError as error:
+                self._report(error)  # An event is news: what could not be written is let go.
+
+    async def _next(self) -> tuple[dict[str, Any], _Told]:
+        while True:
+            self._something_to_do.clear()
+            now = self._clock.monotonic()
+            if not self._queue:
+                self._take_late(now + _RESOLUTION)
+            if self._queue:
+                return self._queue.popleft()
+            wait = self._late[0].due - now if self._late else None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._something_to_do.wait()
+
+    def _take_late(self, now: float) -> None:
+        """Queue the first that has waited for its turn and still holds."""
+        while self._late and self._late[0].due <= now and not self._queue:
+            late = heapq.heappop(self._late)
+            said = self._said.get(late.subject)
+            told = said.told.get(late.reason) if said is not None else None
+            if told is None or told.at is None or told.newer is None:
+                continue
+            if told.at + REWRITE_AFTER.total_seconds() <= now:  # Else another entry stands for it.
+                self._tell(told.newer, told)
+
+    async def _write(self, manifest: dict[str, Any], told: _Told) -> None:
+        namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+        if not told.count:
+            try:
+                await self._client.create(EVENTS, manifest, namespace)
+            except AlreadyExists:
+                known = decode(EVENTS, await self._client.get(EVENTS, name, namespace))
+                told.count = known.count if isinstance(known, Event) else 1
+            else:
+                told.count = 1
+                return
+        news = {key: manifest[key] for key in ("lastTimestamp", "message")}
+        try:
+            body = {**news, "count": told.count + 1}
+            await self._client.patch(EVENTS, name, body, namespace=namespace)
+        except NotFound:  # Kubernetes keeps events for an hour.
+            await self._client.create(EVENTS, manifest, namespace)
+            told.count = 0
+        told.count += 1
+
+    def _manifest(self, verdict: Verdict) -> dict[str, Any]:
+        subject, kind = verdict.subject, REASONS[verdict.reason].event
+        resource = _RESOURCES[subject.kind]
+        at = format_time(self._clock.now())
+        namespace = subject.namespace or DEFAULT_NAMESPACE
+        digest = hashlib.sha256(f"{subject.uid}/{verdict.reason}".encode()).hexdigest()[:16]
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": _name(subject, digest), "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": resource.api_version,
+                "kind": subject.kind,
+                "name": subject.name,
+                "namespace": subject.namespace,
+                "uid": subject.uid,
+            },
+            "type": kind,
+            "reason": str(verdict.reason),
+            "message": verdict.message[:1024],
+            "count": 1,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+        }
+
+
+def _name(subject: Subject, digest: str) -> str:
+    return f"{subject.name[: NAME_MAX - 1 - len(digest)]}.{digest}"

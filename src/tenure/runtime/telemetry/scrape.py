@@ -1,0 +1,254 @@
+"""Gauges over the cluster, made when somebody asks and not on every change.
+
+``look`` takes what is needed while the loop stands still, in a moment; ``collect`` turns that
+into series, which takes seconds in a large cluster and may therefore run in another thread:
+the objects are frozen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from importlib.metadata import version
+from platform import python_version
+from typing import Final, Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tenure.core.decision import Concern
+from tenure.core.disrupt.blockers import Disruption
+from tenure.core.disrupt.budgets import consuming, fleet_of, limit
+from tenure.core.launchbreaker.breaker import open_owners
+from tenure.core.launchbreaker.ledger import ledger_of
+from tenure.core.pool.facts import is_ours, usage_of
+from tenure.core.provision.demand import is_provisionable
+from tenure.core.reasons import Reason
+from tenure.core.repair.outage import domains_in, ward_of
+from tenure.kube.cache.informer import Informer
+from tenure.model.api.names import NODEPOOL
+from tenure.model.api.resource import PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.quantity import UNIT, readable_amounts
+from tenure.packing.problem import NODES
+from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.telemetry import metricnames as names
+from tenure.runtime.telemetry.metricnames import Kind, Named
+from tenure.runtime.telemetry.objectseries import Objects, object_families
+
+#: Who thinks about pods that wait, by the peer's word.
+PROVISIONER: Final = "provisioner"
+
+Row = tuple[tuple[str, ...], float]
+
+
+class Standing(Protocol):
+    """How this replica stands; what asks for metrics and health looks at."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def informers(self) -> Iterable[Informer]: ...
+    @property
+    def synced(self) -> bool: ...
+    @property
+    def leading(self) -> bool: ...
+    @property
+    def held_back(self) -> bool:
+        """Something that is none of our replicas is, or may be, at work."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """Leading, standing by, …: in words."""
+        ...
+
+    @property
+    def waits_for(self) -> str:
+        """What it needs before it can do anything, beside the first lists; else empty."""
+        ...
+
+    @property
+    def judge(self) -> Judge | None:
+        """None while nobody judges here."""
+        ...
+
+    @property
+    def provider_problem(self) -> str:
+        """Why the provider's instances could not be listed last time; else empty."""
+        ...
+
+    @property
+    def events_dropped(self) -> int: ...
+    @property
+    def loop_lag(self) -> float:
+        """In seconds."""
+        ...
+
+    @property
+    def overdue(self) -> float:
+        """Seconds for which a turn has been due and did not come."""
+        ...
+
+    @property
+    def stuck(self) -> str:
+        """Why the control loop is taken for stuck, in words; empty while it makes progress."""
+        ...
+
+    def now(self) -> datetime: ...
+    def monotonic(self) -> float: ...
+
+
+class ClusterCollector(Collector):
+    def __init__(
+        self, standing: Standing, *, per_object: bool = True, settings: Settings | None = None
+    ) -> None:
+        self._standing = standing
+        self._settings = settings or Settings()
+        self._per_object = per_object
+        self._rows: dict[Named, list[Row]] = {}
+        self._objects: Objects | None = None
+
+    def describe(self) -> Iterable[Metric]:
+        return ()  # Else the registry would collect once, before there is anything.
+
+    def look(self) -> None:
+        """On the loop: take what ``collect`` will tell."""
+        standing = self._standing
+        snapshot = standing.snapshot
+        self._rows = {
+            **dict(_us(standing)),
+            **dict(_watching(standing)),
+            **dict(_judging(standing)),
+            **dict(_waiting(snapshot)),
+            **dict(_pools(snapshot)),
+            **dict(_budgets(snapshot, standing.now())),
+            **dict(_breakers(snapshot, self._settings, standing.now())),
+        }
+        self._objects = Objects.of(snapshot, standing.now())
+
+    def collect(self) -> Iterator[Metric]:
+        for named, rows in self._rows.items():
+            yield family(named, rows)
+        if self._objects is not None:
+            yield from object_families(self._objects, per_object=self._per_object)
+
+
+def family(named: Named, rows: Iterable[Row]) -> Metric:
+    kind = CounterMetricFamily if named.kind is Kind.COUNTER else GaugeMetricFamily
+    made = kind(named.name, named.meaning, labels=named.labels)
+    for labels, value in rows:
+        made.add_metric(labels, value)
+    return made
+
+
+def _us(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+    yield names.BUILD, [((version("tenure"), python_version()), 1)]
+    yield names.LEADER, [((), float(standing.leading))]
+    yield names.HELD_BACK, [((), float(standing.held_back))]
+    yield names.LOOP_LAG, [((), standing.loop_lag)]
+    yield names.EVENTS_DROPPED, [((), standing.events_dropped)]
+
+
+def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+    now, informers = standing.monotonic(), list(standing.informers)
+    yield names.SYNCED, [((), float(standing.synced))]
+    yield names.INFORMER_SYNCED, [((str(i.resource),), float(i.synced)) for i in informers]
+    yield names.INFORMER_CONNECTED, [((str(i.resource),), float(i.connected)) for i in informers]
+    yield names.INFORMER_LISTS, [((str(i.resource),), i.lists) for i in informers]
+    yield (
+        names.INFORMER_SILENCE,
+        [
+            ((str(i.resource),), max(now - i.last_heard_at, 0))
+            for i in informers
+            if i.last_heard_at is not None
+        ],
+    )
+    unreadable = Counter(str(resource) for resource, _ in standing.snapshot.unreadable())
+    yield names.UNREADABLE, [((resource,), count) for resource, count in unreadable.items()]
+
+
+def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+    judge = standing.judge
+    held = Counter((v.concern.value, v.reason.value) for v in judge.in_force()) if judge else {}
+    yield names.IN_FORCE, [(name, count) for name, count in held.items()]
+    failed = sum(n for (_, reason), n in held.items() if reason == Reason.FAILED_SCHEDULING)
+    yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
+    failing = Counter(v.concern.value for v in judge.failing()) if judge else {}
+    yield names.FAILING, [((concern.value,), failing.get(concern.value, 0)) for concern in Concern]
+    yield names.RECHECK_LAG, [((), standing.overdue)]
+    protected = _protected(judge, standing.snapshot) if judge else {}
+    yield names.PROTECTED_PODS, [(name, count) for name, count in protected.items()]
+
+
+_KINDS: Final = {
+    Reason.PROTECTED_FOR_EVER: "forever",
+    Reason.PROTECTED_UNTIL: "until",
+    Reason.PROTECTION_UNREADABLE: "unreadable",
+}
+
+
+def _protected(judge: Judge, snapshot: Snapshot) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for verdict in judge.in_force():
+        if verdict.concern is not Concern.PROTECTION or verdict.subject.kind != PODS.kind:
+            continue
+        pod = snapshot.pods.get(f"{verdict.subject.namespace}/{verdict.subject.name}")
+        node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+        if node is not None and (kind := _KINDS.get(verdict.reason)) is not None:
+            found[node.labels.get(NODEPOOL, ""), kind] += 1
+    return found
+
+
+def _waiting(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
+    waiting = [is_provisionable(pod) for pod in snapshot.unschedulable_pods().values()]
+    yield names.QUEUE_DEPTH, [((PROVISIONER,), sum(waiting))]
+    yield names.IGNORED, [((), len(waiting) - sum(waiting))]
+    homeless = sum(not claim.node_name for claim in snapshot.claims.values())
+    yield names.NODE_COUNT, [((), len(snapshot.nodes) + homeless)]
+
+
+def _pools(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
+    limits: list[Row] = []
+    usage: list[Row] = []
+    for name, pool in sorted(snapshot.pools.items()):
+        limits += amounts((name,), readable_amounts(pool.spec.limits))
+        usage += amounts((name,), {NODES: 0, **usage_of(name, snapshot)})
+    yield names.POOL_LIMIT, limits
+    yield names.POOL_USAGE, usage
+
+
+def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Row]]]:
+    allowed: list[Row] = []
+    used: list[Row] = []
+    for name, pool in sorted(snapshot.pools.items()):
+        if not is_ours(pool, snapshot):
+            continue
+        fleet = fleet_of(name, snapshot)
+        for reason in Disruption:
+            labels = (name, reason.lower())
+            allowed.append((labels, limit(pool, reason, fleet, now)))
+            used.append((labels, consuming(reason, fleet)))
+    yield names.ALLOWED_DISRUPTIONS, allowed
+    yield names.CONSUMING_BUDGETS, used
+
+
+def _breakers(
+    snapshot: Snapshot, settings: Settings, now: datetime
+) -> Iterator[tuple[Named, list[Row]]]:
+    ours = (name for name, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot))
+    yield (
+        names.BREAKER_TRIPPED,
+        [((name,), float(ward_of(name, snapshot).tripped_at(now))) for name in ours],
+    )
+    owners = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
+    yield names.LAUNCH_BREAKER_OPEN, [((n,), float(len(o))) for n, o in sorted(owners.items())]
+    held = domains_in(snapshot).at(settings, now).holds
+    yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
+
+
+def amounts(labels: tuple[str, ...], resources: Mapping[str, int]) -> Iterator[Row]:
+    for resource, nano in resources.items():
+        yield (*labels, resource), nano / UNIT

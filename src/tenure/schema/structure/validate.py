@@ -1,0 +1,66 @@
+"""The schemas of the custom kinds, ready to use by a store or a webhook.
+
+In the API server's order: ``prune`` what is unknown, ``default`` what is absent, then
+``validate``: first the structure, all errors; then the rules, unless the structure is
+so wrong that they could not rely on it, which is said in one more error.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tenure.model.api.resource import Resource
+from tenure.schema.structure import cel, fielderror, shape
+from tenure.schema.structure.check import ABSENT, structural_errors
+from tenure.schema.structure.crd import CUSTOM_KINDS, CustomKind, schema_of
+from tenure.schema.structure.fielderror import FieldError
+from tenure.schema.structure.structural import Schema
+
+Json = dict[str, Any]
+
+
+class CustomResourceSchema:
+    """What is valid for one kind. Objects are plain JSON and are never changed."""
+
+    def __init__(self, kind: CustomKind) -> None:
+        self.resource: Resource = kind.resource
+        self.schema: Schema = shape.with_metadata(schema_of(kind))
+        self._rules = cel.compile_rules(self.schema)
+
+    def prune(self, obj: Json, old: Json | None = None) -> Json:
+        """The object without the fields that the schema does not know.
+
+        ``old`` is the stored object this one was made from, if any: parts that both share
+        are taken as they are. It changes nothing but the time it takes.
+        """
+        pruned: Json = shape.prune(obj, self.schema, old)
+        return pruned
+
+    def unknown_fields(self, obj: Json) -> list[str]:
+        """Paths of the fields that ``prune`` would drop."""
+        return [unknown.field for unknown in shape.unknown_fields(obj, self.schema)]
+
+    def default(self, obj: Json, old: Json | None = None) -> Json:
+        """The object with the schema's defaults filled in and without nulls; ``old`` as above."""
+        filled: Json = shape.default(obj, self.schema, old)
+        return filled
+
+    def validate(self, obj: Json, old: Json | None = None) -> list[FieldError]:
+        """Everything that is wrong; with ``old``, only what the change has made wrong."""
+        before = ABSENT if old is None else old
+        errors = list(structural_errors(obj, self.schema, "", before))
+        if any(error.reason in fielderror.BLOCKING for error in errors):
+            return [*errors, fielderror.UNCHECKED]
+        if self._rules is not None:
+            errors += self._rules.errors(obj, "", before)
+        return errors
+
+
+@cache
+def schema_for(group: str, kind: str) -> CustomResourceSchema | None:
+    """The schema of a custom kind, built once per process; None for a kind not ours."""
+    for custom in CUSTOM_KINDS:
+        if (custom.resource.group, custom.resource.kind) == (group, kind):
+            return CustomResourceSchema(custom)
+    return None

@@ -1,0 +1,64 @@
+"""Which node qualifies for which daemon set."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tenure.model.api.node import NodeSpec, Taint
+from tenure.model.api.pod import PodSpec
+from tenure.model.values.taints import untolerated
+from tenure.sim.actors.scheduling.matching import matches_node
+from tenure.sim.actors.workloads.daemonpods import with_tolerations
+from tenure.sim.apiserver.store.tree import Obj
+
+
+class NodeView(msgspec.Struct, frozen=True):
+    """What a daemon set looks at; replaced whenever one of these changes."""
+
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+
+    @classmethod
+    def of(cls, node: Obj) -> NodeView:
+        spec = msgspec.convert(node.get("spec") or {}, NodeSpec)
+        return cls(node["metadata"].get("labels") or {}, spec.taints)
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """What a node is to a daemon set: it should have a pod, or what runs there may stay."""
+
+    wanted: bool
+    tolerated: bool
+
+
+def judge(spec: PodSpec, name: str, node: NodeView) -> Fate:
+    if not matches_node(spec, name, node.labels):
+        return Fate(wanted=False, tolerated=False)
+    wanted = untolerated(node.taints, spec.tolerations) is None
+    tolerated = untolerated(node.taints, spec.tolerations, ("NoExecute",)) is None
+    return Fate(wanted=wanted, tolerated=tolerated)
+
+
+class Judgements:
+    """Fates by daemon set and node; judged again only when either changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Obj, PodSpec, dict[str, tuple[NodeView, Fate]]]] = {}
+
+    def fates(self, daemon_set: Obj, nodes: dict[str, NodeView]) -> dict[str, Fate]:
+        uid, template = daemon_set["metadata"]["uid"], daemon_set["spec"]["template"]
+        known = self._known.get(uid)
+        if known is None or known[0] is not template:
+            spec = msgspec.convert(with_tolerations(template["spec"]), PodSpec)
+            known = self._known[uid] = (template, spec, {})
+        _, spec, judged = known
+        for name in [name for name in judged if name not in nodes]:
+            del judged[name]
+        for name, view in nodes.items():
+            before = judged.get(name)
+            if before is None or before[0] is not view:
+                judged[name] = (view, judge(spec, name, view))
+        return {name: fate for name, (_, fate) in judged.items()}
+
+    def forget(self, uid: str) -> None:
+        self._known.pop(uid, None)

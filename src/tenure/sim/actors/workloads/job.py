@@ -1,0 +1,222 @@
+"""Jobs: pods until so many have succeeded, or too many have failed.
+
+Every pod carries a finalizer until it is counted, so none is lost however it went. A pod that is
+deleted, evicted for one, counts as failed and is replaced at once, as by default on a real
+cluster (``podReplacementPolicy: Failed`` waits until it has stopped). After a failure the next
+pod waits 10 s, then 20 s, and so on until one succeeds.
+
+A job is done when ``completions`` pods have succeeded (without a number: when one has and no
+other runs), failed with more than ``backoffLimit`` failures or after ``activeDeadlineSeconds``.
+What still runs then is deleted; the last condition follows when it has stopped. With
+``ttlSecondsAfterFinished`` the job goes, too, and its pods with it.
+
+Not modelled: indexed jobs, failure and success policies. A pod that fails is not started again
+in place (``OnFailure``), but replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from tenure.model.api.resource import JOBS, PODS
+from tenure.sim.actors.workloads.jobpods import (
+    TRACKING,
+    Standing,
+    failed_at,
+    is_complete,
+    job_pod,
+    missing_count,
+    pause_after,
+    ready_count,
+)
+from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods
+from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.watch import DELETED
+from tenure.sim.environment import Environment
+
+_NO_PODS: Final = Group()
+#: What is said first, while pods may still run → what is said when none does.
+_OUTCOMES: Final = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+_REACHED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
+_TOO_MANY: Final = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+_TOO_LONG: Final = ("DeadlineExceeded", "Job was active longer than specified deadline")
+
+
+class _Failures:
+    """Failures in a row, and the last of them; a controller forgets them with its job."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last: datetime | None = None
+
+
+class Jobs:
+    def __init__(self, env: Environment, store: Store) -> None:
+        self._env = env
+        self._store = store
+        self._queue = WorkQueue(env, self._look)
+        self._failures: dict[str, _Failures] = {}
+        #: None until there is a job: clusters without any do not pay for following pods.
+        self._pods: OwnedPods | None = None
+        store.subscribe(JOBS, self._on_job, replay=True)
+
+    def _on_job(self, type_: str, new: Obj, old: Obj | None) -> None:
+        if self._pods is None:
+            self._pods = OwnedPods(self._store, JOBS.kind)
+            self._pods.listen(self._queue.add)
+        metadata = new["metadata"]
+        if type_ == DELETED:
+            self._failures.pop(metadata["uid"], None)
+            self._let_go(self._group(new).pods.values())
+        elif old is None or new["spec"] is not old["spec"] or "deletionTimestamp" in metadata:
+            self._queue.add(queue_key(new))
+
+    def _group(self, job: Obj) -> Group:
+        return self._pods.of(job["metadata"]["uid"]) if self._pods else _NO_PODS
+
+    def _look(self, namespace: str, name: str) -> None:
+        job = self._store.find(JOBS, namespace, name)
+        if job is None:
+            return
+        pods = self._group(job).pods.values()
+        if "deletionTimestamp" in job["metadata"]:
+            self._let_go(pods)
+            return
+        standing = Standing.of(job, pods)
+        status = self._counted(job, standing)
+        outcome = _outcome(status) or self._new_outcome(job, status, standing)
+        if outcome is None:
+            self._fit(job, status, standing)
+        else:
+            _note(status, outcome, self._store.stamp())
+            self._end(job, status, standing)
+        if status != job.get("status"):
+            self._store.update(JOBS, {**job, "status": status}, "status")
+        self._let_go([*standing.succeeded, *standing.failed])
+
+    def _counted(self, job: Obj, standing: Standing) -> dict[str, Any]:
+        """The job's status with those counted that have not been yet."""
+        status = {**(job.get("status") or {})}
+        if not job["spec"].get("suspend") and not _outcome(status):
+            status.setdefault("startTime", self._store.stamp())
+        failures = self._failures.setdefault(job["metadata"]["uid"], _Failures())
+        for pod in standing.failed:
+            failures.count += 1
+            failures.last = failed_at(pod, self._env.now())
+        if standing.succeeded:
+            failures.count = 0
+        for field, more in (("succeeded", standing.succeeded), ("failed", standing.failed)):
+            if more:
+                status[field] = status.get(field, 0) + len(more)
+        status.pop("active", None)
+        if standing.active:
+            status["active"] = len(standing.active)
+        status["terminating"] = len(standing.terminating)
+        status["ready"] = ready_count(standing)
+        status["uncountedTerminatedPods"] = {}
+        return status
+
+    def _new_outcome(
+        self, job: Obj, status: Obj, standing: Standing
+    ) -> tuple[str, tuple[str, str]] | None:
+        spec = job["spec"]
+        if status.get("failed", 0) > spec["backoffLimit"]:
+            return "FailureTarget", _TOO_MANY
+        if spec.get("activeDeadlineSeconds") and "startTime" in status:
+            began = datetime.fromisoformat(status["startTime"])
+            due = began + timedelta(seconds=spec["activeDeadlineSeconds"])
+            if due <= self._env.now():
+                return "FailureTarget", _TOO_LONG
+            self._queue.add_at(queue_key(job), due)
+        if is_complete(job, standing, status.get("succeeded", 0)):
+            return "SuccessCriteriaMet", _REACHED
+        return None
+
+    def _fit(self, job: Obj, status: Obj, standing: Standing) -> None:
+        """Make the pods that are missing, delete those that are too many."""
+        count = missing_count(job, standing, status.get("succeeded", 0))
+        if count < 0:
+            self._delete(standing.active[count:])
+        if count <= 0:
+            return
+        failures = self._failures[job["metadata"]["uid"]]
+        if failures.last is not None:
+            due = failures.last + pause_after(failures.count)
+            if due > self._env.now():
+                self._queue.add_at(queue_key(job), due)
+                return
+        for _ in range(count):
+            self._store.create(PODS, job_pod(job))
+        status["active"] = len(standing.active) + count
+
+    def _end(self, job: Obj, status: Obj, standing: Standing) -> None:
+        """Delete what still runs; when nothing does, the job is over."""
+        self._delete(standing.active)
+        if standing.active or standing.terminating:
+            return
+        first = next(c for c in status["conditions"] if c["type"] in _OUTCOMES)
+        last = _OUTCOMES[first["type"]]
+        if all(condition["type"] != last for condition in status["conditions"]):
+            _note(status, (last, (first["reason"], first["message"])), self._store.stamp())
+            if last == "Complete":
+                status["completionTime"] = self._store.stamp()
+        self._expire(job, status, last)
+
+    def _expire(self, job: Obj, status: Obj, last: str) -> None:
+        ttl = job["spec"].get("ttlSecondsAfterFinished")
+        if ttl is None:
+            return
+        over = next(c for c in status["conditions"] if c["type"] == last)
+        due = datetime.fromisoformat(over["lastTransitionTime"]) + timedelta(seconds=ttl)
+        self._env.at(due, self._remove, queue_key(job), job["metadata"]["uid"])
+
+    def _remove(self, key: str, uid: str) -> None:
+        namespace, _, name = key.partition("/")
+        job = self._store.find(JOBS, namespace, name)
+        if job is not None and job["metadata"]["uid"] == uid:
+            self._store.delete(JOBS, namespace, name, propagation_policy="Foreground")
+
+    def _delete(self, pods: list[Obj]) -> None:
+        for pod in pods:
+            self._store.delete(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+    def _let_go(self, pods: Iterable[Obj]) -> None:
+        """Take our finalizer off, now that these are counted or nobody counts any more."""
+        for seen in [*pods]:
+            metadata = seen["metadata"]
+            pod = self._store.find(PODS, metadata["namespace"], metadata["name"])
+            if pod is None or pod["metadata"]["uid"] != metadata["uid"]:
+                continue
+            finalizers = pod["metadata"].get("finalizers") or []
+            if TRACKING in finalizers:
+                left = [one for one in finalizers if one != TRACKING]
+                patch = {"metadata": {"finalizers": left or None}}
+                self._store.patch(PODS, metadata["namespace"], metadata["name"], patch)
+
+
+def _outcome(status: Obj) -> tuple[str, tuple[str, str]] | None:
+    """What has been decided about the job, if anything."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] in _OUTCOMES:
+            return condition["type"], (condition["reason"], condition["message"])
+    return None
+
+
+def _note(status: Obj, outcome: tuple[str, tuple[str, str]], now: str) -> None:
+    type_, (reason, message) = outcome
+    conditions = status.get("conditions") or []
+    if any(condition["type"] == type_ for condition in conditions):
+        return
+    condition = {
+        "type": type_,
+        "status": "True",
+        "lastProbeTime": now,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
+    status["conditions"] = [*conditions, condition]

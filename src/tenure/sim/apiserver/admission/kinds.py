@@ -1,0 +1,106 @@
+"""How the kinds differ in the eyes of an API server: one row each, nothing else.
+
+``status``: has a status subresource, so the main resource cannot write it, and vice versa.
+``generation``: counts changes of everything but metadata and status.
+``overwrite``: an update may leave out the resourceVersion (the last write wins).
+``keeps_status``: a status given on create is kept (a kubelet registers its node that way).
+``orphans``: a deletion that does not say so leaves dependents behind.
+``fields``: what a field selector may ask about, beside metadata.name and metadata.namespace.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    resource: Resource
+    status: bool = True
+    generation: bool = True
+    overwrite: bool = True
+    keeps_status: bool = False
+    custom: bool = False
+    orphans: bool = False
+    #: Deletion waits for somebody (the kubelet) to finish it.
+    graceful: bool = False
+    #: The name must do as a DNS label, not only as a DNS subdomain.
+    label_name: bool = False
+    fields: frozenset[str] = frozenset()
+
+
+_POD_FIELDS: Final = frozenset(
+    {
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    }
+)
+_EVENT_FIELDS: Final = frozenset(
+    {
+        *(
+            f"involvedObject.{field}"
+            for field in (
+                "kind",
+                "namespace",
+                "name",
+                "uid",
+                "apiVersion",
+                "resourceVersion",
+                "fieldPath",
+            )
+        ),
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    }
+)
+
+ROWS: Final = (
+    Kind(
+        resource=r.NAMESPACES,
+        generation=False,
+        label_name=True,
+        fields=frozenset({"status.phase"}),
+    ),
+    Kind(resource=r.PODS, graceful=True, fields=_POD_FIELDS),
+    Kind(
+        resource=r.NODES,
+        generation=False,
+        keeps_status=True,
+        fields=frozenset({"spec.unschedulable"}),
+    ),
+    Kind(resource=r.EVENTS, status=False, generation=False, fields=_EVENT_FIELDS),
+    Kind(resource=r.SERVICES, generation=False, label_name=True),
+    Kind(resource=r.CONFIG_MAPS, status=False, generation=False),
+    Kind(resource=r.PERSISTENT_VOLUMES, generation=False),
+    Kind(resource=r.PERSISTENT_VOLUME_CLAIMS, generation=False),
+    Kind(resource=r.LIMIT_RANGES, status=False, generation=False),
+    Kind(resource=r.DAEMON_SETS),
+    Kind(resource=r.DEPLOYMENTS),
+    Kind(resource=r.REPLICA_SETS, fields=frozenset({"status.replicas"})),
+    Kind(resource=r.STATEFUL_SETS),
+    Kind(resource=r.JOBS, orphans=True, fields=frozenset({"status.successful"})),
+    Kind(resource=r.POD_DISRUPTION_BUDGETS, overwrite=False),
+    Kind(resource=r.PRIORITY_CLASSES, status=False),
+    Kind(resource=r.STORAGE_CLASSES, status=False, generation=False),
+    Kind(resource=r.VOLUME_ATTACHMENTS, generation=False, overwrite=False),
+    Kind(resource=r.CSI_NODES, status=False, generation=False, overwrite=False),
+    Kind(resource=r.LEASES, status=False, generation=False, overwrite=False),
+    Kind(resource=r.NODE_POOLS, custom=True, overwrite=False),
+    Kind(resource=r.NODE_CLAIMS, custom=True, overwrite=False),
+    Kind(resource=r.MAINTENANCE_WINDOWS, custom=True, overwrite=False),
+    Kind(resource=r.KWOK_NODE_CLASSES, custom=True, overwrite=False),
+)
+
+KINDS: Final = {row.resource: row for row in ROWS}

@@ -1,0 +1,99 @@
+"""What a request asks for, read from its body and its query. Raises 400, 415 or 422."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tenure.errors import Invalid, SpecError
+from tenure.parse import jsontext
+from tenure.ports.transport import JSON, Request
+from tenure.sim.apiserver.admission.kinds import KINDS
+from tenure.sim.apiserver.listing import is_number
+from tenure.sim.apiserver.refusals import bad_request, unsupported, unsupported_media_type
+from tenure.sim.apiserver.routes import Route
+from tenure.sim.apiserver.store.deletion import POLICIES, DeleteOptions
+from tenure.sim.apiserver.store.tree import Obj
+
+TRUE: Final = ("true", "1", "True")
+_DRY: Final = "All"
+
+
+def body_of(request: Request) -> Any:
+    try:
+        return jsontext.body(request.body)
+    except SpecError as error:
+        raise bad_request(f"the body of the request cannot be read: {error}") from error
+
+
+def object_in(request: Request) -> Obj:
+    """The body, which has to be an object."""
+    body = body_of(request)
+    if not isinstance(body, dict):
+        raise bad_request("the body of the request is not an object")
+    return body
+
+
+def metadata_in(body: Any) -> Mapping[str, Any]:
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def object_for(request: Request, target: Route) -> Obj:
+    """The object in the body, settled to be the one that the path names."""
+    if request.content_type != JSON:
+        raise unsupported_media_type(request.content_type, [JSON])
+    obj = object_in(request)
+    resource, custom = target.resource, KINDS[target.resource].custom
+    for field, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        # A built-in kind is known from the path; a custom object must say what it is.
+        got = obj.get(field, "" if custom else expected)
+        if got != expected:
+            raise bad_request(f"{field} {got!r} cannot be handled as {expected!r}")
+    metadata = dict(metadata_in(obj))
+    if metadata.setdefault("namespace", target.namespace) != target.namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if target.name and metadata.setdefault("name", target.name) != target.name:
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL "
+            f"({target.name})"
+        )
+    return {**obj, "metadata": metadata}
+
+
+def deletion_wished(request: Request) -> DeleteOptions:
+    """How to delete, from the body or the query."""
+    return deletion_options(object_in(request) if request.body else {}, request.query)
+
+
+def deletion_options(body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
+    preconditions = body.get("preconditions") or {}
+    grace = body.get("gracePeriodSeconds")
+    if grace is None and is_number(query.get("gracePeriodSeconds", "")):
+        grace = int(query["gracePeriodSeconds"])
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy", "")
+    if policy and policy not in POLICIES:
+        cause = unsupported("propagationPolicy", policy, POLICIES)
+        raise Invalid(f"DeleteOptions is invalid: {cause.message}", causes=[cause])
+    return DeleteOptions(
+        grace_period_seconds=grace,
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        propagation_policy=policy,
+    )
+
+
+def only_tried(request: Request) -> bool:
+    """Whether nothing is to be stored: ``dryRun=All``, in the query or in options of a deletion."""
+    wishes = [request.query["dryRun"]] if "dryRun" in request.query else []
+    if b'"dryRun"' in request.body:
+        body = body_of(request)
+        options = body.get("deleteOptions", body) if isinstance(body, dict) else {}
+        if isinstance(options, dict) and options.get("dryRun"):
+            wishes += options["dryRun"]
+    if any(wish != _DRY for wish in wishes):
+        cause = unsupported("dryRun", wishes, [_DRY])
+        raise Invalid(f"dryRun: {cause.message}", causes=[cause])
+    return bool(wishes)

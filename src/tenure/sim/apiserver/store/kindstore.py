@@ -1,0 +1,75 @@
+"""Where the objects of one kind lie, with their history and those who follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tenure.sim.apiserver.admission.kinds import Kind
+from tenure.sim.apiserver.refusals import not_found
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.watch import DELETED, Event, History, Record, Watch
+
+#: What an actor is told: the event's type, the object after and before it.
+Subscriber = Callable[[str, Obj, Obj | None], object]
+#: Computes fields of an object when it is read (a lease that is renewed without writes).
+Overlay = Callable[[Obj], Obj]
+
+
+class Shelf:
+    def __init__(self, kind: Kind, *, history: int) -> None:
+        self.kind = kind
+        self.records: dict[str, Record] = {}
+        self.history = History(history)
+        self.watches: dict[Watch, None] = {}  # A dict: sets have no order to rely on.
+        self.subscribers: list[Subscriber] = []
+        self.overlay: Overlay | None = None
+
+    def key(self, namespace: str, name: str) -> str:
+        return f"{namespace}/{name}" if self.kind.resource.namespaced else name
+
+    def found(self, namespace: str, name: str) -> Record:
+        record = self.records.get(self.key(namespace, name))
+        if record is None:
+            raise not_found(self.kind.resource, name)
+        return record
+
+    def as_read(self, record: Record) -> Record:
+        """The record as a reader sees it."""
+        if self.overlay is None:
+            return record
+        seen = self.overlay(record.obj)
+        return record if seen is record.obj else Record(seen)
+
+    def listed(self, namespace: str = "") -> list[tuple[str, Record]]:
+        """Keys and records in the order of keys, as the API lists them."""
+        records = self.records.items()
+        if namespace and self.kind.resource.namespaced:
+            prefix = f"{namespace}/"
+            return sorted(item for item in records if item[0].startswith(prefix))
+        return sorted(records, key=lambda item: item[0])
+
+    def at_version(self, version: int) -> list[tuple[str, Record]]:
+        """What was listed at that version: the present with everything since undone."""
+        past = dict(self.records)
+        for event in reversed(self.history.since(version)):
+            key = self.key_of(event.record.obj)
+            if event.old is None:
+                past.pop(key, None)
+            else:
+                past[key] = event.old
+        return sorted(past.items(), key=lambda item: item[0])
+
+    def key_of(self, obj: Obj) -> str:
+        metadata = obj["metadata"]
+        return self.key(metadata.get("namespace", ""), metadata["name"])
+
+    def put(self, event: Event) -> None:
+        """Store the outcome of a write and tell the watches."""
+        key = self.key_of(event.record.obj)
+        if event.type == DELETED:
+            del self.records[key]
+        else:
+            self.records[key] = event.record
+        self.history.append(event)
+        for watch in self.watches:
+            watch.offer(event)

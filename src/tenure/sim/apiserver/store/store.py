@@ -1,0 +1,349 @@
+"""An API server's semantics in memory: single-threaded, synchronous, deterministic.
+
+Simulated actors call these methods; everybody else comes through ``tenure.sim.apiserver.api``,
+which speaks requests and responses and ends up here too, with a ``strictness``: what comes
+from outside is read with care, actors are trusted to write objects that can be read. Objects are plain JSON dicts
+and immutable by agreement (``tenure.sim.apiserver.store.tree``): nothing handed in or out is copied.
+
+A write goes, in this order: which object and which version of it (404, 409) · what this
+door may write at all (status or the rest) · metadata · generation · admission (422) ·
+nothing changed? then nothing happens · a deleted object that nothing holds any more is
+removed · a new resourceVersion, the history, the watches, then the subscribers, later.
+
+Time comes from the clock, chance from the given ``Random``, and what has to happen later
+is put on the simulation's heap through ``schedule``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from tenure.model.api.meta import format_time
+from tenure.model.api.resource import ALL, LIMIT_RANGES, NAMESPACES, PRIORITY_CLASSES, Resource
+from tenure.ports.clock import Clock
+from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from tenure.sim.apiserver.admission import metadata as meta
+from tenure.sim.apiserver.admission import namespaces, priority
+from tenure.sim.apiserver.admission.admission import Admission, Gate, Schemas
+from tenure.sim.apiserver.admission.kinds import KINDS, Kind
+from tenure.sim.apiserver.admission.separation import spec_changed, what_may_be_written
+from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
+from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
+from tenure.sim.apiserver.refusals import (
+    already_exists,
+    conflict,
+    invalid,
+    malformed,
+    unsupported_media_type,
+)
+from tenure.sim.apiserver.selection import selected
+from tenure.sim.apiserver.store.deletion import DeleteOptions, finished, plan_deletion
+from tenure.sim.apiserver.store.feed import Feed, Post, Schedule
+from tenure.sim.apiserver.store.gc import GarbageCollector
+from tenure.sim.apiserver.store.kindstore import Overlay, Shelf, Subscriber
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.watch import ADDED, DELETED, MODIFIED, Event, Record
+from tenure.sim.apiserver.strictness import Strictness
+from tenure.sim.apiserver.subresources import binding, eviction
+
+Objects = list[Obj]
+#: The last of them for built-in kinds only.
+PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+
+
+class Store:
+    def __init__(
+        self,
+        clock: Clock,
+        random: Random,
+        schedule: Schedule,
+        post: Post,
+        *,
+        admission: Admission | None = None,
+        history: int = 4096,
+        collect_after: timedelta = timedelta(milliseconds=100),
+    ) -> None:
+        """``history``: events kept per kind. ``collect_after``: how long garbage lies around."""
+        self.clock = clock
+        self._dry = False
+        self._random = random
+        self.schedule = schedule
+        self.feed = Feed(clock, random, schedule, post)
+        self.gate = Gate(
+            admission or Schemas(),
+            priority=lambda n: priority.resolve(self, n),
+            limit_ranges=lambda n: self.list(LIMIT_RANGES, n),
+        )
+        self._shelves = {r: Shelf(KINDS[r], history=history) for r in ALL}
+        #: Told of every write, inside it.
+        self._taps: tuple[Callable[[Resource, Obj | None, Obj | None], None], ...] = (
+            GarbageCollector(self, collect_after).wrote,
+            namespaces.Sweeper(self, collect_after).wrote,
+        )
+        self._seed()
+
+    def _seed(self) -> None:
+        """What every cluster has from the start."""
+        for name in namespaces.INITIAL:
+            self.create(NAMESPACES, {"metadata": {"name": name}})
+        for name, value in priority.SYSTEM_CLASSES.items():
+            self.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+
+    # Reading.
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion of the latest write."""
+        return self.feed.version
+
+    def shelf(self, resource: Resource) -> Shelf:
+        return self._shelves[resource]
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Obj:
+        shelf = self._shelves[resource]
+        return shelf.as_read(shelf.found(namespace, name)).obj
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Obj | None:
+        """Like ``get``, but None for an object that is not there."""
+        shelf = self._shelves[resource]
+        record = shelf.records.get(shelf.key(namespace, name))
+        return None if record is None else shelf.as_read(record).obj
+
+    def list(
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Objects:
+        shelf = self._shelves[resource]
+        matches = selected(shelf.kind, label_selector, field_selector)
+        objects = (shelf.as_read(record).obj for _, record in shelf.listed(namespace))
+        return [obj for obj in objects if matches is None or matches(obj)]
+
+    def subscribe(
+        self, resource: Resource, subscriber: Subscriber, *, replay: bool = False
+    ) -> None:
+        """Call back for every later write; ``replay`` begins with what is there, as ADDED."""
+        self.feed.subscribe(self._shelves[resource], subscriber, replay=replay)
+
+    def compute_on_read(self, resource: Resource, overlay: Overlay) -> None:
+        """Let an actor fill in fields whenever objects of that kind are read."""
+        self._shelves[resource].overlay = overlay
+
+    def compact(self) -> None:
+        """Forget the past: every watch that resumes from it must list again."""
+        for shelf in self._shelves.values():
+            shelf.history.forget(self.version)
+
+    def end_watches(self) -> None:
+        """End every open watch from the server's side, as a restart does."""
+        for shelf in self._shelves.values():
+            for watch in [*shelf.watches]:
+                watch.end()
+
+    # Writing.
+
+    def create(self, resource: Resource, obj: Obj, *, strictness: Strictness | None = None) -> Obj:
+        shelf = self._shelves[resource]
+        kind = shelf.kind
+        if strictness is not None:
+            obj = self.gate.read(kind, obj, None, strictness)
+        given = obj.get("metadata") or {}
+        namespace = given.get("namespace", "")
+        settled = meta.for_creation(
+            kind, given, namespace=namespace, random=self._random, now=self.stamp()
+        )
+        if resource.namespaced:
+            namespaces.check_open(self, resource, namespace, settled["name"])
+        if shelf.key(namespace, settled["name"]) in shelf.records:
+            raise already_exists(resource, settled["name"])
+        # This order of keys is relied upon where lists leave out the type of their items.
+        new: Obj = {"apiVersion": "", "kind": "", "metadata": settled, **obj}
+        new.update(apiVersion=resource.api_version, kind=resource.kind, metadata=settled)
+        if kind.status and not kind.keeps_status:
+            new.pop("status", None)
+        return self._commit(shelf, ADDED, self.gate.create(kind, new), None)
+
+    def update(
+        self,
+        resource: Resource,
+        obj: Obj,
+        subresource: str = "",
+        *,
+        strictness: Strictness | None = None,
+    ) -> Obj:
+        """Replace the object (a PUT)."""
+        shelf = self._shelves[resource]
+        if strictness is not None:
+            obj = self.gate.read(shelf.kind, obj, None, strictness)
+        metadata = obj.get("metadata") or {}
+        record = shelf.found(metadata.get("namespace", ""), metadata.get("name", ""))
+        meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=True)
+        return self._replace(shelf, record, obj, subresource)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Any,
+        content_type: str = MERGE_PATCH,
+        subresource: str = "",
+        *,
+        strictness: Strictness | None = None,
+    ) -> Obj:
+        shelf = self._shelves[resource]
+        _check_patch_type(shelf.kind, content_type)
+        record = shelf.found(namespace, name)
+        patched = _patched(shelf.kind, record.obj, patch, content_type)
+        if patched is record.obj:
+            return record.obj
+        if strictness is not None:
+            patched = self.gate.read(shelf.kind, patched, record.obj, strictness)
+        metadata = patched.get("metadata") or {}
+        meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=False)
+        return self._replace(shelf, record, patched, subresource)
+
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        grace_period_seconds: int | None = None,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation_policy: str = "",
+    ) -> Obj:
+        """The object as it was left: marked for deletion, or as it was when it went."""
+        options = DeleteOptions(
+            grace_period_seconds=grace_period_seconds,
+            uid=uid,
+            resource_version=resource_version,
+            propagation_policy=propagation_policy,
+        )
+        return self.remove(resource, namespace, name, options)
+
+    def remove(self, resource: Resource, namespace: str, name: str, options: DeleteOptions) -> Obj:
+        """``delete`` with its options as one value."""
+        shelf = self._shelves[resource]
+        record = shelf.found(namespace, name)
+        _check_preconditions(resource, record.obj["metadata"], options)
+        if resource == NAMESPACES:
+            return self.rewrite(NAMESPACES, namespaces.closed(record.obj, self.stamp()))
+        if shelf.kind.orphans and not options.propagation_policy:
+            options = msgspec.structs.replace(options, propagation_policy="Orphan")
+        graceful = shelf.kind.graceful
+        plan = plan_deletion(record.obj, options, graceful=graceful, now=self.clock.now())
+        if plan.obj is not record.obj:
+            self._commit(shelf, MODIFIED, plan.obj, record)
+            record = shelf.found(namespace, name)
+        return self._discard(shelf, record) if plan.gone else record.obj
+
+    def evict(
+        self, namespace: str, name: str, grace_period_seconds: int | None = None, *, uid: str = ""
+    ) -> None:
+        """Delete a pod if its disruption budget allows it; raises ``TooManyRequests`` if not."""
+        options = DeleteOptions(grace_period_seconds=grace_period_seconds, uid=uid)
+        eviction.evict(self, namespace, name, options)
+
+    def bind(self, namespace: str, name: str, node: str, *, uid: str = "") -> Obj:
+        """Give a pod its node, as the scheduler does."""
+        return binding.bind(self, namespace, name, node, uid=uid)
+
+    def stamp(self) -> str:
+        """Now, as objects carry it."""
+        return format_time(self.clock.now())
+
+    # The way of every write.
+
+    def rewrite(self, resource: Resource, obj: Obj) -> Obj:
+        """Store a new version as it is: for the server's own changes, no client's."""
+        shelf = self._shelves[resource]
+        record = shelf.records[shelf.key_of(obj)]
+        return record.obj if obj is record.obj else self._commit(shelf, MODIFIED, obj, record)
+
+    def discard(self, resource: Resource, obj: Obj) -> Obj:
+        """Remove an object whatever holds it: for the server's own use, too."""
+        shelf = self._shelves[resource]
+        return self._discard(shelf, shelf.records[shelf.key_of(obj)])
+
+    def _replace(self, shelf: Shelf, record: Record, given: Obj, subresource: str) -> Obj:
+        kind, old = shelf.kind, record.obj
+        given = what_may_be_written(kind, old, given, subresource)
+        if (metadata := given.get("metadata") or {}) is not old["metadata"]:
+            metadata = meta.for_update(kind, old["metadata"], metadata)
+        new: Obj = {"apiVersion": "", "kind": "", **given, "metadata": metadata}
+        new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
+        new = self.gate.update(kind, new, old)
+        if kind.generation and spec_changed(old, new):
+            new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
+        if new == old:
+            return old
+        if finished(new):
+            # Watchers see the object as it lay there; the caller sees what it asked for.
+            self._discard(shelf, record)
+            return new
+        return self._commit(shelf, MODIFIED, new, record)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """Inside, every write is judged and answered as usual, and nothing is stored."""
+        self._dry = True
+        try:
+            yield
+        finally:
+            self._dry = False
+
+    def _commit(self, shelf: Shelf, type_: str, obj: Obj, old: Record | None) -> Obj:
+        if self._dry:
+            return obj
+        self.feed.version = version = self.feed.version + 1
+        obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
+        self.feed.publish(shelf, Event(type_, version, Record(obj), old))
+        before = None if old is None else old.obj
+        for tap in self._taps:
+            tap(shelf.kind.resource, None if type_ is DELETED else obj, before)
+        return obj
+
+    def _discard(self, shelf: Shelf, record: Record) -> Obj:
+        return self._commit(shelf, DELETED, record.obj, record)
+
+
+def _check_patch_type(kind: Kind, content_type: str) -> None:
+    accepted = PATCHES[:-1] if kind.custom else PATCHES
+    if content_type not in accepted:
+        raise unsupported_media_type(content_type, accepted)
+
+
+def _patched(kind: Kind, obj: Obj, patch: Any, content_type: str) -> Obj:
+    if content_type == MERGE_PATCH:
+        patched = merge_patch_object(obj, patch)
+    elif content_type == JSON_PATCH:
+        patched = json_patch(obj, patch)
+    else:
+        patched = strategic_merge_patch(obj, patch)
+    patched = patched if isinstance(patched, dict) else {}
+    if patched.get("kind") != obj["kind"] or patched.get("apiVersion") != obj["apiVersion"]:
+        cause = malformed("patch", "the type of an object cannot be patched")
+        raise invalid(kind.resource, obj["metadata"]["name"], [cause])
+    return patched
+
+
+def _check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:
+    name = metadata["name"]
+    if options.uid and options.uid != metadata["uid"]:
+        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
+        raise conflict(resource, name, why)
+    version = metadata["resourceVersion"]
+    if options.resource_version and options.resource_version != version:
+        why = f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, ResourceVersion in object meta: {version}"
+        raise conflict(resource, name, why)

@@ -1,0 +1,336 @@
+"""The embedded cloud: sells instances, boots them, bills them, and sometimes fails.
+
+A launch, in the order in which the rules bite: throttled · the claim has a running instance
+already → that one · the node class is missing or broken → ``Misconfigured`` · the launch
+fails by chance → ``ProviderError`` · the cheapest offering that satisfies the request and
+holds it, dry ones passed over → an instance · nothing left → ``OutOfCapacity`` that names
+every dry offering tried.
+
+The instance then boots, and its kubelet starts. ``terminate`` stops the kubelet at once;
+the instance is *terminating* until it is shut down, and gone after that. It is billed from
+the launch to the beginning of its termination. ``reboot`` switches the kubelet off for a
+while, once for each operation.
+
+Each call takes half of its latency on the way there and half on the way back, so a caller
+that dies while waiting may leave an instance behind that it never heard of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from tenure.errors import (
+    InstanceGone,
+    Misconfigured,
+    OutOfCapacity,
+    ProviderError,
+    SpecError,
+    Throttled,
+)
+from tenure.model.api.meta import ApiObject, find_condition
+from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.resource import KWOK_NODE_CLASSES
+from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
+from tenure.model.cloud.market import Market, Offer
+from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.cloud.repairs import RepairStatement, peers_statements
+from tenure.model.values.duration import parse_duration
+from tenure.model.values.quantity import format_resources
+from tenure.sim.actors.kubelet.nodestatus import Machine
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.cloud.billing import Bill
+from tenure.sim.environment import Environment
+from tenure.sim.faults import FaultSwitch, drawn, strikes
+
+T = TypeVar("T")
+
+#: What an instance starts from when its node class names no image.
+DEFAULT_IMAGE: Final = "embedded-linux-1"
+
+_SECOND: Final = timedelta(seconds=1)
+
+
+class CloudTimings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the cloud takes when nothing is wrong."""
+
+    #: There and back, for every call.
+    api_latency: timedelta = timedelta(milliseconds=200)
+    #: Launch → kubelet starts: at least this, and up to ``boot_spread`` more, drawn evenly.
+    boot_for: timedelta = timedelta(seconds=30)
+    boot_spread: timedelta = timedelta(seconds=15)
+    #: Told to terminate → gone.
+    shutdown_for: timedelta = timedelta(seconds=20)
+    #: Told to reboot → the kubelet is back.
+    reboot_for: timedelta = timedelta(seconds=60)
+
+
+class CloudEvent(StrEnum):
+    """What became of an instance, for those who listen."""
+
+    LAUNCHED = "Launched"
+    #: Somebody asked for its reboot.
+    REBOOTING = "Rebooting"
+    #: Somebody asked for its end.
+    ENDING = "Ending"
+    #: It was lost without anybody asking.
+    LOST = "Lost"
+    #: The cloud does not know it any more.
+    GONE = "Gone"
+
+
+CloudListener = Callable[[CloudEvent, Instance], object]
+
+
+class Machines(Protocol):
+    """Who is told when a machine comes up or is switched off."""
+
+    def boot(self, machine: Machine) -> None: ...
+
+    def halt(self, node: str) -> None: ...
+
+    def reboot(self, node: str, down_for: timedelta) -> None: ...
+
+
+class SimulatedCloud:
+    """Implements ``ports.cloud.Cloud``; the rest is for stories and checkers."""
+
+    name: Final = "embedded"
+    node_classes: Final = (KWOK_NODE_CLASSES,)
+    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
+
+    def __init__(
+        self,
+        environment: Environment,
+        store: Store,
+        machines: Machines,
+        market: Market,
+        *,
+        timings: CloudTimings | None = None,
+        faults: FaultSwitch | None = None,
+    ) -> None:
+        self._environment, self._store, self._machines = environment, store, machines
+        self._market = market
+        self._timings = timings or CloudTimings()
+        self._faults = faults or FaultSwitch()
+        self._random = environment.random_for("cloud")
+        self._instances: dict[str, Instance] = {}
+        self._running_for: dict[str, str] = {}
+        self._node_names: dict[str, str] = {}
+        self._reboots: dict[str, str] = {}
+        self._listeners: list[CloudListener] = []
+        self.bill = Bill(environment.now())
+        self.launch_count = 0
+        self.termination_count = 0
+
+    # The port.
+
+    async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
+        return await self._call(lambda: self._market.types)
+
+    async def launch(self, request: LaunchRequest) -> Instance:
+        return await self._call(lambda: self._launch(request))
+
+    async def terminate(self, provider_id: str) -> None:
+        await self._call(lambda: self._terminate(provider_id))
+
+    async def reboot(self, provider_id: str, operation_id: str) -> None:
+        await self._call(lambda: self._reboot(provider_id, operation_id))
+
+    async def get(self, provider_id: str) -> Instance:
+        return await self._call(lambda: self._found(provider_id))
+
+    async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        return await self._call(
+            lambda: tuple(i for i in self._instances.values() if i.cluster == cluster)
+        )
+
+    # Stories and checkers.
+
+    def listen(self, listener: CloudListener) -> None:
+        """Call back, inside the change, whenever an instance begins or ends."""
+        self._listeners.append(listener)
+
+    def instances(self) -> tuple[Instance, ...]:
+        """Everything that exists now in launch order: terminating and foreign ones included."""
+        return tuple(self._instances.values())
+
+    def cost(self) -> int:
+        """What our instances have cost so far, in micro-dollars."""
+        return self.bill.total(self._environment.now())
+
+    def node_name(self, provider_id: str) -> str:
+        """What the instance's Node is or will be called; empty for a foreign instance."""
+        return self._node_names.get(provider_id, "")
+
+    def add_foreign(self, provider_id: str, *, cluster: str = "") -> Instance:
+        """An instance that somebody else started, untagged or another cluster's."""
+        instance = Instance(
+            provider_id=provider_id, cluster=cluster, launched_at=self._environment.now()
+        )
+        self._instances[provider_id] = instance
+        return instance
+
+    def vanish(self, provider_id: str) -> None:
+        """The instance is lost from one moment to the next, and nobody was asked."""
+        instance = self._found(provider_id)
+        self._tell(CloudEvent.LOST, instance)
+        self._stop(instance)
+        self._forget(provider_id)
+
+    # How it works.
+
+    async def _call(self, act: Callable[[], T]) -> T:
+        latency = self._timings.api_latency
+        latency += drawn(self._faults.current.cloud_latency, self._random)
+        one_way = latency / 2 / _SECOND
+        await asyncio.sleep(one_way)
+        try:
+            if strikes(self._faults.current.cloud_throttle_rate, self._random):
+                raise Throttled("the embedded cloud asks to slow down: RequestLimitExceeded")
+            return act()
+        finally:
+            await asyncio.sleep(one_way)
+
+    def _launch(self, request: LaunchRequest) -> Instance:
+        if (running := self._running_for.get(request.claim_uid)) is not None:
+            return self._instances[running]
+        node_class = self._node_class(request)
+        registration_delay = _registration_delay(node_class)
+        if strikes(self._faults.current.launch_failure_rate, self._random):
+            raise ProviderError("the embedded cloud could not start the instance: InternalError")
+        instance = self._start(request, self._buy(request), node_class)
+        self._boot_later(instance, request, registration_delay)
+        return instance
+
+    def _node_class(self, request: LaunchRequest) -> KWOKNodeClass:
+        name = request.node_class.name
+        if broken := self._faults.current.node_class_broken:
+            raise Misconfigured(f"KWOKNodeClass/{name}: {broken}")
+        stored = self._store.find(KWOK_NODE_CLASSES, "", name)
+        if stored is None:
+            raise Misconfigured(f"KWOKNodeClass/{name}: not found")
+        node_class = msgspec.convert(stored, KWOKNodeClass)
+        ready = find_condition(node_class.status.conditions, "Ready")
+        if ready is not None and ready.status == "False":
+            raise Misconfigured(f"KWOKNodeClass/{name} is not Ready: {ready.message}")
+        return node_class
+
+    def _buy(self, request: LaunchRequest) -> Offer:
+        faults = self._faults.current
+        dry: list[OfferingKey] = []
+        for offer in self._market.suitable(request.requirements, request.requests):
+            if not faults.is_dry(offer.key) and not strikes(faults.cloud_dry_rate, self._random):
+                return offer
+            dry.append(offer.key)
+        if not dry:
+            raise OutOfCapacity("no offering satisfies the requirements and holds the requests")
+        raise OutOfCapacity(f"{len(dry)} offerings would do, none can be had", offerings=dry)
+
+    def _start(self, request: LaunchRequest, offer: Offer, node_class: KWOKNodeClass) -> Instance:
+        now = self._environment.now()
+        self.launch_count += 1
+        kind, offering = offer.instance_type, offer.offering
+        instance = Instance(
+            provider_id=f"embedded:///{offering.zone}/i-{self.launch_count:08x}",
+            cluster=request.cluster,
+            claim_uid=request.claim_uid,
+            claim_name=request.claim_name,
+            instance_type=kind.name,
+            zone=offering.zone,
+            capacity_type=offering.capacity_type,
+            image_id=node_class.spec.image or DEFAULT_IMAGE,
+            price=offering.price,
+            launched_at=now,
+            labels=offer.labels,
+            capacity=format_resources(kind.capacity),
+            allocatable=format_resources(kind.allocatable),
+        )
+        self._instances[instance.provider_id] = instance
+        self._running_for[request.claim_uid] = instance.provider_id
+        self.bill.start(instance.price, now)
+        self._tell(CloudEvent.LAUNCHED, instance)
+        return instance
+
+    def _boot_later(
+        self, instance: Instance, request: LaunchRequest, registration_delay: timedelta
+    ) -> None:
+        # Not the claim's name: a program that mixes up the two must not get away with it.
+        name = f"node-{request.claim_name}"
+        if name in self._node_names.values():
+            name = f"{name}-{self.launch_count:x}"
+        self._node_names[instance.provider_id] = name
+        if strikes(self._faults.current.never_registers_rate, self._random):
+            return
+        timings, faults = self._timings, self._faults.current
+        delay = timings.boot_for + drawn(timings.boot_spread, self._random)
+        delay += drawn(faults.boot_latency, self._random) + registration_delay
+        machine = Machine(
+            instance=instance, node_name=name, labels=request.labels, taints=request.taints
+        )
+        self._environment.after(delay, self._boot, machine)
+
+    def _boot(self, machine: Machine) -> None:
+        current = self._instances.get(machine.instance.provider_id)
+        if current is not None and current.state is InstanceState.RUNNING:
+            self._machines.boot(machine)
+
+    def _reboot(self, provider_id: str, operation_id: str) -> None:
+        instance = self._found(provider_id)
+        if instance.state is InstanceState.TERMINATING:
+            raise InstanceGone(f"instance {provider_id} is being ended")
+        if self._reboots.get(provider_id) != operation_id:
+            self._reboots[provider_id] = operation_id
+            self._tell(CloudEvent.REBOOTING, instance)
+            self._machines.reboot(self.node_name(provider_id), self._timings.reboot_for)
+
+    def _terminate(self, provider_id: str) -> None:
+        instance = self._found(provider_id)
+        if instance.state is InstanceState.RUNNING:
+            self._stop(instance)
+            self._tell(CloudEvent.ENDING, instance)
+            self._environment.after(self._timings.shutdown_for, self._forget, provider_id)
+
+    def _stop(self, instance: Instance) -> None:
+        """No more billing, no more kubelet; the claim may have another instance."""
+        if instance.state is InstanceState.TERMINATING:
+            return
+        self.termination_count += 1
+        provider_id = instance.provider_id
+        stopping = msgspec.structs.replace(instance, state=InstanceState.TERMINATING)
+        self._instances[provider_id] = stopping
+        if provider_id in self._node_names:
+            self.bill.stop(instance.price, self._environment.now())
+            self._running_for.pop(instance.claim_uid, None)
+            self._machines.halt(self._node_names[provider_id])
+
+    def _forget(self, provider_id: str) -> None:
+        instance = self._instances.pop(provider_id, None)
+        self._node_names.pop(provider_id, None)
+        self._reboots.pop(provider_id, None)
+        if instance is not None:
+            self._tell(CloudEvent.GONE, instance)
+
+    def _tell(self, event: CloudEvent, instance: Instance) -> None:
+        for listener in self._listeners:
+            listener(event, instance)
+
+    def _found(self, provider_id: str) -> Instance:
+        instance = self._instances.get(provider_id)
+        if instance is None:
+            raise InstanceGone(f"there is no instance {provider_id}")
+        return instance
+
+
+def _registration_delay(node_class: KWOKNodeClass) -> timedelta:
+    """How much longer than its boot a node of this class takes to appear."""
+    at = f"KWOKNodeClass/{node_class.name} spec.nodeRegistrationDelay"
+    try:
+        return parse_duration(node_class.spec.node_registration_delay or "0s", at).timedelta
+    except SpecError as error:
+        raise Misconfigured(str(error)) from error

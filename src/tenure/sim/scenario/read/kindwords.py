@@ -1,0 +1,48 @@
+"""What people call kinds: ``node``, ``no``, ``claims``, ``NodePool``, ``np`` …"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+
+_SHORT: Final = {
+    r.NODES: ("no",),
+    r.PODS: ("po",),
+    r.NODE_CLAIMS: ("claim", "claims", "nc"),
+    r.NODE_POOLS: ("pool", "pools", "np"),
+    r.MAINTENANCE_WINDOWS: ("window", "windows", "mw"),
+    r.KWOK_NODE_CLASSES: ("nodeclass", "class"),
+    r.DEPLOYMENTS: ("deploy",),
+    r.DAEMON_SETS: ("ds",),
+    r.REPLICA_SETS: ("rs",),
+    r.STATEFUL_SETS: ("sts",),
+    r.PERSISTENT_VOLUME_CLAIMS: ("pvc",),
+    r.PERSISTENT_VOLUMES: ("pv",),
+    r.STORAGE_CLASSES: ("sc",),
+    r.VOLUME_ATTACHMENTS: ("attachment",),
+    r.POD_DISRUPTION_BUDGETS: ("pdb", "budget"),
+    r.NAMESPACES: ("ns",),
+}
+
+_WORDS: Final = {
+    word: resource
+    for resource in r.ALL
+    for word in (resource.kind.lower(), resource.plural, *_SHORT.get(resource, ()))
+}
+
+#: The words that a scenario may use as the name of a field.
+KIND_WORDS: Final = (
+    *("node", "claim", "pod", "pool", "window", "budget"),
+    *("deployment", "statefulset", "job"),
+)
+
+
+def resource_called(word: str) -> Resource | None:
+    """The kind that a person means; None when nobody knows."""
+    return _WORDS.get(word.lower())
+
+
+def known_words() -> tuple[str, ...]:
+    return tuple(_WORDS)

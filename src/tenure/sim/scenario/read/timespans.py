@@ -1,0 +1,32 @@
+"""How long a whole run takes, as people say it: ``90s``, ``1h30m``, ``2d`` or ``1d12h``.
+
+Inside a scenario all spans are Go durations, as in Kubernetes; only the length of a run,
+in the file or at the prompt, may be said in days.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from tenure.errors import SpecError
+from tenure.model.values.duration import parse_duration
+
+_DAYS: Final = re.compile(r"([0-9]{1,4})d(.*)")
+_ZERO: Final = timedelta(0)
+
+
+def parse_span(text: str, at: str) -> timedelta:
+    """How long; raises ``SpecError``."""
+    days, rest = _ZERO, text
+    if (match := _DAYS.fullmatch(text)) is not None:
+        days, rest = timedelta(days=int(match[1])), match[2] or "0s"
+    try:
+        span = days + parse_duration(rest, at).timedelta
+    except SpecError as error:
+        hint = error.hint or "For example 90s, 1h30m or 2d."
+        raise SpecError(at, text, "a duration such as 1h30m or 2d", hint) from None
+    if span < _ZERO:
+        raise SpecError(at, text, "a duration that is not negative", "Leave the sign out.")
+    return span

@@ -1,0 +1,190 @@
+"""Objects as tables: what a server sends to a client that asks for ``as=Table``.
+
+Every kind has its columns; those of the custom kinds are in their CRDs. Ages are by the
+cluster's own clock. In a watch only the first table carries the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.schema.structure.crd import CUSTOM_KINDS, Column, CustomKind
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.serve.table import cells as c
+from tenure.sim.serve.table.ages import age
+from tenure.sim.serve.table.jsonpath import find
+from tenure.sim.serve.table.nodecells import event_cells, node_cells
+from tenure.sim.serve.table.podcells import pod_cells
+
+API_VERSION: Final = "meta.k8s.io/v1"
+Cells = Callable[[Obj, datetime], list[Any]]
+
+
+class Heading(msgspec.Struct, frozen=True):
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    #: 1: only with ``-o wide``.
+    priority: int = 0
+
+
+class Columns(msgspec.Struct, frozen=True):
+    headings: tuple[Heading, ...]
+    cells: Cells
+
+
+def _columns(cells: Cells, *names: str) -> Columns:
+    """``Age`` is a column, ``#Desired`` one of numbers, ``?Attached`` of yes or no, ``(IP)`` wide."""
+    return Columns(tuple(_heading(name) for name in names), cells)
+
+
+def _heading(name: str) -> Heading:
+    wide = name.startswith("(") and name.endswith(")")
+    name = name[1:-1] if wide else name
+    type_ = {"#": "integer", "?": "boolean"}.get(name[0], "string")
+    name = name.lstrip("#?")
+    return Heading(name, type_, "name" if name == "Name" else "", "", int(wide))
+
+
+_TEMPLATE: Final = ("(Containers)", "(Images)", "(Selector)")
+_BUILT_IN: Final[dict[Resource, Columns]] = {
+    r.NAMESPACES: _columns(c.namespace_cells, "Name", "Status", "Age"),
+    r.PODS: _columns(
+        pod_cells,
+        *("Name", "Ready", "Status", "Restarts", "Age"),
+        *("(IP)", "(Node)", "(Nominated Node)", "(Readiness Gates)"),
+    ),
+    r.NODES: _columns(
+        node_cells,
+        *("Name", "Status", "Roles", "Age", "Version"),
+        *("(Internal-IP)", "(External-IP)", "(OS-Image)", "(Kernel-Version)"),
+        "(Container-Runtime)",
+    ),
+    r.EVENTS: _columns(
+        event_cells,
+        *("Last Seen", "Type", "Reason", "Object", "(Subobject)", "(Source)", "Message"),
+        *("(First Seen)", "(Count)", "(Name)"),
+    ),
+    r.SERVICES: _columns(
+        c.service_cells,
+        *("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "(Selector)"),
+    ),
+    r.CONFIG_MAPS: _columns(c.config_map_cells, "Name", "Data", "Age"),
+    r.PERSISTENT_VOLUMES: _columns(
+        c.volume_cells,
+        *("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim"),
+        *("StorageClass", "VolumeAttributesClass", "Reason", "Age", "(VolumeMode)"),
+    ),
+    r.PERSISTENT_VOLUME_CLAIMS: _columns(
+        c.volume_claim_cells,
+        *("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass"),
+        *("VolumeAttributesClass", "Age", "(VolumeMode)"),
+    ),
+    r.LIMIT_RANGES: _columns(c.limit_range_cells, "Name", "Created At"),
+    r.DAEMON_SETS: _columns(
+        c.daemon_set_cells,
+        *("Name", "#Desired", "#Current", "#Ready", "#Up-to-date", "#Available"),
+        *("Node Selector", "Age", *_TEMPLATE),
+    ),
+    r.DEPLOYMENTS: _columns(
+        c.deployment_cells, "Name", "Ready", "Up-to-date", "Available", "Age", *_TEMPLATE
+    ),
+    r.REPLICA_SETS: _columns(
+        c.replica_set_cells, "Name", "#Desired", "#Current", "#Ready", "Age", *_TEMPLATE
+    ),
+    r.STATEFUL_SETS: _columns(c.stateful_set_cells, "Name", "Ready", "Age", *_TEMPLATE[:2]),
+    r.JOBS: _columns(c.job_cells, "Name", "Status", "Completions", "Duration", "Age", *_TEMPLATE),
+    r.POD_DISRUPTION_BUDGETS: _columns(
+        c.budget_cells, "Name", "Min Available", "Max Unavailable", "#Allowed Disruptions", "Age"
+    ),
+    r.PRIORITY_CLASSES: _columns(
+        c.priority_class_cells, "Name", "#Value", "?Global-Default", "Age", "PreemptionPolicy"
+    ),
+    r.STORAGE_CLASSES: _columns(
+        c.storage_class_cells,
+        *("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode"),
+        *("AllowVolumeExpansion", "Age"),
+    ),
+    r.VOLUME_ATTACHMENTS: _columns(
+        c.attachment_cells, "Name", "Attacher", "PV", "Node", "?Attached", "Age"
+    ),
+    r.CSI_NODES: _columns(c.csi_node_cells, "Name", "#Drivers", "Age"),
+    r.LEASES: _columns(c.lease_cells, "Name", "Holder", "Age"),
+}
+
+
+def _custom(kind: CustomKind) -> Columns:
+    headings = [Heading("Name", "string", "name")]
+    headings += [Heading(col.name, col.type, "", "", int(col.wide)) for col in kind.columns]
+
+    def cells(obj: Obj, now: datetime) -> list[Any]:
+        return [c.name(obj), *(_cell(column, obj, now) for column in kind.columns)]
+
+    return Columns(tuple(headings), cells)
+
+
+def _cell(column: Column, obj: Obj, now: datetime) -> Any:
+    value = find(column.path, obj)
+    if value is None:
+        return None
+    if column.type == "date":
+        return age(value, now)
+    if column.type == "string" and not isinstance(value, str):
+        return msgspec.json.encode(value).decode()
+    return value
+
+
+COLUMNS: Final = {**_BUILT_IN, **{kind.resource: _custom(kind) for kind in CUSTOM_KINDS}}
+
+
+def table(
+    resource: Resource,
+    objects: Sequence[Obj],
+    now: datetime,
+    *,
+    metadata: Obj,
+    include: str = "",
+    headings: bool = True,
+) -> Obj:
+    """``include``: what each row carries beside its cells: ``Metadata``, ``Object`` or ``None``."""
+    columns = COLUMNS[resource]
+    return {
+        "kind": "Table",
+        "apiVersion": API_VERSION,
+        "metadata": metadata,
+        "columnDefinitions": columns.headings if headings else None,
+        "rows": [
+            {"cells": _cells(columns, obj, now), **_carried(resource, obj, include)}
+            for obj in objects
+        ],
+    }
+
+
+def _cells(columns: Columns, obj: Obj, now: datetime) -> list[Any]:
+    try:
+        return columns.cells(obj, now)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # One object with nonsense in parts that nobody checks must not hide the others.
+        return [c.name(obj), *(None for _ in columns.headings[1:])]
+
+
+def _carried(resource: Resource, obj: Obj, include: str) -> Obj:
+    if include == "None":
+        return {"object": None}
+    if include == "Object":
+        typed = {"kind": resource.kind, "apiVersion": resource.api_version}
+        return {"object": {**typed, **obj}}
+    return {"object": partial(obj)}
+
+
+def partial(obj: Obj) -> Obj:
+    """Only the metadata of an object, as clients that need no more ask for it."""
+    kind = {"kind": "PartialObjectMetadata", "apiVersion": API_VERSION}
+    return {**kind, "metadata": obj["metadata"]}

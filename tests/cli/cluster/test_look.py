@@ -1,0 +1,350 @@
+"""A look at a cluster: it concludes what the replica at work there concluded, and only reads."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tenure.cli.cluster.look import CannotLook, look
+from tenure.cli.explain.explanation import Question
+from tenure.cli.main import run
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.pods import REFUSED
+from tenure.errors import NotLeader, Unavailable
+from tenure.model.api.resource import LEASES, NODE_CLAIMS
+from tenure.model.settings import Settings
+from tenure.ports.transport import Request, Response
+from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
+from tenure.sim.world import World
+from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
+from tests.cli.looks import TheCloudOf, a_door, seen
+from tests.kube.doors import Scripted, Silent, answered, in_time, refused
+from tests.sim.nodeworld import a_request
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Nothing in it, and nobody at work yet."""
+    with World() as made:
+        yield made
+
+
+def after(span: timedelta, world: World, *, leaving: bool = False) -> World:
+    """Pods that run and one that fits nowhere; a claim that leaves and is held, if asked for."""
+    for manifest in a_cluster(
+        a_deployment(replicas=4), a_budget(maxUnavailable=0), a_pod("huge", cpu="900")
+    ):
+        world.apply(manifest)
+    world.run(span)
+    if leaving:
+        (claim, *_) = world.store.list(NODE_CLAIMS)
+        world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+        world.run(20 * SECOND)
+    return world
+
+
+def words(verdicts: Any) -> set[tuple[str, str, str, str]]:
+    """What a person reads of them; the wording of a refusal is the API's, and the replica's alone."""
+    return {(v.concern, str(v.subject), v.reason, _said(v)) for v in verdicts}
+
+
+def _said(verdict: Verdict) -> str:
+    return "" if verdict.reason in REFUSED else verdict.message
+
+
+@pytest.mark.parametrize("seconds", [3, 5, 20, 40, 90, 200])
+@pytest.mark.parametrize("leaving", [False, True], ids=["settled", "leaving"])
+def test_a_look_concludes_what_the_replica_at_work_concluded(
+    seconds: int, leaving: bool, world: World
+) -> None:
+    after(seconds * SECOND, world, leaving=leaving and seconds > 60)
+    sight, door = seen(world)
+    assert words(sight.scene.judge.in_force()) == words(world.controller.judge.in_force())
+    assert sight.notes == ()
+    assert door.methods == {"GET"}
+
+
+def test_a_look_changes_nothing_although_there_is_much_to_do(world: World) -> None:
+    for manifest in a_cluster(a_deployment(replicas=4)):
+        world.apply(manifest)
+    world.start()
+    world.crash(stay_down=True)
+    world.run(30 * SECOND)
+    before = world.store.version
+    sight, door = seen(world)
+    assert {v.reason for v in sight.scene.judge.actionable()} >= {Reason.NEEDED_FOR_PODS}
+    assert door.methods == {"GET"}
+    assert world.store.version == before
+    assert world.cloud.instances() == ()
+
+
+def test_a_provider_is_told_that_somebody_only_looks(world: World) -> None:
+    after(MINUTE, world)
+    provider = TheCloudOf(world)
+
+    async def story() -> None:
+        door = LookOnlyTransport(a_door(world))
+        await look(door, Settings(), provider, world.environment.clock)
+
+    world.loop.run_until_complete(story())
+    (surroundings,) = provider.surroundings
+    assert surroundings.read_only
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_what_would_change_something_is_refused_before_anybody_is_reached(method: str) -> None:
+    door = Scripted(answered({}))
+
+    async def story() -> None:
+        request = Request(method=method, path="/api/v1/nodes/a", body=b"{}")
+        with pytest.raises(NotLeader, match="only looks, and changes nothing"):
+            await LookOnlyTransport(door).request(request)
+
+    in_time(story)
+    assert door.requests == []
+
+
+def test_a_cloud_that_is_looked_at_launches_and_ends_nothing(world: World) -> None:
+    after(2 * MINUTE, world)
+    running = world.cloud.instances()
+    cloud = LookOnlyCloud(world.cloud)
+
+    async def story() -> None:
+        with pytest.raises(NotLeader, match="changes nothing"):
+            await cloud.terminate(running[0].provider_id)
+        with pytest.raises(NotLeader, match="launch for NodeClaim a: this only looks"):
+            await cloud.launch(a_request("a"))
+
+    world.loop.run_until_complete(story())
+    assert world.cloud.instances() == running
+
+
+# What the API would answer.
+
+
+def test_of_several_pods_only_as_many_are_to_be_evicted_as_their_budget_allows(
+    world: World,
+) -> None:
+    budget = a_budget(maxUnavailable=2)
+    for manifest in a_cluster(a_deployment(replicas=5, cpu="100m"), budget):
+        world.apply(manifest)
+    world.run(2 * MINUTE)
+    world.crash(stay_down=True)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.start()
+    world.run_while(
+        lambda: (
+            not world.controller.judge.about("Node", claim["status"]["nodeName"])
+            or not any(v.reason is Reason.EVICTING for v in world.controller.judge.in_force())
+        ),
+        at_most=MINUTE,
+        step=SECOND / 100,
+    )
+    reasons = Counter(v.reason for v in seen(world)[0].scene.judge.in_force())
+    assert reasons[Reason.EVICTING] + reasons[Reason.POD_TERMINATING] == 2
+    assert reasons[Reason.EVICTION_WAITS] == 3
+
+
+def test_several_budgets_on_a_pod_are_a_no_with_both_named(world: World) -> None:
+    second = a_budget(maxUnavailable=4)
+    second["metadata"]["name"] = "second"
+    for manifest in (*a_cluster(a_deployment(replicas=2)), a_budget(maxUnavailable=2), second):
+        world.apply(manifest)
+    world.run(2 * MINUTE)
+    claim = world.store.list(NODE_CLAIMS)[0]
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.run(20 * SECOND)
+    held = [
+        verdict
+        for verdict in seen(world)[0].scene.judge.in_force()
+        if verdict.reason is Reason.EVICTION_REFUSED and verdict.subject.kind == "Pod"
+    ]
+    assert held
+    for verdict in held:
+        assert (
+            "2 PDBs cover the pod (default/second, default/web), and the API evicts no such pod"
+            in verdict.message
+        )
+        assert [b.subject.name for b in verdict.blockers] == ["second", "web"]
+
+
+# What is missing.
+
+NO_KIND = Response(status=404, body=b"404 page not found")
+
+
+def test_every_kind_that_cannot_be_listed_is_named_with_what_to_do(world: World) -> None:
+    forbidden = refused(403, "Forbidden")
+    answers = {"/nodepools": NO_KIND, "/nodeclaims": NO_KIND, "/daemonsets": forbidden}
+    with pytest.raises(CannotLook) as caught:
+        seen(after(MINUTE, world), answers)
+    unknown = "the API server does not have this kind; install the CRDs: tenure crds | kubectl"
+    pools, claims, daemons = caught.value.problems
+    assert pools.startswith(f"nodepools.karpenter.sh cannot be listed: {unknown}")
+    assert claims.startswith(f"nodeclaims.karpenter.sh cannot be listed: {unknown}")
+    assert daemons == (
+        "daemonsets.apps cannot be listed: 403 Forbidden: said Forbidden; "
+        "grant it: the role that comes with Tenure has it"
+    )
+
+
+def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None:
+    for manifest in a_cluster(a_deployment(replicas=1)):
+        world.apply(manifest)
+    world.run(2 * MINUTE)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    name = claim["metadata"]["name"]
+    world.store.delete(NODE_CLAIMS, "", name)
+    world.run(2 * MINUTE)
+    gone = Question(NODE_CLAIMS, name)
+    sight, _ = seen(world, about=gone)
+    said = gone.not_found(sight.scene, sight.last_word)
+    assert said.startswith(
+        f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last heard of at"
+    )
+    assert ": Releasing: " in said
+    never, _ = seen(world, about=Question(NODE_CLAIMS, "never"))
+    assert never.last_word == ""
+
+
+def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) -> None:
+    for manifest in a_cluster(a_deployment(replicas=1)):
+        world.apply(manifest)
+    world.run(20 * MINUTE)
+    hello = Response(status=200, body=b'{"gitVersion": "v1.36.3+tenure"}')
+    sight, _ = seen(world, {"/version": hello})
+    assert sight.leader == "tenure up, which serves this cluster"
+    (note,) = sight.notes
+    assert note == (
+        "the cloud's instances could not be found out: only tenure up, which serves this cluster, "
+        "knows them"
+    )
+    said = {verdict.reason for verdict in sight.scene.judge.in_force()}
+    assert said == {"InService", "PoolCurrent"}
+
+
+def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) -> None:
+    sight, _ = seen(after(MINUTE, world), {"/leases": refused(403, "Forbidden")})
+    (note,) = sight.notes
+    assert note == "who acts could not be found out: 403 Forbidden: said Forbidden"
+    assert list(sight.scene.judge.in_force())
+
+
+def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: World) -> None:
+    after(MINUTE, world)
+    renewed = world.now.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "karpenter-leader-election", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "a", "renewTime": renewed, "leaseDurationSeconds": 15},
+    }
+    assert seen(world)[0].leader == "nobody: no replica holds the Lease"
+    world.store.create(LEASES, lease)
+    said = "a, which is not Tenure (Lease kube-system/karpenter-leader-election, renewed at "
+    assert seen(world)[0].leader.startswith(said)
+    world.run(MINUTE)
+    assert "that is too long ago to count" in seen(world)[0].leader
+
+
+def test_a_server_that_never_answers_is_given_up(world: World) -> None:
+    async def story() -> None:
+        with pytest.raises(Unavailable, match="no answer"):
+            await look(Silent(), Settings(), TheCloudOf(world), world.environment.clock)
+
+    world.loop.run_until_complete(story())
+    assert world.elapsed == 5 * SECOND
+
+
+def test_something_that_is_no_api_server_is_recognised(world: World) -> None:
+    async def story() -> None:
+        door = Scripted(answered(b"<html>welcome</html>"))
+        with pytest.raises(Unavailable, match="no Kubernetes API server"):
+            await look(door, Settings(), TheCloudOf(world), world.environment.clock)
+
+    world.loop.run_until_complete(story())
+
+
+# At the prompt.
+
+
+@pytest.fixture
+def nobody_there(tmp_path: Path) -> Path:
+    """A kubeconfig of a server that has gone."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    return a_kubeconfig(tmp_path, f"http://127.0.0.1:{port}")
+
+
+def a_kubeconfig(folder: Path, server: str) -> Path:
+    path = folder / "kubeconfig"
+    document = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "here"}}],
+        "clusters": [{"name": "here", "cluster": {"server": server}}],
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@pytest.mark.parametrize("words", [["plan"], ["explain", "pool/general"]], ids=["plan", "explain"])
+def test_a_server_that_is_not_there_is_one_line_and_exit_code_one(
+    words: list[str], nobody_there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "--kubeconfig", str(nobody_there)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("the API server at http://127.0.0.1:")
+    assert err.endswith("Is it up, and is this the right context?\n")
+    assert str(nobody_there) in err
+
+
+WRONG = {
+    "a context that is not there": (
+        ["--context", "there"],
+        "contexts: got 'there', expected one of the contexts in the file. There is: here.",
+    ),
+    "a provider that is not there": (
+        ["--provider", "moon"],
+        "--provider: got 'moon', expected one of the providers that are installed: kwok",
+    ),
+    "a time, although the cluster is real": (
+        ["--at", "5m"],
+        "--at goes with --in; a cluster is judged as it is now",
+    ),
+    "a cluster beside a scenario": (
+        ["--in", "a.yaml", "--at", "5m"],
+        "expected a scenario or a cluster, not both",
+    ),
+}
+
+
+@pytest.mark.parametrize(("more", "sentence"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize("words", [["plan"], ["explain", "pool/general"]], ids=["plan", "explain"])
+def test_input_that_cannot_be_used_is_one_line_and_exit_code_two(
+    words: list[str],
+    more: list[str],
+    sentence: str,
+    nobody_there: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([*words, "--kubeconfig", str(nobody_there), *more]) == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_a_scenario_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--in", "a.yaml"]) == 2
+    assert "--in needs --at, as in --at 5m" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+"""The demo as people meet it: what it tells, in which form, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tenure.cli.commands.demo import demo
+
+TENURE = str(Path(sys.executable).with_name("tenure"))
+
+
+def told(*arguments: str) -> Result:
+    result = CliRunner().invoke(demo, arguments, standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def plain() -> str:
+    return told().output
+
+
+@pytest.fixture(scope="module")
+def as_json() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in told("--json").output.splitlines()]
+
+
+def test_the_story_goes_from_an_empty_cluster_to_nodes_that_left(plain: str) -> None:
+    turns = (
+        "NodePool is created",
+        "NeededForPods",
+        "InService",
+        "insist on on-demand",
+        "deletes the node",
+        "DoNotDisrupt:",
+        "EvictionWaits",
+        "InstanceTerminating",
+        "Releasing",
+        "scaled down",
+        "deletes one of the empty",
+        "What Tenure did",
+    )
+    places = [plain.find(turn) for turn in turns]
+    assert -1 not in places, dict(zip(turns, places, strict=True))
+    assert places == sorted(places)
+
+
+def test_the_summary_says_why_each_node_left_and_what_held_it(plain: str) -> None:
+    summary = " ".join(plain.partition("What Tenure did")[2].split())
+    assert "because its Node was deleted" in summary
+    assert "2 pods had to wait for a disruption budget" in summary
+    assert "1 pod was protected by karpenter.sh/do-not-disrupt" in summary
+    assert "because its claim was deleted" in summary
+    assert "nothing held it back" in summary
+    assert "Leaks none" in summary
+
+
+def test_plain_lines_fit_no_terminal_codes_in(plain: str) -> None:
+    assert "\x1b" not in plain
+
+
+def test_json_is_one_event_per_line_and_then_the_summary(as_json: list[dict[str, Any]]) -> None:
+    *events, last = as_json
+    assert all({"at", "source", "subject", "reason"} <= set(event) for event in events)
+    assert [event["at"][:19] for event in events] == sorted(event["at"][:19] for event in events)
+    assert {event["type"] for event in events} == {"event"}
+    assert (list(last), last["type"]) == (["type", "summary"], "result")
+    assert not [name for name in last["summary"] if "_" in name], "camel case, as in Kubernetes"
+
+
+def test_the_summary_agrees_with_the_events(as_json: list[dict[str, Any]]) -> None:
+    *events, last = as_json
+    launched = [e for e in events if (e["action"], e["outcome"]) == ("Launch", "ok")]
+    left = {e["subject"].partition("/")[2] for e in events if e["reason"] == "Releasing"}
+    summary = last["summary"]
+    assert sum(summary["launched"].values()) == len(launched) > 0
+    names = {departure["name"] for departure in summary["departures"]}
+    assert names <= left
+    assert len(names) == 2
+    assert summary["instancesRunning"] == len(launched) - len(names)
+    assert summary["instancesLeaked"] == summary["promisesBroken"] == 0
+
+
+def test_the_same_seed_tells_the_same_story_and_another_seed_another(plain: str) -> None:
+    assert told("--seed", "0").output == plain
+    other = told("--seed", "1").output
+    assert other != plain
+    assert "Leaks    none" in other
+
+
+@pytest.mark.parametrize("form", ["--plain", "--json"])
+def test_a_reader_who_has_seen_enough_is_no_error(form: str) -> None:
+    with subprocess.Popen(  # noqa: S603  # our own program
+        [TENURE, "demo", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""

@@ -1,0 +1,183 @@
+"""``tenure explain node|claim``: by which rules a node is repaired, and what would hold that."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tenure.cli.explain.explanation import Question, explanation
+from tenure.cli.explain.text import as_text, to_json
+from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.sim.dsl import Story
+from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool
+from tests.cli.looks import seen
+
+
+def a_story(**pool: Any) -> Story:
+    return Story(a_node_class(), a_pool(**pool), a_deployment(replicas=1))
+
+
+def explained(story: Story, *, as_json: bool = False) -> str:
+    name = story.the(NODES)["metadata"]["name"]
+    scene = seen(story)[0].scene
+    answer = explanation(Question(NODES, name), scene)
+    assert answer is not None
+    return to_json(answer) if as_json else as_text(answer)
+
+
+def section(text: str) -> list[str]:
+    lines = text.partition("Repair of ")[2].partition("\n\nDrain of ")[0].splitlines()
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
+    with a_story() as story:
+        story.run(3 * MINUTE)
+        assert section(explained(story))[1:] == [
+            "breaker 0 of 1 Node unhealthy, at most 1 (maxUnhealthy 20%, rounded up)",
+            (
+                "budget budget 10% allows 1 of 1 node, and none is leaving "
+                "(asked for what is done with care)"
+            ),
+            "",
+            "CONDITION UNHEALTHY IF NOW TOLERATED THEN BY",
+            (
+                "Ready False or Unknown True 10m replaced with care, then ended at once "
+                "the provider's toleration of 10m"
+            ),
+            (
+                "KWOKRebootRequired True - 30s rebooted, drained for 1m at the most "
+                "the provider's toleration of 30s"
+            ),
+            (
+                "KWOKUnhealthy True - 30s replaced with care, drained within 45s "
+                "the provider's toleration of 30s"
+            ),
+            "Of one condition the first row that fits. Times are of 2026-01-05, in UTC.",
+        ]
+
+
+def test_a_sick_node_shows_since_when_and_until_when_and_by_whose_word() -> None:
+    repair = {
+        "maxUnhealthy": 1,
+        "policies": [
+            {"conditionType": "Ready", "toleration": "45m"},
+            {"conditionType": "Ready", "reason": "^Flood", "toleration": "10m"},
+        ],
+    }
+    with a_story(repair=repair) as story:
+        story.run(3 * MINUTE)
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, "Ready", "False", "FloodInTheCellar")
+        story.run(30 * SECOND)
+        text = explained(story)
+    assert (
+        "  verdict   NodeUnhealthy: Ready=False (FloodInTheCellar) since 2026-01-05T08:03:00Z"
+        in text
+    )
+    told = section(text)
+    assert "breaker 1 of 1 Node unhealthy, at most 1 (maxUnhealthy 1)" in told
+    ready = [line for line in told if line.startswith("Ready ")]
+    assert ready == [
+        (
+            "Ready False or Unknown (^Flood) False since 08:03:00, 30s ago 10m "
+            "replaced by force at 08:13:00, in 9m30s the pool's policy for Ready (^Flood): "
+            "toleration 10m"
+        ),
+        (
+            "Ready False or Unknown False 45m replaced by force "
+            "the pool's policy for Ready: toleration 45m"
+        ),
+    ]
+
+
+def test_a_veto_and_a_first_boot_are_said() -> None:
+    with a_story(template={"readinessTTL": "45m"}) as story:
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        story.run_while(lambda: not story.all(NODES), at_most=5 * MINUTE, step=SECOND)
+        node = story.the(NODES)
+        story.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": node["metadata"]["name"],
+                    "annotations": {DO_NOT_REPAIR: "true"},
+                },
+            }
+        )
+        story.run(MINUTE)
+        told = section(explained(story))
+    assert any(
+        line.startswith("new until its first Ready, readinessTTL 45m stands for every policy")
+        for line in told
+    )
+    assert f'veto {DO_NOT_REPAIR}: "true" on {node["metadata"]["name"]} vetoes it' in told
+    assert not [line for line in told if line.startswith("budget")], "it needs none yet"
+
+
+def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
+    with a_story(repair={"defaultTolerationDuration": "Never"}) as story:
+        story.run(3 * MINUTE)
+        (outlook,) = json.loads(explained(story, as_json=True))["repairs"]
+        assert outlook["conditions"][0] == {
+            "type": "Ready",
+            "sickIf": ["False", "Unknown"],
+            "reason": "",
+            "status": "True",
+            "since": None,
+            "toleration": None,
+            "dueAt": None,
+            "then": "nothing",
+            "policy": "the pool's defaultTolerationDuration Never",
+        }
+        claim = story.the(NODE_CLAIMS)["metadata"]["name"]
+        answer = explanation(Question(NODE_CLAIMS, claim), seen(story)[0].scene)
+        assert answer is not None
+        assert json.loads(to_json(answer))["repairs"] == [outlook]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param({"conditionType": "GpuBroken", "toleration": "5m"}, id="without a status"),
+        pytest.param(
+            {"conditionType": "Ready", "toleration": "5m", "reason": "("}, id="no expression"
+        ),
+    ],
+)
+def test_a_policy_that_is_left_out_is_named_and_the_others_hold(policy: dict[str, str]) -> None:
+    with a_story(repair={"policies": [policy]}) as story:
+        story.run(3 * MINUTE)
+        told = section(explained(story))
+    assert told[1].startswith("left out a policy of the pool cannot be used: spec.repair.pol")
+    assert not any(line.startswith("off ") for line in told)
+
+
+def test_the_breaker_is_told_in_numbers_of_nodes() -> None:
+    """20% of 4 Nodes is one: nobody has to work that out, or be told the contrary."""
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
+    spread |= {
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = a_deployment(replicas=4)
+    web["spec"]["template"]["spec"]["topologySpreadConstraints"] = [spread]
+    with Story(a_node_class(), a_pool(), web) as story:
+        story.run(3 * MINUTE)
+        nodes = sorted(one["metadata"]["name"] for one in story.all(NODES))
+        assert len(nodes) == 4
+        for node, said in (
+            (nodes[0], "1 of 4 Nodes unhealthy, at most 1"),
+            (nodes[1], "2 of 4 Nodes"),
+        ):
+            story.kubelets.set_condition(node, "Ready", "False", "Flood")
+            story.run(5 * SECOND)
+            answer = explanation(Question(NODES, nodes[0]), seen(story)[0].scene)
+            assert answer is not None
+            told = as_text(answer)
+            assert said in told
+        assert "at most 1 (maxUnhealthy 20%, rounded up); no Node is repaired" in told

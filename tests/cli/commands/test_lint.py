@@ -1,0 +1,497 @@
+"""``tenure lint``: what will surprise you, with where it stands and what to do."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from tenure.cli.explain.explanation import Question, explanation
+from tenure.cli.lint.cluster import remarks_on_cluster
+from tenure.cli.main import run
+from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.nodepool import Repair
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.sim.world import World
+from tests.builders import MINUTE, a_cluster
+from tests.builders import a_budget as a_written_budget
+from tests.builders import a_deployment as a_written_deployment
+from tests.cli.looks import seen
+from tests.core.build import NOW, a_claim, a_node, a_pending_pod, a_window
+from tests.core.build import a_budget as a_living_budget
+from tests.core.build import a_pod as a_living_pod
+from tests.core.build import a_pool as a_living_pool
+
+Obj = dict[str, Any]
+
+
+def a_pool(name: str = "general", *, period: str | None = None, **spec: Any) -> Obj:
+    ref = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+    template: Obj = {"nodeClassRef": ref, "requirements": []}
+    template |= {} if period is None else {"terminationGracePeriod": period}
+    template |= spec.pop("template", {})
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": {"template": {"spec": template}, **spec},
+    }
+
+
+def a_deployment(
+    *, kind: str = "Deployment", protected: str | None = None, replicas: int = 2, **pod: Any
+) -> Obj:
+    annotations = {} if protected is None else {DO_NOT_DISRUPT: protected}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web"},
+        "spec": {
+            **({} if kind == "DaemonSet" else {"replicas": replicas}),
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}, "annotations": annotations},
+                "spec": {"containers": [{"name": "web", "image": "web:1"}], **pod},
+            },
+        },
+    }
+
+
+def a_budget(name: str = "web", **wish: Any) -> Obj:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, **wish},
+    }
+
+
+@pytest.fixture
+def lint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Lint these objects; gives the exit code and the findings."""
+
+    def told(*objects: Obj) -> tuple[int, list[Obj]]:
+        (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects))
+        code = run(["lint", str(tmp_path / "all.yaml"), "--json"])
+        return code, json.loads(capsys.readouterr().out)["findings"]
+
+    return told
+
+
+def codes(findings: list[Obj]) -> list[str]:
+    return [finding["code"] for finding in findings]
+
+
+def a_repairing_pool(*policies: Obj, group: str = "karpenter.kwok.sh") -> Obj:
+    ref = {"group": group, "kind": "KWOKNodeClass", "name": "default"}
+    repair = {"policies": list(policies), "terminationMode": "Graceful"}
+    return a_pool(repair=repair, template={"nodeClassRef": ref})
+
+
+HOUR = a_pool(period="1h")
+SLOWLY = {"conditionType": "Ready", "toleration": "5m", "terminationGracePeriod": "1h"}
+FOUND: list[tuple[str, list[Obj], list[str]]] = [
+    ("all is well", [a_pool(), a_deployment(), a_budget(maxUnavailable=1)], []),
+    (
+        "a grace above the pool's period",
+        [HOUR, a_deployment(terminationGracePeriodSeconds=7200)],
+        ["PeriodDriftsNodes", "GraceLongerThanPeriod"],
+    ),
+    (
+        "a protection above it",
+        [HOUR, a_deployment(kind="StatefulSet", protected="4h")],
+        ["PeriodDriftsNodes", "ProtectionLongerThanPeriod"],
+    ),
+    (
+        "for ever, bounded by it",
+        [HOUR, a_deployment(protected="true")],
+        ["PeriodDriftsNodes", "ProtectionBounded"],
+    ),
+    ("for ever, unbounded", [a_pool(), a_deployment(protected="true")], ["ProtectedForEver"]),
+    (
+        "for ever, capped",
+        [a_pool(disruption={"maxPodProtection": "4h"}), a_deployment(protected="true")],
+        [],
+    ),
+    ("no pool is known", [a_deployment(protected="true")], []),
+    ("a value that means nothing", [a_deployment(protected="TRUE")], ["InvalidDoNotDisrupt"]),
+    (
+        "the same on a pool's nodes",
+        [
+            msgspec.json.decode(
+                msgspec.json.encode(a_pool()).replace(
+                    b'"template":{',
+                    b'"template":{"metadata":{"annotations":{"%s":"soon"}},'
+                    % DO_NOT_DISRUPT.encode(),
+                    1,
+                )
+            )
+        ],
+        ["InvalidDoNotDisrupt"],
+    ),
+    (
+        "the annotation on the Deployment instead of on its pods",
+        [a_deployment() | {"metadata": {"name": "web", "annotations": {DO_NOT_DISRUPT: "4h"}}}],
+        ["AnnotationMisplaced"],
+    ),
+    ("not one may be missing", [a_deployment(), a_budget(maxUnavailable=0)], ["BudgetNeverAllows"]),
+    ("as many as there are", [a_deployment(), a_budget(minAvailable=2)], ["BudgetNeverAllows"]),
+    ("one fewer", [a_deployment(), a_budget(minAvailable=1)], []),
+    ("of a DaemonSet nobody knows", [a_deployment(kind="DaemonSet"), a_budget(minAvailable=9)], []),
+    ("a budget over nothing that is known", [a_budget(maxUnavailable=0)], []),
+    (
+        "an autoscaler brings more",
+        [
+            a_deployment(),
+            a_budget(minAvailable=2),
+            {
+                "apiVersion": "autoscaling/v2",
+                "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": "web"},
+                "spec": {
+                    "maxReplicas": 5,
+                    "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+                },
+            },
+        ],
+        [],
+    ),
+    (
+        "two budgets",
+        [a_deployment(), a_budget(maxUnavailable=1), a_budget("other", maxUnavailable=1)],
+        ["SeveralBudgets"],
+    ),
+    ("a field that does not exist", [a_pool(replica=1)], ["UnknownField"]),
+    ("a field of a workload that does not exist", [a_deployment(restart="x")], ["UnknownField"]),
+    ("a value that is refused", [a_pool(period="1d")], ["Invalid"]),
+    (
+        "a bad cron",
+        [
+            a_pool(
+                disruption={"budgets": [{"nodes": "1", "schedule": "61 * * * *", "duration": "1h"}]}
+            )
+        ],
+        ["Invalid"],
+    ),
+    ("an older version", [a_pool() | {"apiVersion": "karpenter.sh/v1beta1"}], ["Invalid"]),
+    ("an older kind", [a_pool() | {"kind": "Provisioner"}], ["Invalid"]),
+    (
+        "a claim of one's own is a place, too",
+        [
+            {
+                "apiVersion": "karpenter.sh/v1",
+                "kind": "NodeClaim",
+                "metadata": {"name": "mine"},
+                "spec": HOUR["spec"]["template"]["spec"],
+            },
+            a_deployment(terminationGracePeriodSeconds=7200),
+        ],
+        ["GraceLongerThanPeriod"],
+    ),
+    (
+        "a job that begins every night",
+        [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "CronJob",
+                "metadata": {"name": "nightly"},
+                "spec": {
+                    "schedule": "0 3 * * *",
+                    "jobTemplate": {
+                        "spec": {"template": a_deployment(protected="1d")["spec"]["template"]}
+                    },
+                },
+            }
+        ],
+        ["InvalidDoNotDisrupt"],
+    ),
+    ("a limit below zero", [a_pool(limits={"cpu": "-1"})], ["LimitBelowZero"]),
+    ("what does nothing yet", [a_pool(replicas=3)], ["DoesNothingYet"]),
+    ("a repair block that leaves the mode open", [a_pool(repair={})], ["RepairByForce"]),
+    ("one that is careful", [a_pool(repair={"terminationMode": "Graceful"})], []),
+    ("one that means it", [a_pool(repair={"terminationMode": "Forceful"})], []),
+    (
+        "a policy for a condition that nobody watches",
+        [a_repairing_pool({"conditionType": "GpuBroken", "toleration": "5m"})],
+        ["StatusMissing"],
+    ),
+    (
+        "the same with the status that means sick",
+        [a_repairing_pool({"conditionType": "GpuBroken", "toleration": "5m", "status": "True"})],
+        [],
+    ),
+    (
+        "one that the provider watches, and one that everybody knows",
+        [
+            a_repairing_pool(
+                {"conditionType": "KWOKUnhealthy", "toleration": "5m"},
+                {"conditionType": "DiskPressure", "toleration": "5m"},
+            )
+        ],
+        [],
+    ),
+    (
+        "the provider's condition in a pool of another cloud",
+        [
+            a_repairing_pool(
+                {"conditionType": "KWOKUnhealthy", "toleration": "5m"}, group="example.com"
+            )
+        ],
+        ["StatusMissing"],
+    ),
+    (
+        "a grace period for a node that is ended by force",
+        [a_pool(repair={"policies": [SLOWLY], "terminationMode": "Forceful"})],
+        ["Invalid"],
+    ),
+    ("the same with care", [a_repairing_pool(SLOWLY)], []),
+    (
+        "another kind of object",
+        [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b"}}],
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"), [pytest.param(*case, id=says) for says, *case in FOUND]
+)
+def test_what_is_found_and_whether_it_is_serious(
+    lint: Any, objects: list[Obj], found: list[str]
+) -> None:
+    code, findings = lint(*objects)
+    assert codes(findings) == found
+    assert code == int(any(finding["severity"] != "info" for finding in findings))
+
+
+def test_only_pools_that_the_pod_could_come_to_count(lint: Any) -> None:
+    zone = "topology.kubernetes.io/zone"
+    here = a_pool("here", template={"requirements": [_in(zone, "a")]})
+    there = a_pool("there", period="1m", template={"requirements": [_in(zone, "b")]})
+    gpu = a_pool("gpu", period="2m", template={"taints": [{"key": "gpu", "effect": "NoSchedule"}]})
+    slow: Obj = {"terminationGracePeriodSeconds": 600}
+    _, findings = lint(here, there, gpu, a_deployment(nodeSelector={zone: "a"}, **slow))
+    assert "GraceLongerThanPeriod" not in codes(findings)
+    _, findings = lint(here, there, gpu, a_deployment(**slow))
+    (grace,) = (one for one in findings if one["code"] == "GraceLongerThanPeriod")
+    assert "terminationGracePeriod 1m of NodePool there" in grace["message"]
+    _, findings = lint(here, there, gpu, a_deployment(nodeSelector={"x": "y"}, **slow))
+    assert codes(findings).count("GraceLongerThanPeriod") == 2, "it fits none, so all count"
+
+
+def _in(key: str, *values: str) -> Obj:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+TEXT = """\
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: Pod
+    metadata:
+      name: report
+      namespace: team-a
+      annotations:
+        karpenter.sh/do-not-disrupt: "4 hours"
+    spec:
+      containers: [{name: report, image: "report:1"}]
+"""
+
+
+def test_a_line_says_where_how_bad_which_what_and_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(TEXT)
+    assert run(["lint", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        (
+            f"{path}:10: error InvalidDoNotDisrupt: Pod/team-a/report: "
+            'metadata.annotations.karpenter.sh/do-not-disrupt: "4 hours" protects for ever, for it is '
+            'neither "true", "false" nor a duration; write "4h". '
+            'Write "true", "false" or a duration such as "4h".'
+        ),
+        "1 object: 1 error, 0 warnings, 0 info",
+    ]
+
+
+def test_the_standard_input_is_a_dash(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(TEXT))
+    assert run(["lint", "-"]) == 1
+    assert capsys.readouterr().out.startswith("stdin:10: error InvalidDoNotDisrupt: ")
+
+
+def test_a_folder_is_read_with_all_that_is_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "pod.yml").write_text(TEXT)
+    (tmp_path / "pool.json").write_text(json.dumps(a_pool(period="1h")))
+    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    (tmp_path / ".git.yaml").write_text("{")
+    assert run(["lint", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert out.endswith("2 objects: 1 error, 0 warnings, 1 info\n")
+    assert "values.yaml:1: no Kubernetes object, left out" in err
+
+
+def test_what_cannot_be_read_is_exit_code_two_and_hides_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.yaml").write_text("a: [\n")
+    (tmp_path / "pod.yaml").write_text(TEXT)
+    assert run(["lint", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert "error InvalidDoNotDisrupt" in out
+    assert "bad.yaml:2:1" in err
+    assert run(["lint", str(tmp_path / "none.yaml")]) == 2
+    assert "expected a file or folder that exists" in capsys.readouterr().err
+    (tmp_path / "empty.yaml").write_text("")
+    assert run(["lint", str(tmp_path / "empty.yaml")]) == 2
+    assert "expected Kubernetes objects" in capsys.readouterr().err
+
+
+def test_files_and_a_cluster_are_not_linted_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lint", "x.yaml", "--context", "staging"]) == 2
+    assert "files or a cluster, not both" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("nonsense", ["spec: 3", "metadata: x", "spec: {template: []}", "x: null"])
+@pytest.mark.parametrize("kind", ["karpenter.sh/v1 NodePool", "apps/v1 Deployment", "v1 Pod"])
+def test_nonsense_is_a_finding_and_no_crash(
+    kind: str, nonsense: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version, kind = kind.split()
+    path = tmp_path / "nonsense.yaml"
+    path.write_text(f"apiVersion: {version}\nkind: {kind}\n{nonsense}\n")
+    assert run(["lint", str(path)]) == 1
+    assert f"{path}:" in capsys.readouterr().out
+
+
+# -- a cluster ---------------------------------------------------------------------------
+
+
+def living(*objects: Any) -> list[str]:
+    remarks, _ = remarks_on_cluster(Snapshot.of(*objects), NOW)
+    return [f"{one.finding.code} {one.about}" for one in remarks]
+
+
+def test_a_cluster_is_judged_by_the_same_rules() -> None:
+    claim = a_claim(spec={"termination_grace_period": "5m"})
+    slow = {"termination_grace_period_seconds": 600}
+    assert living(
+        a_living_pool(template={"terminationGracePeriod": "1h"}),
+        claim,
+        a_node(annotations={DO_NOT_DISRUPT: "soon"}),
+        a_living_budget(desired_healthy=2, current_healthy=2, expected_pods=2),
+        a_living_pod("web-1", spec=slow),
+        a_living_pod("web-2", spec=slow),
+        a_window("0 0 30 2 *"),
+    ) == [
+        "PeriodDriftsNodes NodePool/general",
+        "DoesNothingYet MaintenanceWindow/office-hours",
+        "NeverBegins MaintenanceWindow/office-hours",
+        "InvalidDoNotDisrupt Node/node-a",
+        "GraceLongerThanPeriod ReplicaSet/default/o",
+        "BudgetNeverAllows PodDisruptionBudget/default/web",
+    ]
+
+
+def test_a_pod_that_waits_is_held_against_the_pools() -> None:
+    pool = a_living_pool(template={"terminationGracePeriod": "1m"})
+    waiting = a_pending_pod(spec={"termination_grace_period_seconds": 600}, protected="2m")
+    assert living(pool, waiting) == [
+        "PeriodDriftsNodes NodePool/general",
+        "GraceLongerThanPeriod ReplicaSet/default/o",
+        "ProtectionLongerThanPeriod ReplicaSet/default/o",
+    ]
+
+
+def test_what_belongs_to_another_provider_is_left_alone() -> None:
+    foreign = a_living_pod(node="elsewhere", protected="nonsense")
+    assert living(a_node("elsewhere", registered=False), foreign) == []
+
+
+def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
+    """Through the door that a real cluster has."""
+    with World() as world:
+        for manifest in a_cluster(
+            a_written_deployment(replicas=4), a_written_budget(maxUnavailable=0)
+        ):
+            world.apply(manifest)
+        world.run(3 * MINUTE)
+        sight, door = seen(world)
+        remarks, _ = remarks_on_cluster(sight.scene.snapshot, sight.scene.at)
+        (name, *_) = sight.scene.snapshot.nodes
+        told = explanation(Question.parse(["node", name]), sight.scene)
+    assert door.methods == {"GET"}
+    assert [str(remark.finding.code) for remark in remarks] == ["BudgetNeverAllows"]
+    assert "maxUnavailable 0 of 4 pods can never allow an eviction" in str(remarks[0])
+    assert told is not None
+    (table,) = told.timetables
+    assert not table.leaving
+    assert table.ends_by is None
+    assert {hold.message for row in table.pods for hold in row.held_by} == {
+        "PDB default/web can never allow an eviction (maxUnavailable 0 of 4 pods)"
+    }
+
+
+def _with_resources(kind: str, resources: Obj) -> Obj:
+    container = {"name": "web", "image": "web:1", "resources": resources}
+    return a_deployment(kind=kind, containers=[container])
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+def test_an_amount_may_be_written_as_a_number(lint: Any, kind: str) -> None:
+    """As kubectl takes it: the API server reads ``cpu: 1`` as it reads ``cpu: "1"``."""
+    amounts = {"requests": {"cpu": 1, "memory": 1.5e9}, "limits": {"nvidia.com/gpu": 1}}
+    assert lint(_with_resources(kind, amounts)) == (0, [])
+
+
+def test_what_the_decoder_refuses_is_told_with_its_whole_path_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No kind that lint reads lacks a shape today; one that does is told as well as the others."""
+    monkeypatch.setattr("tenure.cli.lint.rules.check_shape", lambda *_: None)
+    written = tmp_path / "web.yaml"
+    written.write_text(
+        yaml.safe_dump(a_deployment(terminationGracePeriodSeconds="soon"), sort_keys=False)
+    )
+    line = 1 + written.read_text().splitlines().index("      terminationGracePeriodSeconds: soon")
+    assert run(["lint", str(written)]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"{written}:{line}: error Invalid: Deployment/web: "
+        "spec.template.spec.terminationGracePeriodSeconds: got text, expected a whole number or "
+        "nothing."
+    )
+
+
+def test_a_fifo_is_no_file_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert run(["lint", str(tmp_path / "pipe.yaml")]) == 2
+    assert "which is a FIFO', expected a regular file." in capsys.readouterr().err
+
+
+UNSAID = {"conditionType": "GpuBroken", "toleration": "5m"}
+
+
+def test_a_policy_without_a_status_is_one_result_beside_another_error(lint: Any) -> None:
+    wrong = {"conditionType": "Ready", "toleration": "soon"}
+    _, findings = lint(a_repairing_pool(UNSAID, wrong))
+    assert sorted(codes(findings)) == ["Invalid", "StatusMissing"]
+
+
+def test_a_policy_without_a_status_is_the_same_result_in_a_cluster() -> None:
+    block = msgspec.convert({"policies": [UNSAID], "terminationMode": "Graceful"}, Repair)
+    pool = a_living_pool(repair=block)
+    found, _ = remarks_on_cluster(Snapshot.of(pool), NOW)
+    assert [one.finding.code for one in found] == ["StatusMissing"]

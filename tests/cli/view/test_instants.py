@@ -1,0 +1,70 @@
+"""Instants as people read them: absolute, and how far away."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tenure.cli.explain.scheduletext import timetable_lines
+from tenure.cli.view.instants import at_clock, relative, span, with_relative
+from tenure.core.terminate.podtimes import PodTimes
+from tenure.core.terminate.schedule import Timetable
+
+NOW = datetime(2026, 1, 5, 8, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("due at 2026-01-05T08:12:30Z", "due at 2026-01-05T08:12:30Z, in 2m30s"),
+        ("since 2026-01-05T08:05:00Z; x", "since 2026-01-05T08:05:00Z, 5m ago; x"),
+        ("(until 2026-01-05T09:10:00Z)", "(until 2026-01-05T09:10:00Z, in 1h)"),
+        ("by 2026-01-05T08:11:00Z at the latest", "by 2026-01-05T08:11:00Z, in 1m, at the latest"),
+        ("2026-01-05T08:11:00Z (why)", "2026-01-05T08:11:00Z, in 1m (why)"),
+        ("2026-01-05T08:10:00Z", "2026-01-05T08:10:00Z"),
+        ("2026-01-05T08:10:59.5Z", "2026-01-05T08:10:59.5Z, in 1m"),
+        ("2026-13-05T08:10:00Z is none", "2026-13-05T08:10:00Z is none"),
+        ("at 08:10 of 2026-01-05", "at 08:10 of 2026-01-05"),
+        (
+            "9999-12-31T23:59:59Z and 0001-01-01T00:00:00Z",
+            "9999-12-31T23:59:59Z and 0001-01-01T00:00:00Z",
+        ),
+    ],
+)
+def test_each_instant_of_a_line_is_followed_by_how_far_away_it_is(said: str, shown: str) -> None:
+    assert list(with_relative([said], NOW)) == [shown]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (3599, "59m59s"), (3605, "1h"), (93_600, "1d2h")],
+)
+def test_a_span_has_two_units_at_most(seconds: int, shown: str) -> None:
+    assert span(timedelta(seconds=seconds)) == shown
+
+
+def test_this_very_second_is_not_far_away() -> None:
+    assert relative(NOW + timedelta(milliseconds=400), NOW) == ""
+    assert relative(NOW - timedelta(milliseconds=400), NOW) == ""
+    assert relative(NOW + timedelta(milliseconds=900), NOW) == "in 1s"
+
+
+def test_a_cell_has_the_date_where_it_is_another_one() -> None:
+    assert at_clock(NOW + timedelta(minutes=3), NOW) == "08:13:00, in 3m"
+    assert at_clock(NOW - timedelta(days=1), NOW) == "2026-01-04 08:10:00, 1d ago"
+
+
+def a_table(**fields: object) -> Timetable:
+    return Timetable(node="n", began_at=NOW, leaving=True, deadline=None, **fields)  # type: ignore[arg-type]
+
+
+def test_what_is_overdue_in_a_timetable_is_due_at_once() -> None:
+    """No instant before now is promised: not of a pod that is forced, nor of the node."""
+    pod = PodTimes(pod="default/web", tier="x", forced_at=NOW - timedelta(minutes=5))
+    late = NOW + timedelta(milliseconds=900)
+    lines = list(timetable_lines(a_table(pods=(pod,), ends_by=late), late))
+    assert "  gone      at once; the cloud needs its time to end the instance after that" in lines
+    assert any("at once" in line for line in lines if "default/web" in line)
+    later = list(timetable_lines(a_table(ends_by=late + timedelta(seconds=60)), late))
+    assert any(line.startswith("  gone      by ") for line in later)

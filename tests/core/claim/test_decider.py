@@ -1,0 +1,151 @@
+"""A living claim: whose it is, what it gets first, and what is said of it at work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.claim.decider import LifecycleDecider
+from tenure.core.decision import Patch, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.api import names
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tests.core.build import (
+    CLASS_LABEL,
+    FOREIGN,
+    INITIALIZED,
+    LAUNCHED,
+    REGISTERED,
+    a_claim,
+    a_leaving_claim,
+    a_node,
+    a_pod,
+    ago,
+    body_of,
+    condition,
+    judged,
+)
+
+DECIDER = LifecycleDecider()
+
+
+def verdict_on(*objects: Any, **known: Any) -> Verdict:
+    (verdict,) = judged(DECIDER, *objects, **known)
+    return verdict
+
+
+def test_a_claim_of_another_provider_is_left_alone() -> None:
+    verdict = verdict_on(a_claim(ref=FOREIGN, finalizers=()))
+    assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
+    assert verdict.message == "OtherClass.example.com is not served here"
+
+
+def test_a_claim_that_a_person_wrote_gets_finalizer_and_label_before_anything_else() -> None:
+    verdict = verdict_on(_without_label(a_claim(stage=0, finalizers=("example.com/audit",))))
+    assert verdict.reason is Reason.ADOPTING
+    assert verdict.action == Patch(
+        resource=NODE_CLAIMS,
+        name="a",
+        uid="uid-a",
+        resource_version="7",
+        body={
+            "metadata": {
+                "finalizers": ["example.com/audit", names.FINALIZER],
+                "labels": CLASS_LABEL,
+                "resourceVersion": "7",
+                "uid": "uid-a",
+            }
+        },
+    )
+
+
+def test_a_claim_that_only_lacks_the_label_gets_only_the_label() -> None:
+    body = body_of(verdict_on(_without_label(a_claim(stage=0))))
+    assert body["metadata"].keys() == {"labels", "resourceVersion", "uid"}
+
+
+def test_a_claim_without_a_pool_lives_like_any_other() -> None:
+    claim = a_claim(stage=0, labels={names.NODEPOOL: ""})
+    assert claim.pool_name == ""
+    assert verdict_on(claim).reason is Reason.LAUNCHING
+
+
+def test_a_claim_that_is_being_deleted_is_not_this_deciders_business() -> None:
+    assert judged(DECIDER, a_leaving_claim()) == []
+
+
+def test_a_key_without_a_claim_has_no_view() -> None:
+    assert DECIDER.view(Snapshot.of(), "gone") is None
+
+
+def test_a_claim_at_work_is_written_to_by_nobody() -> None:
+    verdict = verdict_on(a_claim(), a_node())
+    assert (verdict.reason, verdict.action, verdict.recheck_at) == (Reason.IN_SERVICE, None, None)
+    assert verdict.message == "Node node-a was initialized at 2026-03-02T11:50:00Z"
+
+
+def test_a_node_that_went_not_ready_is_said_to_be() -> None:
+    sick = a_node(
+        ready=None,
+        status={"conditions": (condition("Ready", "Unknown", "NodeStatusUnknown", at=ago(90)),)},
+    )
+    verdict = verdict_on(a_claim(), sick)
+    assert verdict.reason is Reason.NODE_NOT_READY
+    assert verdict.message.endswith(
+        "; it is not Ready: Ready=Unknown (NodeStatusUnknown) since 2026-03-02T11:58:30Z"
+    )
+
+
+def test_an_unknown_beginning_of_service_is_left_out() -> None:
+    claim = a_claim(conditions=[condition("Initialized", at=None)])
+    assert verdict_on(claim, a_node()).message == "Node node-a was initialized"
+
+
+@pytest.mark.parametrize("stage", [REGISTERED, INITIALIZED], ids=["registered", "initialized"])
+def test_a_node_that_is_gone_while_its_claim_remains_is_reported(stage: int) -> None:
+    verdict = verdict_on(a_claim(stage=stage))
+    assert verdict.reason is Reason.NODE_NOT_FOUND
+    assert verdict.message == "Node node-a is gone while its claim remains"
+
+
+@pytest.mark.parametrize("stage", [LAUNCHED, REGISTERED, INITIALIZED])
+def test_two_nodes_with_one_provider_id_are_reported_at_every_stage(stage: int) -> None:
+    verdict = verdict_on(a_claim(stage=stage), a_node(), a_node("node-b"))
+    assert verdict.reason is Reason.MULTIPLE_NODES_FOUND
+    assert verdict.message == "2 Nodes carry its provider id: node-a, node-b"
+
+
+def test_changes_of_claims_and_their_nodes_touch_the_claim() -> None:
+    snapshot = Snapshot.of(a_claim(), a_node())
+    changes = {
+        "claim": Change(NODE_CLAIMS, "a", None, a_claim()),
+        "node": Change(NODES, "node-a", a_node(), a_node(ready=False)),
+        "pod": Change(PODS, "default/web", None, a_pod()),
+    }
+    touched = {what: set(DECIDER.touched(each, snapshot)) for what, each in changes.items()}
+    assert touched == {"claim": {"a"}, "node": {"a"}, "pod": set()}
+
+
+def test_what_is_learned_about_a_claim_concerns_it_alone() -> None:
+    snapshot = Snapshot.of(a_claim())
+    assert list(DECIDER.observed(Subject("NodeClaim", "a"), snapshot)) == ["a"]
+    assert list(DECIDER.observed(Subject("Pod", "a", "default"), snapshot)) == []
+
+
+def _without_label(claim: NodeClaim) -> NodeClaim:
+    labels = {k: v for k, v in claim.labels.items() if k not in CLASS_LABEL}
+    bare = msgspec.structs.replace(claim.metadata, labels=labels)
+    return msgspec.structs.replace(claim, metadata=bare)
+
+
+@pytest.mark.parametrize("stage", [REGISTERED, INITIALIZED])
+def test_nothing_is_found_out_about_a_node_that_is_being_rebooted(stage: int) -> None:
+    """Else it would be initialized again before it has gone down."""
+    claim = a_claim(stage=stage, conditions=(condition("Rebooting", "True", "RebootIssued"),))
+    (verdict,) = judged(LifecycleDecider(), claim, a_node())
+    assert (verdict.reason, verdict.action) == (Reason.REBOOTING, None)
+    assert verdict.message == "Node node-a is being rebooted since 2026-03-02T11:50:00Z"

@@ -1,0 +1,162 @@
+"""Instances without a claim, claims without an instance: two looks, some age, no haste."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.claim.garbage import GarbageDecider
+from tenure.core.decision import Delete, Subject, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.cloud.instance import Instance
+from tenure.model.snapshot.observations import Observations, OrphanSighting, TerminationAnswer
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tests.core.build import (
+    FOREIGN,
+    LAUNCHED,
+    NOW,
+    a_claim,
+    a_leaving_claim,
+    a_node,
+    a_pod,
+    ago,
+    ahead,
+    an_instance,
+    condition,
+    judged,
+)
+
+DECIDER = GarbageDecider()
+
+
+def orphan(instance: Instance, *, first: Any = None, last: Any = NOW) -> dict[str, Any]:
+    sighting = OrphanSighting(instance=instance, first_at=first or ago(120), last_at=last)
+    return {"orphans": {instance.provider_id: sighting}}
+
+
+def verdict_on(*objects: Any, **known: Any) -> Verdict:
+    (verdict,) = judged(DECIDER, *objects, **known)
+    return verdict
+
+
+def test_an_old_instance_that_two_looks_found_without_a_claim_is_ended() -> None:
+    verdict = verdict_on(**orphan(an_instance(launched_at=ago(300))))
+    assert verdict.reason is Reason.INSTANCE_ORPHANED
+    assert verdict.subject == Subject("Instance", "cloud://a")
+    assert verdict.message == (
+        "no claim had UID uid-a at 2026-03-02T11:58:00Z nor at 2026-03-02T12:00:00Z"
+    )
+    assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
+
+
+def test_one_look_is_not_enough() -> None:
+    verdict = verdict_on(**orphan(an_instance(), first=NOW))
+    assert (verdict.reason, verdict.action) == (Reason.ORPHAN_SUSPECTED, None)
+    assert verdict.recheck_at is None, "only another look can change that"
+    assert verdict.message == (
+        "no claim had UID uid-a at 2026-03-02T12:00:00Z; it is ended after a second look, "
+        "not before 2026-03-02T11:55:00Z"
+    )
+
+
+def test_two_looks_at_nearly_the_same_time_are_not_enough() -> None:
+    verdict = verdict_on(**orphan(an_instance(), first=ago(119)))
+    assert verdict.reason is Reason.ORPHAN_SUSPECTED
+
+
+def test_a_young_instance_is_left_until_it_is_five_minutes_old() -> None:
+    verdict = verdict_on(**orphan(an_instance(launched_at=ago(299))))
+    assert (verdict.reason, verdict.action) == (Reason.ORPHAN_SUSPECTED, None)
+    assert verdict.recheck_at == ahead(1)
+
+
+def test_the_cloud_is_asked_again_every_five_seconds() -> None:
+    known = orphan(an_instance())
+    asked = verdict_on(**known, terminations={"uid-a": TerminationAnswer(asked_at=ago(2))})
+    assert (asked.action, asked.recheck_at) == (None, ahead(3))
+    again = verdict_on(**known, terminations={"uid-a": TerminationAnswer(asked_at=ago(5))})
+    assert isinstance(again.action, Terminate)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"claim_uid": ""}, {"cluster": "other"}, {"cluster": ""}],
+    ids=["without a claim's UID", "of another cluster", "without tags"],
+)
+def test_an_instance_is_never_ended_when_it_is(fields: Any) -> None:
+    verdict = verdict_on(**orphan(an_instance(**fields)))
+    assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
+    assert verdict.message == "it lacks the tags of cluster embedded"
+
+
+def test_a_registered_claim_whose_instance_is_gone_is_deleted() -> None:
+    verdict = verdict_on(a_claim(), a_node(ready=False), vanished={"uid-a": ago(5)})
+    assert verdict.reason is Reason.INSTANCE_VANISHED
+    assert verdict.message == "the cloud did not list cloud://a at 2026-03-02T11:59:55Z"
+    assert verdict.action == Delete(
+        resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7"
+    )
+
+
+def test_a_node_that_is_ready_is_believed_more_than_a_list() -> None:
+    verdict = verdict_on(a_claim(), a_node(), vanished={"uid-a": ago(5)})
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_KNOWN, None)
+    assert verdict.message.endswith(", but its Node is Ready")
+
+
+def test_a_list_that_was_made_about_when_the_instance_was_launched_says_nothing() -> None:
+    """Otherwise a node that boots while the lists are compared would be lost for it."""
+    claim = a_claim(conditions=[condition("Launched", at=ago(100))])
+    verdict = verdict_on(claim, a_node(ready=False), vanished={"uid-a": ago(60)})
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_KNOWN, None)
+    assert verdict.message.endswith(", too soon after its launch to mean anything")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(a_claim(stage=LAUNCHED), id="it has not registered"),
+        pytest.param(a_leaving_claim(), id="it is being deleted already"),
+        pytest.param(a_claim(ref=FOREIGN), id="it is another provider's"),
+        pytest.param(a_claim("b"), id="its instance is there"),
+    ],
+)
+def test_a_claim_is_left_alone_because(claim: Any) -> None:
+    assert judged(DECIDER, claim, vanished={"uid-a": ago(5)}) == []
+    snapshot = Snapshot.of(claim, observations=Observations(vanished={"uid-a": ago(5)}))
+    assert DECIDER.view(snapshot, claim.name) is None
+
+
+def test_what_is_gone_has_no_view() -> None:
+    snapshot = Snapshot.of()
+    assert DECIDER.view(snapshot, "gone") is None
+    assert DECIDER.view(snapshot, "instance/gone") is None
+
+
+def test_whose_change_concerns_whom() -> None:
+    lost = Observations(vanished={"uid-a": ago(5)})
+    snapshot = Snapshot.of(a_claim(), a_node(), observations=lost)
+    changes = {
+        "claim": Change(NODE_CLAIMS, "a", None, a_claim()),
+        "node": Change(NODES, "node-a", None, a_node()),
+        "pod": Change(PODS, "default/web", None, a_pod()),
+    }
+    touched = {what: set(DECIDER.touched(each, snapshot)) for what, each in changes.items()}
+    assert touched == {"claim": {"a"}, "node": {"a"}, "pod": set()}
+    quiet = Snapshot.of(a_claim(), a_node())
+    assert list(DECIDER.touched(changes["node"], quiet)) == [], "heartbeats must stay cheap"
+
+
+@pytest.mark.parametrize(
+    ("subject", "keys"),
+    [
+        (Subject("Instance", "cloud://a"), ["instance/cloud://a"]),
+        (Subject("NodeClaim", "a"), ["a"]),
+        (Subject("Pod", "web", "default"), []),
+    ],
+    ids=str,
+)
+def test_what_is_learned_concerns_the_instance_or_claim(subject: Subject, keys: Any) -> None:
+    assert list(DECIDER.observed(subject, Snapshot.of())) == keys

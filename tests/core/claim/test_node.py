@@ -1,0 +1,91 @@
+"""Every Node that stays gets a sentence: whose it is, and how it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenure.core.claim.node import NodeDecider
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tests.core.build import FOREIGN, a_claim, a_leaving_node, a_node, a_pod, condition, judged
+
+DECIDER = NodeDecider()
+
+
+def said_of(*objects: Any) -> tuple[Reason, str]:
+    (verdict,) = judged(DECIDER, *objects)
+    assert verdict.action is None
+    return verdict.reason, verdict.message
+
+
+def test_a_node_at_work_says_for_which_claim_and_since_when() -> None:
+    reason, message = said_of(a_claim(), a_node())
+    assert reason is Reason.IN_SERVICE
+    assert message.startswith("initialized at 2026-03-02T11:50:00Z (NodeClaim a)")
+
+
+def test_a_cordoned_node_says_so() -> None:
+    _, message = said_of(a_claim(), a_node(unschedulable=True))
+    assert message.endswith("; cordoned: it takes no new pods")
+
+
+def test_a_node_that_was_at_work_and_is_not_ready_says_since_when() -> None:
+    reason, message = said_of(a_claim(), a_node(ready=False))
+    assert reason is Reason.NODE_NOT_READY
+    assert message.startswith("Ready=False")
+
+
+def test_a_node_that_is_rebooted_says_since_when() -> None:
+    claim = a_claim(conditions=(condition("Rebooting", "True", "RebootIssued"),))
+    assert said_of(claim, a_node(ready=False)) == (
+        Reason.REBOOTING,
+        "rebooted in place since 2026-03-02T11:50:00Z",
+    )
+
+
+def test_a_booting_node_says_what_it_still_lacks() -> None:
+    reason, _ = said_of(a_claim(stage=2), a_node(ready=False))
+    assert reason is Reason.NODE_NOT_READY
+
+
+def test_a_complete_node_waits_for_its_claim_to_note_that() -> None:
+    assert said_of(a_claim(stage=2), a_node()) == (
+        Reason.INITIALIZING,
+        "it is complete; claim a notes that",
+    )
+
+
+def test_a_node_of_nobody_or_of_another_provider_is_not_ours() -> None:
+    expected = (Reason.NOT_OURS, "it belongs to no claim of ours and is never written to")
+    assert said_of(a_node()) == expected
+    assert said_of(a_claim(ref=FOREIGN), a_node()) == expected
+
+
+def test_two_claims_with_one_provider_id_are_named() -> None:
+    reason, message = said_of(
+        a_claim("a"), a_claim("b", status={"provider_id": "cloud://a"}), a_node()
+    )
+    assert reason is Reason.MULTIPLE_NODES_FOUND
+    assert message == "its provider id is on more than one Node or claim (a, b)"
+
+
+def test_a_leaving_node_is_judged_by_its_drain() -> None:
+    found: list[Verdict] = judged(DECIDER, a_claim(), a_leaving_node())
+    assert found == []
+
+
+def test_what_a_nodes_state_depends_on() -> None:
+    claim, node, pod = a_claim(), a_node(), a_pod()
+    snapshot = Snapshot.of(claim, node, pod)
+    assert set(DECIDER.touched(Change(NODES, node.key, None, node), snapshot)) == {node.name}
+    assert set(DECIDER.touched(Change(NODE_CLAIMS, "a", claim, None), snapshot)) == {node.name}
+    assert not set(DECIDER.touched(Change(PODS, pod.key, None, pod), snapshot))
+    assert not set(DECIDER.observed(_subject(), snapshot))
+    assert DECIDER.view(snapshot, "nobody") is None
+
+
+def _subject() -> Any:
+    (verdict,) = judged(DECIDER, a_claim(), a_node())
+    return verdict.subject

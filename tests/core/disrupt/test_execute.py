@@ -1,0 +1,283 @@
+"""The last look before a node that is replaced goes: do its pods still have their places?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decision import Create, Delete, Patch, Verdict
+from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.reasons import Reason
+from tenure.model.api.meta import Condition
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    DO_NOT_REPAIR,
+    REPLACED_BY,
+    REPLACES,
+    TERMINATION_TIMESTAMP,
+)
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.cloud.repairs import peers_statements
+from tests.core.build import (
+    DISRUPTED,
+    NOW,
+    REGISTERED,
+    a_claim,
+    a_class,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    judged,
+    types,
+)
+
+BIG = {"cpu": "3", "memory": "1Gi"}
+POD = a_pod(requests=BIG)
+HALF = {"cpu": "1500m", "memory": "1Gi"}
+
+
+def going(by: str = "b", **fields: Any) -> NodeClaim:
+    marks = {REPLACED_BY: by, DISRUPTION_REASON: "Unhealthy", **fields.pop("marks", {})}
+    reasoned = condition("DisruptionReason", reason="Unhealthy")
+    return a_claim(annotations=marks, **{"conditions": [reasoned]} | fields)
+
+
+def sick(*more: Condition, since: float = 60, **fields: Any) -> Node:
+    told = Condition(
+        type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(since)
+    )
+    conditions = (condition("Ready"), told, *more)
+    return a_node(**{"taints": (DISRUPTED,), "status": {"conditions": conditions}} | fields)
+
+
+def come(name: str = "b", **fields: Any) -> list[Any]:
+    """A replacement that is there."""
+    claim = a_claim(name, annotations={REPLACES: "uid-a"}, **fields)
+    return [claim, a_node(f"node-{name}", claim=name)]
+
+
+def verdicts(*objects: Any, now: datetime = NOW, **known: Any) -> list[Verdict]:
+    usual: dict[str, Any] = {"repair_statements": peers_statements(), "instance_types": types()}
+    pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool()]
+    return judged(DisruptionDecider(), a_class(), *pools, *objects, now=now, **usual | known)
+
+
+def on_claim(*objects: Any, **more: Any) -> Verdict:
+    return about(verdicts(*objects, **more), "NodeClaim/a")
+
+
+def created(found: list[Verdict]) -> list[Any]:
+    return [body_of(verdict) for verdict in found if isinstance(verdict.action, Create)]
+
+
+def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
+    told = on_claim(going(), sick(), POD, *come())
+    assert told.reason is Reason.REPLACED
+    assert told.message == "replacement NodeClaim b is initialized; terminating within 45s"
+    assert isinstance(told.action, Patch)
+    assert (told.action.dated, told.action.ahead) == (TERMINATION_TIMESTAMP, timedelta(seconds=45))
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    then = on_claim(stamped, sick(), POD, *come())
+    assert isinstance(then.action, Delete)
+    assert then.action.witness is not None
+    assert then.action.witness.name == "node-a"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "written"),
+    [
+        pytest.param("2026-03-02T12:00:45Z", "deleted", id="written this second"),
+        pytest.param("2026-03-02T11:59:46Z", "deleted", id="almost a minute ago"),
+        pytest.param("2026-03-02T11:59:45Z", "stamped", id="a minute ago"),
+        pytest.param("2026-03-02T08:00:00Z", "stamped", id="in the past"),
+        pytest.param("2026-03-02T12:00:46Z", "stamped", id="later than the bound"),
+        pytest.param("9999-12-31T23:59:59Z", "stamped", id="at the end of the calendar"),
+        pytest.param("soon", "stamped", id="unreadable"),
+        pytest.param("", "stamped", id="empty"),
+    ],
+)
+def test_a_stamp_that_was_not_written_for_this_is_written_anew(stamp: str, written: str) -> None:
+    """Else its drain would be shorter than its bound, or longer."""
+    claim = going(marks={TERMINATION_TIMESTAMP: stamp})
+    told = on_claim(claim, sick(), POD, *come())
+    assert told.reason is Reason.REPLACED
+    if written == "deleted":
+        assert isinstance(told.action, Delete)
+        assert told.recheck_at is not None
+        late = on_claim(claim, sick(), POD, *come(), now=told.recheck_at)
+        assert isinstance(late.action, Patch), "a leader that died in between: anew"
+    else:
+        assert isinstance(told.action, Patch)
+        assert told.action.ahead == timedelta(seconds=45)
+
+
+def test_without_a_bound_a_stamp_is_taken_off_before_it_goes() -> None:
+    own = {"conditionType": "KWOKUnhealthy", "toleration": "1s", "terminationMode": "Graceful"}
+    stated = [one for one in peers_statements() if one.condition_type == "Ready"]
+    pool = a_pool(repair={"policies": [{**own, "status": "True"}]})
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    known: Any = {"repair_statements": tuple(stated)}
+    told = on_claim(pool, stamped, sick(), POD, *come(), **known)
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+    then = on_claim(pool, going(), sick(), POD, *come(), **known)
+    assert isinstance(then.action, Delete)
+
+
+def test_where_it_stays_for_now_a_stamp_is_taken_off() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    told = on_claim(stamped, sick(), POD, *come(), taken)
+    assert told.reason is Reason.DISRUPTION_WAITS
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+
+
+def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
+    told = on_claim(going(spec={"termination_grace_period": "10s"}), sick(), POD, *come())
+    assert isinstance(told.action, Patch)
+    assert told.action.ahead == timedelta(seconds=10)
+    assert told.message.endswith("terminating within 10s")
+
+
+def test_where_nothing_had_to_be_launched_it_goes_at_once() -> None:
+    told = on_claim(going(by=""), sick())
+    assert (told.reason, told.message) == (
+        Reason.REPLACED,
+        "its pods fit on other Nodes; terminating within 45s",
+    )
+
+
+def test_before_it_is_closed_or_while_somebody_gives_it_up_nothing_is_done() -> None:
+    assert not verdicts(going(), sick(taints=()), POD, *come())
+    assert not verdicts(going(marks={DO_NOT_REPAIR: "true"}), sick(), POD, *come())
+    assert not verdicts(going(by="b,gone"), sick(), POD, *come())
+
+
+def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launches() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    found = verdicts(going(), sick(), POD, *come(), taken)
+    assert not created(found)
+    told = about(found, "NodeClaim/a")
+    assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
+    assert "others have taken its pods' places; more is launched for them" in told.message
+
+
+def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    limited = a_pool(limits={"cpu": "8"})
+    found = verdicts(limited, going(), sick(), POD, *come(), taken)
+    (body,) = created(found)
+    assert body["metadata"]["annotations"][REPLACES] == "uid-a"
+    told = about(found, "NodeClaim/a")
+    assert (told.reason, told.action) == (Reason.REPLACING, None)
+    assert told.message.startswith("others have taken its pods' places")
+
+
+def test_and_the_mark_names_it_once_it_is_there() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    told = on_claim(going(), sick(), POD, *come(), taken, *come("c"))
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: "b,c"}
+
+
+def test_a_pod_that_waits_has_the_room_first_and_ours_gets_another() -> None:
+    """What goes makes room under the pool's limits, for the time of the exchange."""
+    limited = a_pool(limits={"cpu": "8"})
+    first = a_pending_pod("first", requests=BIG)
+    found = verdicts(limited, going(), sick(), POD, *come(), first)
+    assert about(found, "NodeClaim/a").reason is Reason.REPLACING
+    assert len(created(found)) == 1
+
+
+def test_but_not_while_others_wait_for_just_that_room() -> None:
+    limited = a_pool(limits={"cpu": "8"})
+    waiting = [a_pending_pod(name, requests=BIG) for name in ("first", "second")]
+    told = on_claim(limited, going(), sick(), POD, *come(), *waiting)
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert "there is no place for its pod default/web" in told.message
+
+
+def test_room_that_others_were_promised_is_not_counted_on_twice() -> None:
+    """Two nodes are replaced by two; each keeps its own, whoever is up first."""
+    other = a_claim(
+        "x",
+        annotations={REPLACED_BY: "y", DISRUPTION_REASON: "Unhealthy"},
+        conditions=[condition("DisruptionReason", reason="Unhealthy")],
+    )
+    ill = Condition(
+        type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
+    )
+    node = a_node(
+        "node-x", claim="x", taints=(DISRUPTED,), status={"conditions": (condition("Ready"), ill)}
+    )
+    its_pod = a_pod("other", node="node-x", requests=BIG)
+    coming = a_claim("y", stage=REGISTERED, annotations={REPLACES: "uid-x"})
+    fleet = [other, node, its_pod, coming, a_node("node-y", claim="y", ready=False)]
+    found = verdicts(going(), sick(), POD, *come(), *fleet)
+    assert about(found, "NodeClaim/a").reason is Reason.REPLACED
+    assert not created(found)
+
+
+def test_it_waits_for_a_room_that_is_on_its_way_rather_than_for_another_one() -> None:
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    coming = [
+        a_claim("c", stage=REGISTERED),
+        a_node("node-c", claim="c", ready=False),
+    ]
+    found = verdicts(going(), sick(), POD, *come(), taken, *coming)
+    told = about(found, "NodeClaim/a")
+    assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
+    assert "its pods fit node-c, which is not initialized yet" in told.message
+    assert not created(found)
+
+
+def test_only_what_is_due_bounds_the_drain() -> None:
+    """Ready=False would bound it to nothing, and is tolerated for ten minutes still."""
+    young = Condition(type="Ready", status="False", reason="Down", last_transition_time=ago(5))
+    ill = Condition(
+        type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
+    )
+    node = sick(status={"conditions": (young, ill)})
+    told = on_claim(going(), node, POD, *come())
+    assert isinstance(told.action, Patch)
+    assert told.action.ahead == timedelta(seconds=45)
+    assert told.recheck_at == ahead(595)
+
+
+def test_what_is_tolerated_again_waits_until_it_is_due() -> None:
+    told = on_claim(going(), sick(since=10), POD, *come())
+    assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(20))
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_pods_that_must_not_move_any_more_hold_it_where_nothing_bounds_the_wait(
+    bounded: bool,
+) -> None:
+    statements = tuple(
+        statement
+        if bounded or statement.condition_type != "KWOKUnhealthy"
+        else _without_bound(statement)
+        for statement in peers_statements()
+    )
+    mine = a_pod(requests=BIG, protected="true")
+    told = on_claim(going(), sick(), mine, *come(), repair_statements=statements)
+    expected = Reason.REPLACED if bounded else Reason.DISRUPTION_BLOCKED
+    assert told.reason is expected
+
+
+def _without_bound(statement: Any) -> Any:
+    return msgspec.structs.replace(statement, grace_period=None)
+
+
+def test_two_small_pods_share_what_was_launched() -> None:
+    pods = [a_pod("one", requests=HALF), a_pod("two", requests=HALF)]
+    assert on_claim(going(), sick(), *pods, *come()).reason is Reason.REPLACED

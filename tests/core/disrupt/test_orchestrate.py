@@ -1,0 +1,244 @@
+"""A replacement that is under way: what its next step is, and when it is given up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Patch, Verdict
+from tenure.core.disrupt.orchestrate import ReplacementDecider, failures_of
+from tenure.core.reasons import Reason
+from tenure.model.api.meta import Condition
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    DO_NOT_REPAIR,
+    REPLACED_BY,
+    REPLACEMENT_FAILED,
+    REPLACES,
+    TERMINATION_TIMESTAMP,
+)
+from tenure.model.api.node import Node, Taint
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.cloud.repairs import peers_statements
+from tenure.model.settings import Settings
+from tests.core.build import (
+    DISRUPTED,
+    NOW,
+    REGISTERED,
+    SETTINGS,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pool,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    judged,
+    said,
+)
+
+DECIDER = ReplacementDecider()
+REASONED = condition("DisruptionReason", reason="Unhealthy")
+
+
+def going(by: str = "b", **fields: Any) -> NodeClaim:
+    """The claim ``a``, marked; its Node says that it is sick."""
+    marks = {REPLACED_BY: by, DISRUPTION_REASON: "Unhealthy", **fields.pop("marks", {})}
+    return a_claim(annotations=marks, **{"conditions": [REASONED]} | fields)
+
+
+def coming(**fields: Any) -> NodeClaim:
+    return a_claim("b", annotations={REPLACES: "uid-a"}, **fields)
+
+
+def sick(*, taints: Any = (DISRUPTED,), type_: str = "KWOKUnhealthy", **fields: Any) -> Node:
+    told = (
+        condition("Ready"),
+        Condition(type=type_, status="True", reason="Test", last_transition_time=ago(60)),
+    )
+    return a_node(taints=taints, status={"conditions": told}, **fields)
+
+
+def verdicts(*objects: Any, now: datetime = NOW, settings: Settings = SETTINGS) -> list[Verdict]:
+    lenient = {"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "Never"}]}
+    pools = (a_pool(), a_pool("lenient", repair=lenient))
+    known = peers_statements()
+    return judged(DECIDER, *pools, *objects, now=now, settings=settings, repair_statements=known)
+
+
+def on_claim(*objects: Any, **more: Any) -> Verdict:
+    return about(verdicts(*objects, **more), "NodeClaim/a")
+
+
+def test_first_the_node_is_closed_for_new_pods() -> None:
+    others = Taint(key="mine", value="1", effect="NoSchedule")
+    told = on_claim(going(conditions=[]), sick(taints=(others,)), coming(stage=REGISTERED))
+    assert told.reason is Reason.REPLACING
+    taints = body_of(told)["spec"]["taints"]
+    assert [taint["key"] for taint in taints] == ["mine", "karpenter.sh/disrupted"]
+
+
+def test_then_the_claim_says_why() -> None:
+    told = on_claim(going(conditions=[]), sick(), coming(stage=REGISTERED))
+    assert said(told)["DisruptionReason"] == ("True", "Unhealthy")
+
+
+def test_then_it_waits_for_whoever_is_not_initialized_and_node_and_claim_say_so() -> None:
+    found = verdicts(going(), sick(), coming(stage=REGISTERED))
+    told = about(found, "NodeClaim/a")
+    assert (told.reason, told.action, told.recheck_at) == (Reason.REPLACING, None, None)
+    assert told.message == "waiting until replacement NodeClaim b is initialized"
+    assert about(found, "Node/node-a").message == told.message
+
+
+@pytest.mark.parametrize(
+    "stamp", ["2026-03-02T11:00:00Z", "2026-03-02T12:00:44Z", "2027-01-01T00:00:00Z", "soon", ""]
+)
+def test_a_stamp_is_taken_off_while_its_replacement_comes_up(stamp: str) -> None:
+    stamped = going(marks={TERMINATION_TIMESTAMP: stamp})
+    told = on_claim(stamped, sick(), coming(stage=REGISTERED))
+    assert told.reason is Reason.STALE_DEADLINE
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+    there = on_claim(stamped, sick(), coming())
+    assert (there.reason, there.action) == (Reason.REPLACING, None), "it may go with that one"
+
+
+def test_of_two_claims_with_one_node_neither_is_replaced() -> None:
+    """Whose the Node is cannot be told, and it is spoken of by nobody twice."""
+    twin = a_claim("c", annotations=going().annotations, status={"provider_id": "cloud://a"})
+    found = verdicts(going(), twin, sick(), coming(stage=REGISTERED))
+    assert {str(verdict.subject) for verdict in found} == {"NodeClaim/a", "NodeClaim/c"}
+    assert {verdict.reason for verdict in found} == {Reason.DISRUPTION_CANCELLED}
+
+
+def test_once_all_of_them_are_there_it_only_waits_to_be_let_go() -> None:
+    told = on_claim(going(), sick(), coming())
+    assert (told.reason, told.action) == (Reason.REPLACING, None)
+    assert told.message.startswith("everything that was launched for its pods is there")
+
+
+@pytest.mark.parametrize(
+    ("replacement", "why"),
+    [
+        pytest.param(None, "its replacement b is gone", id="gone"),
+        pytest.param(a_claim("b"), "its replacement b is gone", id="another of that name"),
+        pytest.param(
+            a_leaving_claim("b", annotations={REPLACES: "uid-a"}),
+            "its replacement b did not come up, or was deleted",
+            id="leaving",
+        ),
+        pytest.param(
+            coming(stage=REGISTERED, conditions=[condition("ReadyOnce", at=ago(600))]),
+            "its replacement b was Ready, but not initialized by 2026-03-02T12:00:00Z",
+            id="ten minutes Ready, and not initialized",
+        ),
+    ],
+)
+def test_a_replacement_fails_and_the_mark_goes_with_a_note(
+    replacement: NodeClaim | None, why: str
+) -> None:
+    told = on_claim(going(), sick(), *([replacement] if replacement else []))
+    assert told.reason is Reason.REPLACEMENT_FAILED
+    assert told.message.startswith(why)
+    assert isinstance(told.action, Patch)
+    assert told.action.dated == REPLACEMENT_FAILED
+    assert body_of(told)["metadata"]["annotations"] == {
+        REPLACED_BY: None,
+        DISRUPTION_REASON: None,
+        REPLACEMENT_FAILED: "1",
+    }
+
+
+def test_its_own_initialization_ttl_counts_where_it_has_one() -> None:
+    slow = coming(
+        stage=REGISTERED,
+        conditions=[condition("ReadyOnce", at=ago(600))],
+        spec={"initialization_ttl": "20m"},
+    )
+    told = on_claim(going(), sick(), slow)
+    assert (told.reason, told.recheck_at) == (Reason.REPLACING, ahead(600))
+    assert on_claim(going(), sick(), slow, now=ahead(600)).reason is Reason.REPLACEMENT_FAILED
+
+
+def test_failures_are_counted_on_the_claim_and_forgotten_after_a_while() -> None:
+    before = going(marks={REPLACEMENT_FAILED: "2 2026-03-02T11:00:00Z"})
+    told = on_claim(before, sick())
+    assert body_of(told)["metadata"]["annotations"][REPLACEMENT_FAILED] == "3"
+    assert failures_of(before).times == 2
+    assert told.recheck_at == ahead(3600)
+    then = on_claim(before, sick(), now=ahead(3600))
+    assert body_of(then)["metadata"]["annotations"][REPLACEMENT_FAILED] == "1"
+
+
+def test_switching_node_repair_off_stops_what_is_under_way() -> None:
+    off = Settings(node_repair=False)
+    told = on_claim(going(), sick(), coming(stage=REGISTERED), settings=off)
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert "node repair is switched off" in told.message
+
+
+@pytest.mark.parametrize(
+    "noted", ["", "2", "x 2026-03-02T11:00:00Z", "2 yesterday", "2 2026-03-02T11:00:00", "9999 x"]
+)
+def test_a_note_that_cannot_be_read_is_none(noted: str) -> None:
+    assert failures_of(a_claim(annotations={REPLACEMENT_FAILED: noted})).at is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "node", "why"),
+    [
+        pytest.param(going(), a_node(taints=(DISRUPTED,)), "has recovered", id="recovered"),
+        pytest.param(
+            going(marks={DO_NOT_REPAIR: "true"}), sick(), f"{DO_NOT_REPAIR} vetoes", id="vetoed"
+        ),
+        pytest.param(going(), None, "it has no Node any more", id="no Node"),
+        pytest.param(
+            a_claim(annotations={REPLACED_BY: "b"}), sick(), "nobody knows why", id="no reason"
+        ),
+        pytest.param(
+            going(labels={"karpenter.sh/nodepool": "lenient"}),
+            sick(labels={"karpenter.sh/nodepool": "lenient"}),
+            "its pool no longer asks to repair what Node node-a has",
+            id="the pool changed its mind",
+        ),
+    ],
+)
+def test_without_a_reason_left_the_mark_goes_and_nothing_is_noted(
+    claim: NodeClaim, node: Node | None, why: str
+) -> None:
+    told = on_claim(claim, coming(stage=REGISTERED), *([node] if node else []))
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert why in told.message
+    assert body_of(told)["metadata"]["annotations"][REPLACED_BY] is None
+    assert REPLACEMENT_FAILED not in body_of(told)["metadata"]["annotations"]
+
+
+def test_a_stamp_goes_with_the_mark() -> None:
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    told = on_claim(stamped, sick())
+    assert body_of(told)["metadata"]["annotations"][TERMINATION_TIMESTAMP] is None
+
+
+def test_a_taint_that_no_command_stands_behind_is_taken_off_and_the_condition_after_it() -> None:
+    forgotten = a_claim(conditions=[REASONED])
+    told = on_claim(forgotten, sick())
+    assert told.reason is Reason.DISRUPTION_FORGOTTEN
+    assert body_of(told)["spec"]["taints"] == []
+    then = on_claim(forgotten, sick(taints=()))
+    assert "DisruptionReason" not in said(then)
+    assert "Initialized" in said(then)
+
+
+def test_whoever_is_leaving_or_rebooting_keeps_its_marks() -> None:
+    assert not verdicts(a_leaving_claim(conditions=[REASONED]), a_leaving_node())
+    rebooting = a_claim(conditions=[REASONED, condition("Rebooting")])
+    assert not verdicts(rebooting, a_node())
+
+
+def test_foreign_and_plain_claims_are_nobodys_business() -> None:
+    assert not verdicts(a_claim(), a_node())

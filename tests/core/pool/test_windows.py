@@ -1,0 +1,53 @@
+"""A maintenance window does not look as if it protected anything before anything enforces it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tenure.core.decision import Subject, Verdict
+from tenure.core.pool.windows import NOT_ENFORCED, WindowDecider
+from tenure.core.reasons import Reason
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, PODS
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tests.core.build import a_pod, a_window, body_of, condition, judged, said
+
+DECIDER = WindowDecider()
+
+
+def verdict_on(window: Any) -> Verdict:
+    (verdict,) = judged(DECIDER, window)
+    return verdict
+
+
+def test_a_window_says_that_nothing_enforces_it_yet() -> None:
+    verdict = verdict_on(a_window())
+    assert (verdict.reason, verdict.message) == (Reason.WINDOW_STATUS_CHANGED, NOT_ENFORCED)
+    assert said(verdict) == {"Valid": ("Unknown", "NotEnforced")}
+    assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
+
+
+def test_what_was_said_is_not_said_again_and_foreign_conditions_stay() -> None:
+    ours = condition("Valid", "Unknown", "NotEnforced", NOT_ENFORCED)
+    conditions = [msgspec.to_builtins(ours) | {"status": "Unknown"}]
+    theirs = msgspec.to_builtins(condition("Reviewed"))
+    current = verdict_on(a_window(status={"conditions": [theirs, *conditions]}))
+    assert (current.reason, current.action) == (Reason.WINDOW_CURRENT, None)
+    added = verdict_on(a_window(status={"conditions": [theirs]}))
+    assert said(added).keys() == {"Reviewed", "Valid"}
+
+
+def test_a_window_that_cannot_be_understood_says_where() -> None:
+    verdict = verdict_on(a_window(cron="every morning"))
+    assert verdict.reason is Reason.WINDOW_INVALID
+    assert verdict.message.startswith("spec.schedules[0].cron: got 'every morning', expected")
+    assert said(verdict) == {"Valid": ("False", "Unreadable")}
+
+
+def test_only_windows_concern_windows() -> None:
+    snapshot = Snapshot.of(a_window())
+    window = Change(MAINTENANCE_WINDOWS, "office-hours", None, a_window())
+    assert list(DECIDER.touched(window, snapshot)) == ["office-hours"]
+    assert list(DECIDER.touched(Change(PODS, "p", None, a_pod()), snapshot)) == []
+    assert list(DECIDER.observed(Subject("Pod", "p"), snapshot)) == []

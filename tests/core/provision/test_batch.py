@@ -1,0 +1,84 @@
+"""When the pods that need new nodes get them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from tenure.core.provision.batch import Batch
+from tenure.core.provision.demand import Demand
+from tenure.model.settings import Settings
+from tests.core.build import a_pending_pod, ago, ahead
+
+SETTINGS = Settings()
+
+
+def came(*seconds: float) -> list[Demand]:
+    """Pods that came so long ago."""
+    return [Demand(a_pending_pod(f"p{i}"), ago(s)) for i, s in enumerate(seconds)]
+
+
+def closes_at(batch: Batch, decided: float | None = None) -> datetime | None:
+    return batch.closes_at(None if decided is None else ago(decided), SETTINGS)
+
+
+def test_without_a_pod_that_needs_a_node_there_is_no_batch() -> None:
+    assert closes_at(Batch(coming=came(1))) is None
+
+
+@pytest.mark.parametrize(
+    ("batch", "decided", "closes"),
+    [
+        pytest.param(Batch(needing=came(5, 1)), None, ahead(1), id="an idle second after the last"),
+        pytest.param(Batch(needing=came(9, 0)), None, ahead(1), id="ten seconds after the first"),
+        pytest.param(
+            Batch(needing=came(5), coming=came(0)),
+            None,
+            ahead(2),
+            id="a pod that fits a node on its way is of the same stream",
+        ),
+        pytest.param(Batch(needing=came(3)), 60, ago(1), id="a decision long ago does not matter"),
+        pytest.param(
+            Batch(needing=came(2, 1)),
+            4,
+            ahead(6),
+            id="in a stream: ten seconds after the last decision",
+        ),
+        pytest.param(
+            Batch(needing=came(300)),
+            4,
+            ahead(6),
+            id="an old pod that lost its place belongs to the batch after the last decision",
+        ),
+        pytest.param(
+            Batch(needing=came(300), sold_out_at=ago(0.5)),
+            4,
+            ahead(0.5),
+            id="once a claim could not be had: an idle second after that",
+        ),
+        pytest.param(
+            Batch(needing=came(300), sold_out_at=ago(90)),
+            4,
+            ahead(6),
+            id="what was sold out before the last decision is known to it",
+        ),
+    ],
+)
+def test_a_batch_closes(batch: Batch, decided: float | None, closes: datetime) -> None:
+    assert closes_at(batch, decided) == closes
+
+
+def test_while_pods_keep_coming_decisions_are_ten_seconds_apart() -> None:
+    """The age of the oldest pod would let every look act on what came since the last one."""
+    decisions: list[datetime] = []
+    left: list[Demand] = []
+    for tick in range(1200):
+        now = ahead(tick / 10)
+        if tick < 1000:
+            left.append(Demand(a_pending_pod(f"p{tick}"), now))
+        closes = Batch(needing=left).closes_at(decisions[-1] if decisions else None, SETTINGS)
+        if closes is not None and closes <= now:
+            decisions.append(now)
+            left = []
+    assert 10 <= len(decisions) <= 11

@@ -1,0 +1,159 @@
+"""How much room new nodes keep for DaemonSets: by their pods, else by template and LimitRanges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.provision.daemonpods import daemons
+from tenure.model.api.pod import (
+    Affinity,
+    Container,
+    ContainerPort,
+    NodeAffinity,
+    NodeSelector,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+)
+from tenure.model.api.resource import DAEMON_SETS, PODS
+from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
+from tenure.model.values.quantity import parse_resources
+from tenure.packing.requests import HostPort, host_ports, spec_requests
+from tests.core.build import a_daemon_set, a_limit_range, a_pod, ago
+
+GENERATION = "deprecated.daemonset.template.generation"
+
+
+def spec(ports: tuple[int, ...] = (), **resources: Any) -> PodSpec:
+    container = Container(
+        resources=msgspec.convert(resources, ResourceRequirements),
+        ports=tuple(ContainerPort(host_port=port) for port in ports),
+    )
+    return PodSpec(containers=(container,))
+
+
+def a_daemon_pod(name: str, cpu: str, *, ports: tuple[int, ...] = (), **metadata: Any) -> Pod:
+    pod = a_pod(name, owner="DaemonSet", **metadata)
+    (owner,) = pod.metadata.owner_references
+    owners = (msgspec.structs.replace(owner, name="agent"),)
+    tied = Affinity(
+        node_affinity=NodeAffinity(
+            required_during_scheduling_ignored_during_execution=NodeSelector()
+        )
+    )
+    return msgspec.structs.replace(
+        pod,
+        metadata=msgspec.structs.replace(pod.metadata, owner_references=owners),
+        spec=msgspec.structs.replace(
+            spec(ports, requests={"cpu": cpu}), affinity=tied, node_name="node-a"
+        ),
+    )
+
+
+def kept(*objects: Any) -> dict[str, int] | None:
+    """What is kept for the one DaemonSet; None when it is not counted on."""
+    found = daemons(Snapshot.of(*objects))
+    return spec_requests(found[0].spec) if found else None
+
+
+def amounts(**written: str) -> dict[str, int]:
+    return parse_resources({**written, "pods": "1"})
+
+
+def test_without_pods_and_limit_ranges_the_template_is_believed() -> None:
+    assert kept(a_daemon_set(spec=spec(requests={"cpu": "1"}))) == amounts(cpu="1")
+
+
+def test_daemons_that_are_being_deleted_take_no_room() -> None:
+    assert kept(a_daemon_set(deletion_timestamp=ago(1))) is None
+
+
+def test_the_newest_living_pod_says_more_than_the_template() -> None:
+    agent = a_daemon_set(spec=spec(requests={"cpu": "1"}))
+    older = a_daemon_pod("older", "2", creation_timestamp=ago(90))
+    newer = a_daemon_pod("newer", "3", ports=(9100,), creation_timestamp=ago(60))
+    gone = a_daemon_pod("gone", "4", creation_timestamp=ago(30), deletion_timestamp=ago(5))
+    (found,) = daemons(Snapshot.of(agent, older, newer, gone))
+    assert spec_requests(found.spec) == amounts(cpu="3")
+    assert host_ports(found.spec) == (HostPort(9100),)
+    assert found.spec.affinity is None, "which nodes it comes to is the template's to say"
+
+
+def test_a_pod_of_an_older_template_says_nothing() -> None:
+    agent = a_daemon_set(spec=spec(requests={"cpu": "1"}), annotations={GENERATION: "2"})
+    old = a_daemon_pod("old", "3", labels={"pod-template-generation": "1"})
+    assert kept(agent, old) == amounts(cpu="1")
+    new = a_daemon_pod("new", "4", labels={"pod-template-generation": "2"})
+    assert kept(agent, new) == amounts(cpu="4")
+
+
+def test_a_pod_that_came_or_went_is_heard_of() -> None:
+    tables = Tables()
+    tables.put(DAEMON_SETS, a_daemon_set(spec=spec(requests={"cpu": "1"})))
+    snapshot = Snapshot(tables)
+
+    def now() -> dict[str, int]:
+        (found,) = daemons(snapshot)
+        return spec_requests(found.spec)
+
+    first = a_daemon_pod("first", "2", creation_timestamp=ago(60))
+    second = a_daemon_pod("second", "3", creation_timestamp=ago(30))
+    changes: list[Change] = []
+    for pod, cpu in ((first, "2"), (second, "3")):
+        changes.append(tables.put(PODS, pod))
+        assert now() == amounts(cpu=cpu)
+    tables.put(PODS, a_daemon_pod("second", "5", creation_timestamp=ago(30)))
+    assert now() == amounts(cpu="5")
+    tables.remove(PODS, second.key)
+    assert now() == amounts(cpu="2")
+    tables.remove(PODS, first.key)
+    assert now() == amounts(cpu="1")
+
+
+LIMITED = [
+    pytest.param({}, amounts(cpu="2", memory="1Gi"), id="what is not said"),
+    pytest.param(
+        {"requests": {"cpu": "500m"}}, amounts(cpu="500m", memory="1Gi"), id="what is said stays"
+    ),
+    pytest.param(
+        {"limits": {"cpu": "3"}}, amounts(cpu="3", memory="1Gi"), id="a limit is the request"
+    ),
+]
+
+
+@pytest.mark.parametrize(("resources", "expected"), LIMITED)
+def test_a_limit_range_fills_in_what_the_template_does_not_say(
+    resources: Any, expected: dict[str, int]
+) -> None:
+    given = {"cpu": "2", "memory": "1Gi"}
+    limits = a_limit_range(default=given, defaultRequest=given)
+    assert kept(a_daemon_set(spec=spec(**resources)), limits) == expected
+
+
+def test_a_limit_range_of_another_namespace_changes_nothing() -> None:
+    limits = a_limit_range(defaultRequest={"cpu": "2"})
+    agent = a_daemon_set(spec=spec(requests={"cpu": "1"}), namespace="other")
+    assert kept(agent, limits) == amounts(cpu="1")
+
+
+REFUSED = [
+    pytest.param({"max": {"cpu": "2"}}, {"requests": {"cpu": "64"}, "limits": {"cpu": "64"}}),
+    pytest.param({"min": {"cpu": "1"}}, {"requests": {"cpu": "500m"}}),
+    pytest.param({"type": "Pod", "max": {"cpu": "2"}}, {"limits": {"cpu": "3"}}),
+    pytest.param(
+        {"maxLimitRequestRatio": {"cpu": "2"}}, {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}
+    ),
+]
+
+
+@pytest.mark.parametrize(("item", "resources"), REFUSED)
+def test_no_room_is_kept_for_pods_that_admission_refuses(item: Any, resources: Any) -> None:
+    assert kept(a_daemon_set(spec=spec(**resources)), a_limit_range(**item)) is None
+
+
+def test_a_limit_range_that_cannot_be_read_refuses_nothing() -> None:
+    limits = a_limit_range(max={"cpu": "many"})
+    assert kept(a_daemon_set(spec=spec(requests={"cpu": "1"})), limits) == amounts(cpu="1")

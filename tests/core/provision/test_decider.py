@@ -1,0 +1,343 @@
+"""Pending pods become claims: gathered, placed, nominated, or told why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Create, Subject, Verdict
+from tenure.core.provision.decider import ProvisionDecider, may_wait
+from tenure.core.reasons import Reason
+from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.api.node import Node
+from tenure.model.api.resource import (
+    DAEMON_SETS,
+    EVENTS,
+    KWOK_NODE_CLASSES,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tests.core.build import (
+    LAUNCHED,
+    a_claim,
+    a_class,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    a_type,
+    about,
+    ago,
+    ahead,
+    condition,
+    judged,
+    types,
+)
+
+DECIDER = ProvisionDecider()
+
+
+def verdicts(*objects: Any, **known: Any) -> list[Verdict]:
+    known = {"instance_types": types()} | known
+    return judged(DECIDER, a_class(), *objects, **known)
+
+
+def verdict_on(pod: str, *objects: Any, **known: Any) -> Verdict:
+    return about(verdicts(*objects, **known), f"Pod/default/{pod}")
+
+
+def created(found: list[Verdict]) -> list[Create]:
+    return [verdict.action for verdict in found if isinstance(verdict.action, Create)]
+
+
+def of_pool(create: Create) -> str:
+    pool: str = create.body["metadata"]["labels"]["karpenter.sh/nodepool"]
+    return pool
+
+
+def test_nothing_is_decided_while_every_pod_has_its_place() -> None:
+    assert verdicts(a_pool(), a_claim(), a_node(), a_pod()) == []
+
+
+def test_pods_that_come_together_share_a_node_and_its_claim_says_for_whom() -> None:
+    found = verdicts(a_pool(), a_pending_pod("x"), a_pending_pod("y"))
+    claim, *pods = found
+    assert claim.reason is Reason.NEEDED_FOR_PODS
+    assert claim.message == "2 pods need it; cheapest fit: small in zone-a, spot, $0.0500/h"
+    assert isinstance(claim.action, Create)
+    assert (claim.action.resource, claim.action.name) == (NODE_CLAIMS, claim.subject.name)
+    assert [(v.subject.name, v.reason) for v in pods] == [
+        ("x", Reason.NOMINATED),
+        ("y", Reason.NOMINATED),
+    ]
+    assert pods[0].message == (
+        f"needs the new claim {claim.subject.name} (small in zone-a, spot, $0.0500/h)"
+    )
+
+
+def test_one_pod_is_one_pod() -> None:
+    claim, _ = verdicts(a_pool(), a_pending_pod())
+    assert claim.message.startswith("1 pod needs it;")
+
+
+def test_a_pod_that_fits_a_node_is_nominated_there() -> None:
+    waiting = a_pending_pod(since=ago(20))
+    verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
+    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
+    assert verdict.recheck_at == ahead(10)
+
+
+def test_a_node_that_is_ready_since_the_end_of_all_time_takes_pods() -> None:
+    ready = condition("Ready", "True", at=FOR_EVER)
+    verdict = verdict_on(
+        "web", a_pool(), a_claim(), a_node(status={"conditions": (ready,)}), a_pending_pod()
+    )
+    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
+
+
+def test_a_pod_that_waits_since_the_end_of_all_time_waits_for_its_batch_and_no_other_does() -> None:
+    found = verdicts(a_pool(), a_pending_pod(since=FOR_EVER))
+    assert [verdict.reason for verdict in found] == [Reason.BATCHING]
+    fits = verdict_on("web", a_pool(), a_claim(), a_node(), a_pending_pod(since=FOR_EVER))
+    assert fits.reason is Reason.NOMINATED
+
+
+def test_a_pod_that_the_scheduler_does_not_put_where_it_fits_is_told_what_it_says() -> None:
+    waiting = a_pending_pod(since=ago(30), said="0/1 nodes are available: 1 Insufficient luck.")
+    verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
+    assert (verdict.reason, verdict.action) == (Reason.SCHEDULER_DISAGREES, None)
+    assert verdict.message == (
+        "fits node-a, but since 2026-03-02T11:59:30Z the scheduler has found no node for it "
+        "and says: 0/1 nodes are available: 1 Insufficient luck."
+    )
+    assert verdict.recheck_at is None
+
+
+@pytest.mark.parametrize(
+    ("node", "recheck_at"),
+    [
+        (a_node(ready=False), None),
+        (a_node(creation_timestamp=ago(5)), ahead(25)),
+        (a_node(status={"conditions": (condition("Ready", at=ago(10)),)}), ahead(20)),
+    ],
+    ids=["is not ready", "has just come", "has just become ready"],
+)
+def test_nobody_disagrees_about_a_node_that(node: Node, recheck_at: Any) -> None:
+    verdict = verdict_on("web", a_pool(), a_claim(), node, a_pending_pod(since=ago(300)))
+    assert verdict.reason is Reason.NOMINATED
+    assert verdict.recheck_at == recheck_at
+
+
+def test_a_pod_that_fits_a_claim_on_its_way_is_nominated_there() -> None:
+    verdict = verdict_on("web", a_pool(), a_claim(stage=LAUNCHED), a_pending_pod())
+    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits a")
+
+
+@pytest.mark.parametrize(
+    ("waited", "opens_at"),
+    [
+        ([ago(0)], ahead(2)),
+        ([ago(5), ago(1)], ahead(1)),
+        ([ago(9), ago(1)], ahead(1)),
+        ([ago(9), ago(0)], ahead(1)),
+    ],
+    ids=[
+        "a second after the second in which the only pod came",
+        "a second after the second in which the last pod came",
+        "ten seconds after the first pod, which is just as long",
+        "ten seconds after the first pod at the latest",
+    ],
+)
+def test_the_batch_is_gathered_until(waited: list[Any], opens_at: Any) -> None:
+    pods = [a_pending_pod(f"p{i}", since=since) for i, since in enumerate(waited)]
+    found = verdicts(a_pool(), *pods)
+    assert {verdict.reason for verdict in found} == {Reason.BATCHING}
+    assert {verdict.recheck_at for verdict in found} == {opens_at}
+    assert found[0].message == f"placed together with others at {format_time(opens_at)}"
+
+
+@pytest.mark.parametrize(
+    ("seen", "opens_at"),
+    [([ago(5), ago(0.5)], ahead(0.5)), ([ago(8.5), ago(0)], ahead(0.5))],
+    ids=["a second after it told of the last pod", "nine seconds after the first at the latest"],
+)
+def test_a_batch_of_which_a_watch_tells_late_is_gathered_until(
+    seen: list[Any], opens_at: Any
+) -> None:
+    pods = [a_pending_pod(f"p{i}", since=ago(20)) for i in range(2)]
+    told = {pod.uid: at for pod, at in zip(pods, seen, strict=True)}
+    found = verdicts(a_pool(), *pods, waiting_seen=told)
+    assert {verdict.reason for verdict in found} == {Reason.BATCHING}
+    assert {verdict.recheck_at for verdict in found} == {opens_at}
+
+
+@pytest.mark.parametrize("since", [ahead(600), FOR_EVER], ids=["ten minutes", "for ever"])
+def test_a_scheduler_whose_clock_is_ahead_keeps_no_pod_waiting(since: Any) -> None:
+    pod = a_pending_pod(since=since)
+    early = verdict_on("web", a_pool(), pod, waiting_seen={pod.uid: ago(1)})
+    assert (early.reason, early.recheck_at) == (Reason.BATCHING, ahead(1))
+    seen_long_ago = verdicts(a_pool(), pod, waiting_seen={pod.uid: ago(10)})
+    assert len(created(seen_long_ago)) == 1
+
+
+def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
+    small = a_pending_pod("fits", since=ago(0.1))
+    large = a_pending_pod("large", requests={"cpu": "4"}, since=ago(5))
+    found = verdicts(a_pool(), a_claim(), a_node(), a_pod(), small, large)
+    assert about(found, "Pod/default/fits").reason is Reason.NOMINATED
+    assert len(created(found)) == 1
+
+
+def test_a_pod_that_nothing_can_take_is_told_why_pool_by_pool() -> None:
+    verdict = verdict_on("web", a_pool(), a_pending_pod(requests={"cpu": "9"}))
+    assert (verdict.reason, verdict.action) == (Reason.FAILED_SCHEDULING, None)
+    assert verdict.message == "general: no instance type has 9 cpu free (largest 4)"
+
+
+def test_nothing_is_said_against_a_pod_before_the_cloud_has_said_what_it_offers() -> None:
+    found = verdicts(a_pool(), a_pending_pod(), instance_types={})
+    assert not created(found)
+    verdict = about(found, "Pod/default/web")
+    assert verdict.reason is Reason.AWAITING_TYPES
+    assert verdict.message == "the cloud is being asked what it offers for general"
+
+
+def test_a_pool_for_which_the_cloud_offers_nothing_says_so() -> None:
+    none = {"KWOKNodeClass/default": ()}
+    verdict = verdict_on("web", a_pool(), a_pending_pod(), instance_types=none)
+    assert verdict.reason is Reason.FAILED_SCHEDULING
+    assert verdict.message == "general: it has no instance types"
+
+
+def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
+    broken = a_pool("broken", replicas=2)
+    verdict = verdict_on("web", broken, a_pending_pod())
+    assert verdict.reason is Reason.FAILED_SCHEDULING
+    assert verdict.message == (
+        "there is no pool to launch a node from; "
+        "broken launches nothing: a pool with replicas launches nothing for pods, and keeps none itself yet"
+    )
+
+
+def test_the_pool_of_the_highest_weight_is_used() -> None:
+    pools = [a_pool("a"), a_pool("b", weight=10), a_pool("c", weight=5)]
+    (claim,) = created(verdicts(*pools, a_pending_pod()))
+    assert of_pool(claim) == "b"
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [({"nodes": "2"}, 2), ({"cpu": "9"}, 2), ({"nodes": "3", "cpu": "100"}, 3)],
+    ids=["nodes", "cpu", "both"],
+)
+def test_one_batch_stays_within_the_limits(limits: Any, count: int) -> None:
+    pods = [a_pending_pod(f"p{i}", requests={"cpu": "3"}) for i in range(4)]
+    found = verdicts(a_pool(limits=limits), *pods)
+    refused = [v for v in found if v.reason is Reason.FAILED_SCHEDULING]
+    assert len(created(found)) == count
+    assert len(refused) == 4 - count
+    assert all("spec.limits" in verdict.message for verdict in refused)
+
+
+@pytest.mark.parametrize("stage", [0, LAUNCHED], ids=["unanswered", "launched"])
+def test_several_turns_stay_within_the_limits_while_launches_are_under_way(stage: int) -> None:
+    """Each claim was made for a pod of 3 cpus on a machine with 4."""
+    under_way = [a_claim(name, stage=stage) for name in ("a", "b")]
+    pods = [a_pending_pod(f"p{i}", requests={"cpu": "5"}) for i in range(2)]
+    found = verdicts(
+        a_pool(limits={"nodes": "3"}),
+        *under_way,
+        *pods,
+        instance_types=types(a_type(), a_type("large", cpu="8")),
+    )
+    assert len(created(found)) == 1
+    assert "spec.limits.nodes leaves 0" in about(found, "Pod/default/p1").message
+
+
+def test_a_sold_out_offering_is_left_out_until_its_time_is_over() -> None:
+    dry = {("small", "zone-a", "spot"): ahead(60), ("small", "zone-b", "spot"): ahead(90)}
+    claim, pod = verdicts(a_pool(), a_pending_pod(), dry_offerings=dry)
+    assert "small in zone-a, on-demand" in claim.message
+    assert claim.recheck_at == pod.recheck_at == ahead(60)
+
+
+def test_an_offering_whose_time_is_over_is_bought_again() -> None:
+    dry = {("small", "zone-a", "spot"): ago(0)}
+    claim, _ = verdicts(a_pool(), a_pending_pod(), dry_offerings=dry)
+    assert "small in zone-a, spot" in claim.message
+    assert claim.recheck_at is None
+
+
+def test_pods_of_a_leaving_node_get_their_new_node_before_they_are_evicted() -> None:
+    found = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod())
+    assert len(created(found)) == 1
+    message = about(found, "Pod/default/web").message
+    assert message.startswith("its node node-a is leaving; needs the new claim general-")
+
+
+def test_a_protected_pod_of_a_leaving_node_stays_for_now() -> None:
+    (verdict,) = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod(protected="2h"))
+    assert (verdict.reason, verdict.action) == (Reason.STAYS_FOR_NOW, None)
+    assert verdict.message == (
+        "its node node-a is leaving; protected until 2026-03-02T13:00:00Z, "
+        "so no place is looked for yet"
+    )
+    assert verdict.recheck_at == ahead(3600)
+
+
+def test_a_claim_gets_a_name_that_is_free_and_the_same_in_every_look() -> None:
+    pods = [a_pending_pod(f"p{i}", requests={"cpu": "4"}) for i in range(3)]
+    first = [create.name for create in created(verdicts(a_pool(), *pods))]
+    again = [create.name for create in created(verdicts(a_pool(), *pods))]
+    assert first == again
+    assert len(set(first)) == 3
+    taken = a_leaving_claim(first[0])
+    later = [create.name for create in created(verdicts(a_pool(), *pods, taken))]
+    assert first[0] not in later
+    assert set(first[1:]) < set(later)
+
+
+def test_what_placing_pods_depends_on() -> None:
+    snapshot = Snapshot.of()
+    concerned = {
+        resource.kind
+        for resource in (
+            *(PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, KWOK_NODE_CLASSES),
+            *(EVENTS, MAINTENANCE_WINDOWS),
+        )
+        if list(DECIDER.touched(Change(resource, "x", None, None), snapshot))
+    }
+    assert concerned == {
+        *("Pod", "Node", "NodeClaim", "NodePool", "DaemonSet", "KWOKNodeClass"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [("NodeClass", ["cluster"]), ("NodeClaim", ["cluster"]), ("Pod", []), ("Instance", [])],
+)
+def test_answers_of_the_cloud_about_classes_and_claims_move_pods(kind: str, keys: Any) -> None:
+    assert list(DECIDER.observed(Subject(kind, "x"), Snapshot.of())) == keys
+
+
+@pytest.mark.parametrize(
+    ("change", "waits"),
+    [
+        (Change(PODS, "p", None, a_pod()), True),
+        (Change(NODES, "n", a_node(), a_node()), True),
+        (Change(NODE_CLAIMS, "a", a_claim(), a_claim()), True),
+        (Change(NODE_CLAIMS, "a", None, a_claim()), False),
+        (Change(NODE_CLAIMS, "a", a_claim(), None), False),
+        (Change(NODE_POOLS, "general", None, a_pool()), False),
+    ],
+    ids=["a pod", "a node", "a claim changed", "a claim came", "a claim went", "a pool"],
+)
+def test_a_burst_may_wait_but_an_answer_to_us_may_not(change: Change, waits: bool) -> None:
+    assert may_wait(change) is waits

@@ -1,0 +1,138 @@
+"""Which pods need a place, and since when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.provision.demand import Demand, pods_to_place
+from tenure.model.api.pod import SchedulingGate, Toleration
+from tenure.model.snapshot.snapshot import Snapshot
+from tests.core.build import (
+    FOREIGN,
+    MINUTE_AGO,
+    NOW,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    ago,
+    ahead,
+    condition,
+)
+
+
+def demands(*objects: Any) -> list[Demand]:
+    return pods_to_place(Snapshot.of(*objects))
+
+
+def test_a_pod_that_found_no_node_has_waited_since_the_scheduler_said_so() -> None:
+    pod = a_pending_pod()
+    assert demands(pod) == [Demand(pod, MINUTE_AGO)]
+
+
+def test_where_the_scheduler_gave_no_time_it_has_waited_since_its_creation() -> None:
+    pod = a_pending_pod(since=None)
+    assert demands(pod) == [Demand(pod, ago(3600))]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(
+            a_pending_pod(spec={"scheduling_gates": (SchedulingGate(name="quota"),)}),
+            id="a gated pod is not to be scheduled yet",
+        ),
+        pytest.param(a_pending_pod(nominated="node-a"), id="a pod that preempts others has a node"),
+        pytest.param(a_pending_pod(owner="DaemonSet"), id="a daemon pod belongs to a node"),
+        pytest.param(a_pending_pod(owner="Node"), id="a mirror pod belongs to a node"),
+        pytest.param(a_pending_pod(deletion_timestamp=NOW), id="a deleted pod needs nothing"),
+        pytest.param(
+            a_pod(node="", phase="Pending", conditions=()), id="nobody has tried to schedule it"
+        ),
+        pytest.param(
+            a_pod(node="", conditions=(condition("PodScheduled", "False", "SchedulingGated"),)),
+            id="it is not unschedulable but gated",
+        ),
+    ],
+)
+def test_no_new_node_is_looked_for_because(pod: Any) -> None:
+    assert demands(pod) == []
+
+
+def test_a_pod_of_a_leaving_node_needs_a_place_before_it_is_evicted() -> None:
+    pod = a_pod()
+    found = demands(a_leaving_claim(), a_leaving_node(closed=False), pod)
+    assert found == [Demand(pod, ago(30), "node-a")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"owner": ""}, id="nobody will create it again"),
+        pytest.param({"owner": "DaemonSet"}, id="daemon pods come with their node"),
+        pytest.param({"owner": "Node"}, id="mirror pods come with their node"),
+        pytest.param({"phase": "Succeeded"}, id="it has finished"),
+        pytest.param({"deletion_timestamp": NOW}, id="its successor exists already"),
+        pytest.param(
+            {"spec": {"tolerations": (Toleration(operator="Exists"),)}}, id="it stays to the end"
+        ),
+        pytest.param({"protected": "true"}, id="it is protected for ever"),
+        pytest.param({"protected": "1d"}, id="it is protected by mistake"),
+        pytest.param(
+            {"owner": "StatefulSet", "phase": "Failed", "deletion_timestamp": NOW},
+            id="a finished pod of a StatefulSet has stopped",
+        ),
+    ],
+)
+def test_a_pod_of_a_leaving_node_needs_no_place_because(fields: Any) -> None:
+    assert demands(a_leaving_claim(), a_leaving_node(), a_pod(**fields)) == []
+
+
+def test_a_terminating_pod_of_a_stateful_set_still_needs_its_place() -> None:
+    """Its successor has the same name, so it comes only when the old one has gone."""
+    pod = a_pod(owner="StatefulSet", deletion_timestamp=ahead(20))
+    assert demands(a_leaving_claim(), a_leaving_node(), pod) == [Demand(pod, ago(30), "node-a")]
+
+
+def test_a_protected_pod_needs_its_place_when_the_protection_ends() -> None:
+    pod = a_pod(protected="2h")
+    (demand,) = demands(a_leaving_claim(), a_leaving_node(), pod)
+    assert demand == Demand(pod, ahead(3600), "node-a")
+    assert not demand.needs_place(ahead(3599))
+    assert demand.needs_place(ahead(3600))
+
+
+def test_a_protection_that_is_over_changes_nothing() -> None:
+    pod = a_pod(protected="30m")
+    (demand,) = demands(a_leaving_claim(), a_leaving_node(), pod)
+    assert demand.since == ago(30)
+    assert demand.needs_place(NOW)
+
+
+def test_a_pending_pod_needs_a_place_whatever_its_clock_says() -> None:
+    assert Demand(a_pending_pod(), ahead(5)).needs_place(NOW)
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([a_claim(), a_node()], id="its node stays"),
+        pytest.param(
+            [a_leaving_claim(ref=FOREIGN), a_leaving_node()], id="its node is another provider's"
+        ),
+        pytest.param(
+            [a_leaving_claim(), a_leaving_node(finalizers=("x",))], id="its node waits for others"
+        ),
+    ],
+)
+def test_pods_of_these_nodes_are_not_ours_to_place(objects: Any) -> None:
+    assert demands(*objects, a_pod()) == []
+
+
+def test_they_come_in_the_order_of_their_uids() -> None:
+    pods = [a_pending_pod(name) for name in ("c", "a", "b")]
+    assert [demand.pod.name for demand in demands(*pods)] == ["a", "b", "c"]

@@ -1,0 +1,175 @@
+"""A pod stays with the claim that was created for it, until that has an end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Create
+from tenure.core.provision.decider import ProvisionDecider
+from tenure.core.provision.demand import pods_to_place
+from tenure.core.provision.nominations import Nomination, nominations_in
+from tenure.core.reasons import Reason
+from tenure.model.api.names import NOMINATED_PODS, UNREACHABLE_TAINT
+from tenure.model.api.node import Taint
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.snapshot.snapshot import Snapshot
+from tests.core.build import (
+    FOREIGN,
+    INITIALIZED,
+    LAUNCHED,
+    REGISTERED,
+    a_claim,
+    a_class,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    about,
+    ago,
+    ahead,
+    condition,
+    judged,
+    types,
+)
+
+WEB = a_pending_pod(creation_timestamp=ago(90))
+
+
+def for_web(name: str = "a", *, stage: int = 0, **fields: Any) -> NodeClaim:
+    marks = {NOMINATED_PODS: f"uid-other,{WEB.uid}"}
+    return a_claim(name, stage=stage, annotations=marks, creation_timestamp=ago(80), **fields)
+
+
+def nomination(*objects: Any) -> Nomination | None:
+    snapshot = Snapshot.of(a_class(), a_pool(), *objects)
+    return nominations_in(snapshot, pods_to_place(snapshot)).get(WEB.uid)
+
+
+READY_ONCE = condition("ReadyOnce", at=ago(20))
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        pytest.param([for_web()], Nomination("a"), id="before its launch is answered"),
+        pytest.param([for_web(stage=LAUNCHED)], Nomination("a"), id="while its Node is to come"),
+        pytest.param(
+            [for_web(stage=REGISTERED), a_node(ready=False)],
+            Nomination("node-a"),
+            id="while its Node is not Ready",
+        ),
+        pytest.param(
+            [for_web(stage=REGISTERED, conditions=(READY_ONCE,)), a_node()],
+            Nomination("node-a", ahead(580)),
+            id="a Ready Node has ten minutes to be initialized",
+        ),
+        pytest.param(
+            [
+                for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(5)),)),
+                a_node(),
+            ],
+            Nomination("node-a", ahead(25)),
+            id="in service: until the scheduler should have bound it",
+        ),
+    ],
+)
+def test_a_pod_has_its_place(objects: list[Any], found: Nomination) -> None:
+    assert nomination(WEB, *objects) == found
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([], id="its claim is gone"),
+        pytest.param([a_claim(stage=LAUNCHED)], id="the claim names other pods"),
+        pytest.param([for_web(deletion_timestamp=ago(1))], id="its claim is being deleted"),
+        pytest.param([for_web(ref=FOREIGN)], id="the claim is another provider's"),
+        pytest.param(
+            [for_web(stage=INITIALIZED), a_node(ready=False)],
+            id="its Node was in service and is not any more",
+        ),
+    ],
+)
+def test_a_pod_has_no_place(objects: list[Any]) -> None:
+    assert nomination(WEB, *objects) is None
+
+
+def test_of_two_claims_the_younger_counts() -> None:
+    """It was created because the place on the older one had come to its end."""
+    marks = {NOMINATED_PODS: WEB.uid}
+    younger = a_claim("z", stage=0, annotations=marks, creation_timestamp=ago(5))
+    in_service = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(40)),))
+    full = a_pod("guest", node="node-a", requests={"cpu": "4"})
+    assert nomination(WEB, younger, in_service, a_node(), full) == Nomination("z")
+    assert created(verdicts(WEB, younger, in_service, a_node(), full)) == []
+
+
+def test_a_pod_of_a_leaving_node_keeps_its_place_until_it_is_evicted() -> None:
+    """The scheduler is not asked before that, so it cannot be late."""
+    leaving = a_pod("web", creation_timestamp=ago(90))
+    there = [a_leaving_claim("b"), a_leaving_node("node-b", claim="b")]
+    moved = a_pod("web", node="node-b", creation_timestamp=ago(90))
+    assert leaving.uid == WEB.uid
+    found = nomination(moved, *there, for_web(stage=INITIALIZED), a_node())
+    assert found == Nomination("node-a")
+
+
+# -- what provisioning makes of it -----------------------------------------------------
+
+
+def verdicts(*objects: Any, **known: Any) -> Any:
+    known = {"instance_types": types()} | known
+    return judged(ProvisionDecider(), a_class(), a_pool(), *objects, **known)
+
+
+def created(found: Any) -> list[str]:
+    return [v.subject.name for v in found if isinstance(v.action, Create)]
+
+
+def test_a_new_claim_says_which_pods_it_is_for() -> None:
+    claim, *_ = verdicts(WEB, a_pending_pod("y"))
+    assert claim.action.resource == NODE_CLAIMS
+    named = claim.action.body["metadata"]["annotations"][NOMINATED_PODS]
+    assert set(named.split(",")) == {WEB.uid, "uid-y"}
+
+
+def test_a_pod_is_not_claimed_for_again_while_its_claim_lives() -> None:
+    """Others have been counted on its room since; it has the older right."""
+    others = [
+        a_pending_pod(f"a{i}", requests={"cpu": "1"}, creation_timestamp=ago(90)) for i in range(4)
+    ]
+    web = a_pending_pod(requests={"cpu": "3"}, creation_timestamp=ago(90))
+    found = verdicts(for_web(stage=LAUNCHED), web, *others, pods_decided_at=ago(80))
+    verdict = about(found, "Pod/default/web")
+    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits a")
+    named = [v.action.body["metadata"]["annotations"][NOMINATED_PODS] for v in found if v.action]
+    assert web.uid not in ",".join(named)
+
+
+def test_a_pod_that_lost_its_room_before_its_node_came_waits_for_what_comes() -> None:
+    """It is told so, and nothing is created for it as long as its node is on its way."""
+    large = a_pending_pod(requests={"cpu": "6"}, creation_timestamp=ago(90))
+    found = verdicts(for_web(stage=LAUNCHED), large)
+    verdict = about(found, "Pod/default/web")
+    assert (verdict.reason, verdict.action) == (Reason.BATCHING, None)
+    assert verdict.message == (
+        "a was launched for it and has no room for it now; awaited until it is in service"
+    )
+    assert not created(found)
+
+
+def test_a_pod_whose_room_was_taken_on_a_node_in_service_is_claimed_for_again() -> None:
+    guests = [a_pod(f"guest-{i}", requests={"cpu": "2"}) for i in range(2)]
+    serving = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(5)),))
+    assert len(created(verdicts(serving, a_node(), WEB, *guests))) == 1
+
+
+def test_a_pod_goes_elsewhere_when_its_node_gets_a_taint() -> None:
+    away = Taint(key=UNREACHABLE_TAINT, effect="NoSchedule")
+    serving = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(5)),))
+    assert len(created(verdicts(serving, a_node(taints=(away,)), WEB))) == 1

@@ -1,0 +1,67 @@
+"""Who is replaced is seated once for all plans of a look, and each plan is the same as alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenure.core.disrupt import simulate as replacement
+from tenure.core.disrupt.simulate import Exchanges, Seating, exchanges_in
+from tenure.core.protect.protection import CREATION
+from tenure.core.provision.nodecache import Rooms
+from tenure.model.api.resource import NODES
+from tenure.packing.pack import pack
+from tenure.packing.problem import Problem
+from tenure.packing.result import Packing
+from tenure.sim.dsl import Story
+from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
+
+REPAIR = {
+    "maxUnhealthy": "100%",
+    "terminationMode": "Graceful",
+    "defaultTolerationDuration": "30s",
+}
+
+
+def exchanges_of(nodes: int) -> tuple[Story, Exchanges]:
+    """A cluster in which every node is unhealthy and some are being replaced."""
+    types = a_requirement("node.kubernetes.io/instance-type", "c7i.large")
+    pool = a_pool(requirements=[types], repair=REPAIR, disruption={"budgets": [{"nodes": "100%"}]})
+    story = Story(a_node_class(), pool, a_deployment(replicas=2 * nodes, cpu="700m"))
+    story.run(5 * MINUTE)
+    for node in story.all(NODES):
+        story.kubelets.silence(node["metadata"]["name"])
+    story.run(85 * SECOND)
+    found = exchanges_in(story.controller.snapshot(), Rooms(), CREATION)
+    assert len(found.movers) > 2, "else there is nothing to share"
+    return story, found
+
+
+def test_a_shared_seating_gives_the_plans_that_each_would_have_alone() -> None:
+    story, exchanges = exchanges_of(8)
+    with story:
+        shared, settings, now = Seating(), story.options.settings, story.now
+        for mover in exchanges.movers:
+            alone = exchanges.plan(mover, settings, now)
+            assert exchanges.plan(mover, settings, now, seating=shared) == alone
+
+
+def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story, exchanges = exchanges_of(8)
+    count = 0
+
+    def counted(problem: Problem) -> Packing:
+        nonlocal count
+        count += 1
+        return pack(problem)
+
+    monkeypatch.setattr(replacement, "pack", counted)
+    with story:
+        shared, settings, now = Seating(), story.options.settings, story.now
+        first, second = exchanges.movers[:2]
+        exchanges.plan(first, settings, now, seating=shared)
+        assert count > len(exchanges.movers)
+        count = 0
+        exchanges.plan(second, settings, now, seating=shared)
+        assert count <= 3

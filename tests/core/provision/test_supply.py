@@ -1,0 +1,358 @@
+"""Where pods could go: nodes as they are or will be, and pools with what their limits leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.provision.supply import (
+    closed_nodes,
+    in_service_since,
+    nodes_with_room,
+    open_pools,
+    template_requirements,
+)
+from tenure.model.api import names
+from tenure.model.api.node import Taint
+from tenure.model.api.nodeclaim import Requirement, ResourceRequests
+from tenure.model.snapshot.observations import ClassRefusal, Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.requirements import Requirement as Allowed
+from tenure.model.values.requirements import Requirements
+from tenure.packing.problem import ExistingNode, PoolTemplate
+from tests.core.build import (
+    CLASS_LABEL,
+    FOREIGN,
+    LAUNCHED,
+    REGISTERED,
+    SIZE,
+    UNREGISTERED,
+    a_claim,
+    a_class,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    a_pool,
+    a_type,
+    ago,
+    ahead,
+    condition,
+    types,
+    units,
+)
+
+ROOM = units(cpu=4, memory=8 * 2**30, pods=20)
+BATCH = Taint(key="batch", effect="NoSchedule")
+AGENT = Taint(key="example.com/agent", effect="NoExecute")
+STARTING = Taint(key=names.NOT_READY_TAINT, effect="NoSchedule")
+
+
+def only_node(*objects: Any) -> ExistingNode:
+    (node,) = nodes_with_room(Snapshot.of(*objects))
+    return node
+
+
+# -- nodes ---------------------------------------------------------------------------
+
+
+def test_a_node_at_work_is_taken_as_it_is() -> None:
+    pod, done = a_pod(), a_pod("done", phase="Succeeded")
+    node = a_node(taints=(BATCH, STARTING))
+    assert only_node(a_claim(), node, pod, done) == ExistingNode.holding(
+        [pod], name="node-a", allocatable=ROOM, labels=node.labels, taints=(BATCH, STARTING)
+    )
+
+
+@pytest.mark.parametrize("conditions", [(), (condition("Initialized", "Unknown", "Rebooting"),)])
+def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) -> None:
+    """It will be back in a moment: nobody who left it needs a new node."""
+    claim = a_claim(conditions=(*conditions, condition("Rebooting", "True", "RebootIssued")))
+    away = [
+        Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),
+        Taint(key=names.UNREACHABLE_TAINT, effect="NoSchedule"),
+        Taint(key=names.UNREACHABLE_TAINT, effect="NoExecute"),
+        Taint(key=names.NOT_READY_TAINT, effect="NoExecute"),
+    ]
+    node = a_node(ready=False, taints=(BATCH, *away))
+    found = only_node(claim, node)
+    assert (found.taints, found.available, found.initialized) == ((BATCH,), ROOM, False)
+    ready = a_node(taints=away)
+    assert in_service_since(Snapshot.of(claim, ready)) == {}, "the scheduler cannot use it now"
+
+
+def test_pods_that_leave_a_node_to_be_rebooted_leave_their_room_to_their_successors() -> None:
+    pods = a_pod("stays"), a_pod("goes", deletion_timestamp=ahead(20))
+    rebooting = a_claim(conditions=[condition("Rebooting", "True", "RebootRequested")])
+    assert only_node(rebooting, a_node(), *pods) == only_node(rebooting, a_node(), pods[0])
+    both = only_node(a_claim(), a_node(), *pods)
+    assert both.available["cpu"] < only_node(a_claim(), a_node(), pods[0]).available["cpu"]
+
+
+def test_a_node_that_nobody_claims_takes_pods_too() -> None:
+    node = a_node(registered=False)
+    assert only_node(node) == ExistingNode(name="node-a", labels={}, available=ROOM)
+
+
+def test_a_node_that_is_starting_is_taken_as_it_will_be() -> None:
+    claim = a_claim(
+        stage=REGISTERED,
+        spec={"startup_taints": (AGENT,)},
+        status={"allocatable": {**SIZE, "cpu": "9", "nvidia.com/gpu": "1"}},
+    )
+    node = a_node(taints=(BATCH, AGENT, STARTING))
+    assert only_node(claim, node) == ExistingNode(
+        name="node-a",
+        labels=node.labels,
+        taints=(BATCH,),
+        available={**ROOM, "nvidia.com/gpu": 10**9},
+        initialized=False,
+    )
+
+
+def test_a_node_that_has_not_registered_is_taken_with_its_claims_labels_and_taints() -> None:
+    claim = a_claim(stage=LAUNCHED, spec={"taints": (BATCH,), "startup_taints": (AGENT,)})
+    node = a_node(registered=False, taints=(UNREGISTERED,), labels={names.NODEPOOL: "wrong"})
+    found = only_node(claim, node)
+    assert found.taints == (BATCH,)
+    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL}
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([a_leaving_claim(), a_leaving_node()], id="a leaving node"),
+        pytest.param([a_leaving_claim(), a_node()], id="a node whose claim is leaving"),
+        pytest.param([a_claim(), a_node(unschedulable=True)], id="a cordoned node"),
+        pytest.param([a_leaving_claim(stage=LAUNCHED)], id="a claim that was given up"),
+        pytest.param([a_claim(stage=0, ref=FOREIGN)], id="another provider's claim"),
+        pytest.param([a_claim()], id="a claim whose Node has gone and will not come again"),
+    ],
+)
+def test_no_pod_is_put_onto(objects: Any) -> None:
+    assert nodes_with_room(Snapshot.of(*objects)) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "node"),
+    [
+        pytest.param(a_leaving_claim(), a_leaving_node(), id="a leaving node"),
+        pytest.param(a_leaving_claim(), a_node(), id="a node whose claim is leaving"),
+        pytest.param(a_claim(), a_node(unschedulable=True), id="a cordoned node"),
+    ],
+)
+def test_the_pods_count_that_run_on(claim: Any, node: Any) -> None:
+    pod, done = a_pod(), a_pod("done", phase="Succeeded")
+    assert closed_nodes(Snapshot.of(claim, node, pod, done)) == [
+        ExistingNode.holding(
+            [pod],
+            name="node-a",
+            allocatable=ROOM,
+            labels=node.labels,
+            taints=node.spec.taints,
+            closed=True,
+        )
+    ]
+
+
+def test_a_node_that_takes_pods_is_not_closed() -> None:
+    assert closed_nodes(Snapshot.of(a_claim(), a_node(), a_pod())) == []
+
+
+def test_before_the_launch_is_answered_a_claim_has_the_labels_that_are_certain() -> None:
+    claim = a_claim(
+        stage=0,
+        spec={
+            "taints": (BATCH,),
+            "startup_taints": (AGENT,),
+            "requirements": (
+                Requirement(key=names.ZONE, operator="In", values=("zone-b", "zone-a")),
+                Requirement(key="team", operator="Exists"),
+            ),
+        },
+    )
+    assert only_node(claim) == ExistingNode(
+        name="a",
+        labels={names.NODEPOOL: "general", **CLASS_LABEL},
+        taints=(BATCH,),
+        available=units(cpu=1, memory=2**30, pods=2),
+        initialized=False,
+        undecided={names.ZONE: frozenset({"zone-a", "zone-b"})},
+    )
+
+
+@pytest.mark.parametrize(
+    ("listed", "cpu"),
+    [
+        pytest.param(("small", "large"), 4, id="the least of the types that it lists"),
+        pytest.param(("large",), 16, id="all of the only type that it lists"),
+        pytest.param(("tiny", "large"), 16, id="not counting a type that is too small for it"),
+        pytest.param(("unknown",), 2, id="what it requests where no type is known"),
+    ],
+)
+def test_before_the_launch_is_answered_a_claim_holds(listed: tuple[str, ...], cpu: int) -> None:
+    wanted = Requirement(key=names.INSTANCE_TYPE, operator="In", values=listed)
+    requests = ResourceRequests(requests={"cpu": "2"})
+    claim = a_claim(stage=0, spec={"requirements": (wanted,), "resources": requests})
+    sold = types(a_type("tiny", cpu="1"), a_type(), a_type("large", cpu="16"))
+    (node,) = nodes_with_room(Snapshot.of(claim, observations=Observations(instance_types=sold)))
+    assert node.available["cpu"] == units(cpu=cpu)["cpu"]
+
+
+def test_after_the_launch_it_holds_what_the_instance_has() -> None:
+    assert only_node(a_claim(stage=LAUNCHED)).available == ROOM
+
+
+def test_a_claim_that_cannot_be_read_has_only_its_labels() -> None:
+    unreadable = (Requirement(key=names.ZONE, operator="Is", values=("zone-b",)),)
+    found = only_node(a_claim(stage=0, spec={"requirements": unreadable}))
+    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL}
+
+
+# -- pools ---------------------------------------------------------------------------
+
+
+def pools(*objects: Any, **known: Any) -> tuple[list[PoolTemplate], dict[str, str]]:
+    known = {"instance_types": types()} | known
+    return open_pools(Snapshot.of(*objects, observations=Observations(**known)))
+
+
+def remaining(*objects: Any, **known: Any) -> Any:
+    (template,), _ = pools(a_class(), *objects, **known)
+    return template.remaining
+
+
+def test_an_open_pool_offers_what_its_template_says() -> None:
+    pool = a_pool(
+        weight=10,
+        requirements=[{"key": names.ARCH, "operator": "In", "values": ["amd64"]}],
+        template={
+            "taints": [{"key": "batch", "effect": "NoSchedule"}],
+            "startupTaints": [{"key": "example.com/agent", "effect": "NoExecute"}],
+        },
+        template_meta={"labels": {"team": "platform"}},
+    )
+    templates, closed = pools(a_class(), pool)
+    assert closed == {}
+    assert templates == [
+        PoolTemplate(
+            pool="general",
+            weight=10,
+            requirements=Requirements.of(
+                [
+                    Allowed.of(names.ARCH, "In", ["amd64"]),
+                    Allowed.label("team", "platform"),
+                    Allowed.label(names.NODEPOOL, "general"),
+                    Allowed.label("karpenter.kwok.sh/kwoknodeclass", "default"),
+                ]
+            ),
+            taints=(BATCH,),
+            startup_taints=(AGENT,),
+            instance_types=(a_type(),),
+        )
+    ]
+    assert templates[0].requirements == template_requirements(pool)
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        pytest.param(
+            [a_class(), a_pool(deletion_timestamp=ago(1))], "it is being deleted", id="leaving"
+        ),
+        pytest.param(
+            [a_class(), a_pool(replicas=3)],
+            "a pool with replicas launches nothing for pods, and keeps none itself yet",
+            id="static",
+        ),
+        pytest.param([a_pool()], "KWOKNodeClass default does not exist", id="without a class"),
+        pytest.param(
+            [a_class(), a_pool(template={"expireAfter": "1d"})],
+            "spec.template.spec.expireAfter: got '1d', expected",
+            id="with a template that cannot be read",
+        ),
+    ],
+)
+def test_a_pool_that_may_not_launch_says_why(objects: Any, why: str) -> None:
+    templates, closed = pools(*objects)
+    assert templates == []
+    assert closed["general"].startswith(why)
+
+
+REFUSAL = ClassRefusal(message="no such image", at=ago(10), until=ahead(50))
+
+
+def test_a_pool_whose_class_the_cloud_refused_says_what_it_said_and_when_it_is_asked_again() -> (
+    None
+):
+    refused = {"KWOKNodeClass/default": REFUSAL}
+    templates, closed = pools(a_class(), a_pool(), instance_types={}, refused_classes=refused)
+    assert templates == []
+    assert closed["general"] == (
+        "the cloud refused its node class at 2026-03-02T11:59:50Z (no such image); "
+        "asked again at 2026-03-02T12:00:50Z, or when the class changes"
+    )
+
+
+def test_a_class_whose_types_are_known_again_is_tried_again() -> None:
+    templates, closed = pools(
+        a_class(), a_pool(), refused_classes={"KWOKNodeClass/default": REFUSAL}
+    )
+    assert (len(templates), closed) == (1, {})
+
+
+def test_another_providers_pool_is_closed_and_says_why() -> None:
+    """A pod that waits for it in vain is told: a mistyped group looks like another provider."""
+    assert pools(a_pool(ref=FOREIGN)) == (
+        [],
+        {"general": "its node class is a OtherClass.example.com, which is not served here"},
+    )
+
+
+def test_a_pool_whose_types_are_not_known_yet_offers_none() -> None:
+    (template,), _ = pools(a_class(), a_pool(), instance_types={})
+    assert template.instance_types == ()
+
+
+def test_a_pool_without_limits_has_no_end() -> None:
+    assert remaining(a_pool()) is None
+
+
+def test_limits_are_lessened_by_what_is_there() -> None:
+    limits = {"cpu": "10", "nodes": 3, "nvidia.com/gpu": "1"}
+    assert remaining(a_pool(limits=limits), a_claim(), a_node(), a_leaving_claim("b")) == {
+        "cpu": 6 * 10**9,
+        "nodes": 2 * 10**9,
+        "nvidia.com/gpu": 10**9,
+    }
+
+
+def test_an_unanswered_launch_counts_as_the_largest_it_may_turn_out_to_be() -> None:
+    kinds = types(a_type("small", cpu="4"), a_type("large", cpu="16"), a_type("huge", cpu="64"))
+    wanted = (Requirement(key=names.INSTANCE_TYPE, operator="NotIn", values=("huge",)),)
+    claim = a_claim(stage=0, spec={"requirements": wanted})
+    pool = a_pool(limits={"cpu": "20", "nodes": "2"})
+    assert remaining(pool, claim, instance_types=kinds) == units(cpu=4, nodes=1)
+
+
+def test_of_types_that_nobody_knows_it_counts_at_least_what_it_asks_for() -> None:
+    pool = a_pool(limits={"cpu": "20"})
+    assert remaining(pool, a_claim(stage=0), instance_types={}) == units(cpu=19)
+
+
+def test_a_claim_that_was_given_up_before_its_launch_counts_nothing() -> None:
+    pool = a_pool(limits={"cpu": "20"})
+    assert remaining(pool, a_leaving_claim(stage=0)) == units(cpu=20)
+
+
+def test_a_limit_that_cannot_be_read_lets_nothing_through() -> None:
+    templates, closed = pools(a_class(), a_pool(limits={"cpu": "plenty"}))
+    assert templates == []
+    assert closed["general"].startswith("spec.limits[cpu]: got 'plenty', expected a Kubernetes")
+
+
+def test_a_person_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() -> None:
+    odd = ResourceRequests(requests={"cpu": "1", "nodes": "1"})
+    claim = a_claim(stage=0, spec={"resources": odd})
+    assert remaining(a_pool(limits={"nodes": "2"}), claim) == units(nodes=1)

@@ -1,0 +1,103 @@
+"""How many sick nodes a pool may have before repair stops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decision import Verdict
+from tenure.core.reasons import Reason
+from tenure.core.repair.breaker import Breaker
+from tenure.core.repair.decider import RepairDecider
+from tenure.model.api import names
+from tenure.model.cloud.repairs import peers_statements
+from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, judged
+
+
+@pytest.mark.parametrize(
+    ("total", "repaired_with"),
+    [(1, {1}), (3, {1}), (5, {1}), (10, {1, 2}), (40, {1, 2, 3})],
+)
+def test_by_default_a_fifth_may_be_sick_rounded_up(total: int, repaired_with: set[int]) -> None:
+    assert {n for n in (1, 2, 3) if not Breaker(n, total, "20%").tripped} == repaired_with
+
+
+@pytest.mark.parametrize(
+    ("limit", "sick", "tripped"),
+    [
+        ("0", 1, True),
+        (0, 1, True),
+        ("0%", 1, True),
+        ("100%", 10, False),
+        (3, 3, False),
+        ("3", 4, True),
+        ("nonsense", 1, True),
+        pytest.param("9" * 5000, 10, False, id="more digits than int() reads"),
+    ],
+)
+def test_a_limit_may_be_a_number_or_a_share(limit: str | int, sick: int, tripped: bool) -> None:
+    assert Breaker(sick, 10, limit).tripped is tripped
+
+
+def test_it_says_its_numbers() -> None:
+    assert str(Breaker(3, 10, "20%")) == (
+        "3 nodes are sick of 10, and nothing is repaired above 2 (maxUnhealthy 20%)"
+    )
+
+
+# -- whom it counts ----------------------------------------------------------------------
+
+POOL = a_pool(repair={"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "1m"}]})
+BROKEN = condition("KWOKUnhealthy", "True", at=ago(600))
+NO_LABEL = {names.NODEPOOL: ""}
+
+
+def a_broken_node(name: str = "a", **fields: Any) -> Any:
+    status = {"conditions": (condition("Ready"), BROKEN)}
+    return a_node(f"node-{name}", claim=name, status=status, **fields)
+
+
+def repaired(*objects: Any) -> Verdict:
+    found = judged(RepairDecider(), POOL, *objects, a_claim(), repair_statements=peers_statements())
+    return about(found, "NodeClaim/a")
+
+
+def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
+    assert repaired(a_broken_node(labels=NO_LABEL)).reason is Reason.REPAIRING
+    others = [a_claim("b"), a_broken_node("b", labels=NO_LABEL)]
+    blocked = repaired(a_broken_node(labels=NO_LABEL), *others)
+    assert blocked.reason is Reason.REPAIR_BLOCKED
+    assert "2 nodes are sick of 2, and nothing is repaired above 1" in blocked.message
+
+
+@pytest.mark.parametrize(
+    ("stray", "numbers"),
+    [
+        pytest.param([a_broken_node("x")], "2 nodes are sick of 2", id="without a claim"),
+        pytest.param(
+            [a_broken_node("x", registered=False, labels={names.NODEPOOL: "general"})],
+            "",
+            id="not registered",
+        ),
+        pytest.param(
+            [
+                a_claim("x"),
+                a_broken_node("x"),
+                msgspec.structs.replace(a_broken_node("x"), metadata=a_node("two").metadata),
+            ],
+            "3 nodes are sick of 3",
+            id="two of one claim",
+        ),
+        pytest.param(
+            [a_claim("x", labels={names.NODEPOOL: "other"}), a_broken_node("x")],
+            "2 nodes are sick of 2",
+            id="of another pool's claim",
+        ),
+    ],
+)
+def test_who_has_the_label_counts_in_both_numbers(stray: list[Any], numbers: str) -> None:
+    verdict = repaired(a_broken_node(), *stray)
+    assert verdict.reason is (Reason.REPAIR_BLOCKED if numbers else Reason.REPAIRING)
+    assert numbers in verdict.message

@@ -1,0 +1,86 @@
+"""Several policies that are due for one node become one decision."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.repair.cause import Cause, merged, symptom
+from tenure.core.repair.rules import FORCEFUL, GRACEFUL, Illness
+from tenure.model.api.meta import Condition
+from tenure.model.cloud.repairs import RepairAction
+from tests.core.build import NOW, ago
+
+MINUTE = timedelta(minutes=1)
+
+
+def an_illness(type_: str = "Gpu", *, due_at: datetime = NOW, **fields: Any) -> Illness:
+    usual: dict[str, Any] = {
+        "condition": Condition(type=type_, status="True", reason="Broken"),
+        "since": ago(3600),
+        "due_at": due_at,
+        "policy": f"the policy of {type_}",
+        "action": RepairAction.REPLACE,
+        "mode": GRACEFUL,
+    }
+    return Illness(**usual | fields)
+
+
+def cause(*due: Illness, priorities: tuple[int, ...] = ()) -> Cause:
+    return merged(due, priorities)
+
+
+def test_the_most_disturbing_action_wins() -> None:
+    found = cause(an_illness("A", action=RepairAction.REBOOT), an_illness("B"))
+    assert (found.action, found.condition) == (RepairAction.REPLACE, "B")
+
+
+def test_by_force_if_any_says_so() -> None:
+    assert cause(an_illness(), an_illness("B", mode=FORCEFUL)).forceful
+    assert not cause(an_illness(), an_illness("B")).forceful
+
+
+def test_the_shortest_bound_that_is_set_counts_whoever_sets_it() -> None:
+    reboot = an_illness("A", action=RepairAction.REBOOT, bound=MINUTE)
+    assert cause(reboot, an_illness("B", bound=5 * MINUTE)).bound == MINUTE
+    assert cause(an_illness(), an_illness("B", bound=timedelta())).bound == timedelta()
+    assert cause(an_illness(), an_illness("B")).bound is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param({"priority": 5}, {"priority": 1, "due_at": ago(600)}, id="priority first"),
+        pytest.param({"due_at": ago(60)}, {}, id="then the earliest"),
+        pytest.param({}, {}, id="then the first by name"),
+    ],
+)
+def test_one_condition_drives_it(one: dict[str, Any], other: dict[str, Any]) -> None:
+    found = cause(an_illness("Z" if one else "A", **one), an_illness("B", **other))
+    assert found.condition == ("Z" if one else "A")
+    assert f"the policy of {found.condition}, over at" in found.message
+
+
+def test_half_an_hour_of_waiting_is_as_good_as_one_rank() -> None:
+    """Ranks are dense: 3 and 90 are neighbours."""
+    important = cause(an_illness(priority=90), priorities=(3, 90))
+    older = cause(an_illness(priority=3, due_at=ago(1800)), priorities=(3, 90))
+    assert important.urgency == pytest.approx(older.urgency)
+    a_little_older = cause(an_illness(priority=3, due_at=ago(1801)), priorities=(3, 90))
+    assert a_little_older.urgency > important.urgency
+
+
+def test_a_condition_that_is_older_than_the_reboot_is_told_with_both_instants() -> None:
+    """``since`` is the condition's own; what its toleration is counted from is another instant."""
+    condition = Condition(
+        type="KWOKUnhealthy", status="True", last_transition_time=NOW - timedelta(minutes=10)
+    )
+    found = an_illness(condition=condition, since=NOW)
+    assert symptom(found) == (
+        "KWOKUnhealthy=True since 2026-03-02T11:50:00Z, counted from 2026-03-02T12:00:00Z"
+    )
+    as_old = msgspec.structs.replace(found, since=condition.last_transition_time)
+    assert symptom(as_old) == "KWOKUnhealthy=True since 2026-03-02T11:50:00Z"

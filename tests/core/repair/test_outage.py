@@ -1,0 +1,385 @@
+"""Nodes of several pools that fall ill together: what is held, who is tried, where claims go."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Create, Patch, Verdict
+from tenure.core.provision.decider import ProvisionDecider
+from tenure.core.reasons import Reason
+from tenure.core.repair.decider import RepairDecider
+from tenure.core.repair.outage import domains_in, read_permit
+from tenure.model.api import names
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.cloud.repairs import peers_statements
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tests.core.build import (
+    NOW,
+    REGISTERED,
+    a_claim,
+    a_class,
+    a_node,
+    a_pending_pod,
+    a_pool,
+    a_type,
+    about,
+    ago,
+    ahead,
+    body_of,
+    judged,
+    types,
+)
+from tests.core.outage import REPAIR, a_dead_zone, a_member, members, pools
+
+OFF = Settings(repair_domain_breaker=False)
+STATEMENTS = peers_statements()
+
+
+def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
+    return judged(RepairDecider(), *objects, now=now, repair_statements=STATEMENTS, **more)
+
+
+def held(*objects: Any) -> list[str]:
+    """The domains that are held, or may come to be."""
+    snapshot = Snapshot.of(*objects, observations=Observations(repair_statements=STATEMENTS))
+    return [str(outbreak.domain) for outbreak in domains_in(snapshot).outbreaks]
+
+
+def reasons(found: list[Verdict]) -> dict[str, Reason]:
+    return {v.subject.name: v.reason for v in found if v.subject.kind == "NodeClaim"}
+
+
+# -- who counts --------------------------------------------------------------------------
+
+
+def test_a_zone_an_image_and_a_type_can_fail() -> None:
+    zone = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    assert held(*pools(), *zone) == ["zone=zone-c"]
+    image = [
+        item
+        for i, name in enumerate(("red-1", "red-2", "blue-1"))
+        for item in a_member(name, zone=f"zone-{i}", image="bad", sick_since=ago(60))
+    ]
+    well = members(("red-5", "blue-5"), image="good", type_="m")
+    assert held(*pools(), *image, *well) == ["image=bad"]
+    type_ = [
+        item
+        for i, name in enumerate(("red-1", "red-2", "blue-1"))
+        for item in a_member(name, zone=f"zone-{i}", type_="m", sick_since=ago(60))
+    ]
+    assert held(*pools(), *type_) == ["instance-type=m"]
+
+
+def test_half_of_a_zone_is_not_an_outage() -> None:
+    sick = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    assert held(*pools(), *sick, *members(("red-3", "blue-2"))) == ["zone=zone-c"]
+    assert held(*pools(), *sick, *members(("red-3", "blue-2", "blue-3"))) == []
+
+
+def test_nodes_of_others_in_the_zone_do_not_count() -> None:
+    sick = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    foreign = [
+        a_node(f"foreign-{i}", claim=f"f{i}", registered=False, labels={names.ZONE: "zone-c"})
+        for i in range(9)
+    ]
+    assert held(*pools(), *sick, *foreign) == ["zone=zone-c"]
+
+
+def test_what_is_never_repaired_does_not_count() -> None:
+    never = pools(policies=[{"conditionType": "Ready", "toleration": "Never"}])
+    assert held(*never, *a_dead_zone(ago(60))) == []
+
+
+def test_the_recovered_count_and_those_that_have_just_booted_do_not() -> None:
+    sick = members(("red-1",), sick_since=ago(3600))
+    back = members(("red-2", "blue-1", "blue-2"), well_since=ago(60))
+    assert held(*pools(), *sick, *back) == ["zone=zone-c"]
+    fresh = members(("red-2", "blue-1", "blue-2"), well_since=ago(6001))
+    assert held(*pools(), *sick, *fresh) == []
+
+
+# -- repairs -----------------------------------------------------------------------------
+
+
+def test_nothing_is_repaired_in_a_zone_that_is_held_and_it_says_so() -> None:
+    found = verdicts(*pools(), *a_dead_zone(ago(599)))
+    assert reasons(found) == dict.fromkeys(
+        ("red-1", "red-2", "blue-1", "blue-2"), Reason.REPAIR_BLOCKED
+    )
+    blocked = about(found, "NodeClaim/red-1")
+    assert blocked.message.endswith(
+        "; 4 of the 4 nodes with zone=zone-c, in 2 pools, are sick since 2026-03-02T11:50:01Z: "
+        "that is rarely 4 sick nodes; one of them is tried at 2026-03-02T12:00:01Z"
+    )
+    assert (blocked.action, blocked.recheck_at) == (None, ahead(1))
+    for subject in ("Node/node-red-1", "NodePool/red", "NodePool/blue"):
+        assert about(found, subject).reason is Reason.REPAIR_BLOCKED
+
+
+def test_without_the_breaker_all_of_them_go_at_once() -> None:
+    found = verdicts(*pools(), *a_dead_zone(ago(599)), settings=OFF)
+    assert set(reasons(found).values()) == {Reason.REPAIRING}
+
+
+def test_who_is_tried_is_written_on_the_pool_first() -> None:
+    found = verdicts(*pools(), *a_dead_zone(ago(600)))
+    assert set(reasons(found).values()) == {Reason.REPAIR_BLOCKED}
+    permit = about(found, "NodePool/blue")
+    assert permit.reason is Reason.REPAIR_PROBE
+    assert isinstance(permit.action, Patch)
+    assert permit.action.dated == names.REPAIR_PROBE
+    noted = body_of(permit)["metadata"]["annotations"]
+    assert noted == {names.REPAIR_PROBE: "zone=zone-c blue-1"}
+    assert about(found, "NodePool/red").reason is Reason.REPAIR_BLOCKED, "one at a time"
+
+
+TRIED = "zone=zone-c red-2 2026-03-02T11:59:00Z"
+
+
+def test_then_it_is_repaired_with_a_mark_and_the_others_wait() -> None:
+    found = verdicts(*pools(TRIED), *a_dead_zone(ago(700)))
+    assert reasons(found) == {
+        **dict.fromkeys(("red-1", "blue-1", "blue-2"), Reason.REPAIR_BLOCKED),
+        "red-2": Reason.REPAIRING,
+    }
+    noted = body_of(about(found, "NodeClaim/red-2"))["metadata"]["annotations"]
+    assert noted[names.REPAIR_PROBE] == "zone=zone-c 2026-03-02T11:59:00Z"
+    assert names.TERMINATION_TIMESTAMP in noted, "in one write"
+    waiting = about(found, "NodeClaim/blue-1")
+    assert waiting.recheck_at == ahead(29 * 60)
+    assert waiting.message.endswith("at 2026-03-02T12:29:00Z at the latest")
+
+
+def test_the_next_is_tried_once_the_first_is_gone_and_a_new_node_of_its_pool_is_up() -> None:
+    zone = [item for item in a_dead_zone(ago(700)) if not item.name.endswith("red-2")]
+    waiting = verdicts(*pools(TRIED), *zone)
+    assert Reason.REPAIR_PROBE not in {v.reason for v in waiting}
+    claim, node = a_member("red-9", zone="zone-a", creation_timestamp=ago(50))
+    nearly = verdicts(*pools(TRIED), *zone, _not_initialized(claim), node)
+    assert Reason.REPAIR_PROBE not in {v.reason for v in nearly}
+    up = verdicts(*pools(TRIED), *zone, claim, node)
+    assert about(up, "NodePool/blue").reason is Reason.REPAIR_PROBE
+
+
+def test_the_others_wait_also_when_the_probe_was_the_last_of_its_pool_there() -> None:
+    left = members(("blue-1", "blue-2", "green-1"), sick_since=ago(3600))
+    green = a_pool("green", repair=REPAIR)
+    waiting = verdicts(*pools(TRIED), green, *left)
+    assert Reason.REPAIR_PROBE not in {v.reason for v in waiting}
+    assert about(waiting, "NodeClaim/blue-1").recheck_at == ahead(29 * 60)
+
+
+def _not_initialized(claim: NodeClaim | Node) -> NodeClaim:
+    return a_claim("red-9", stage=REGISTERED, labels=dict(claim.labels), creation_timestamp=ago(50))
+
+
+@pytest.mark.parametrize("written", ["", "soon", "zone=zone-c red-2 yesterday", "a b c d"])
+def test_what_is_no_permit_lets_nobody_of_the_pool_be_tried(written: str) -> None:
+    permit = read_permit("red", written)
+    assert (permit.claim, permit.at) == ("", None)
+    assert permit.open_at(NOW)
+
+
+def test_a_stamp_that_was_written_before_the_zone_was_held_is_taken_off() -> None:
+    stamp = {names.TERMINATION_TIMESTAMP: "2026-03-02T11:59:59Z"}
+    found = verdicts(*pools(), *a_dead_zone(ago(500), annotations=stamp))
+    verdict = about(found, "NodeClaim/red-1")
+    assert verdict.reason is Reason.REPAIR_BLOCKED
+    assert body_of(verdict)["metadata"]["annotations"] == {names.TERMINATION_TIMESTAMP: None}
+
+
+def test_a_new_node_that_never_came_up_there_is_not_given_up_either() -> None:
+    late = a_member("red-9", sick_since=ago(1000))
+    claim = _not_initialized(late[0])
+    node = a_node(
+        "node-red-9",
+        claim="red-9",
+        labels=dict(late[1].labels),
+        ready=False,
+        creation_timestamp=ago(1000),
+    )
+    found = verdicts(*pools(), *a_dead_zone(ago(500)), claim, node)
+    assert reasons(found)["red-9"] is Reason.REPAIR_BLOCKED
+    off = verdicts(*pools(), *a_dead_zone(ago(500)), claim, node, settings=OFF)
+    assert reasons(off)["red-9"] is Reason.READINESS_TIMEOUT
+
+
+def test_a_veto_is_respected_by_who_chooses() -> None:
+    vetoed = a_member("blue-1", sick_since=ago(900), annotations={names.DO_NOT_REPAIR: "true"})
+    others = members(("blue-2", "red-1", "red-2"), sick_since=ago(800))
+    found = verdicts(*pools(), *vetoed, *others)
+    noted = body_of(about(found, "NodePool/blue"))["metadata"]["annotations"]
+    assert noted == {names.REPAIR_PROBE: "zone=zone-c blue-2"}
+
+
+# -- new claims --------------------------------------------------------------------------
+
+
+def new_claims(*objects: Any, **more: Any) -> list[Verdict]:
+    known: dict[str, Any] = {"instance_types": types(a_type()), "repair_statements": STATEMENTS}
+    found = judged(ProvisionDecider(), a_class(), *objects, **known, **more)
+    return [verdict for verdict in found if isinstance(verdict.action, Create)]
+
+
+#: The zone that is the cheapest otherwise, by its name.
+DEAD = [*pools(), *members(("red-1", "red-2", "blue-1"), zone="zone-a", sick_since=ago(600))]
+HELD = (
+    "3 of the 3 nodes with zone=zone-a, in 2 pools, are sick since 2026-03-02T11:50:00Z: that is "
+    "rarely 3 sick nodes"
+)
+
+
+def zones_of(verdict: Verdict) -> dict[str, Any]:
+    wanted = body_of(verdict)["spec"]["requirements"]
+    found: dict[str, Any] = next(w for w in wanted if w["key"] == names.ZONE)
+    return found
+
+
+def test_a_new_claim_keeps_out_of_a_zone_that_is_held_and_says_why() -> None:
+    (claim,) = new_claims(*DEAD, a_pending_pod())
+    assert claim.reason is Reason.NEEDED_FOR_PODS
+    assert "small in zone-b" in claim.message
+    assert claim.message.endswith(f"; it keeps out of zone-a: {HELD}")
+    assert zones_of(claim) == {"key": names.ZONE, "operator": "NotIn", "values": ["zone-a"]}
+
+
+def test_a_pod_that_must_be_there_gets_its_node_there_and_it_says_so() -> None:
+    (claim,) = new_claims(*DEAD, a_pending_pod(spec={"node_selector": {names.ZONE: "zone-a"}}))
+    assert claim.message.endswith(f"; nothing but zone-a will do, although {HELD}")
+    assert zones_of(claim)["values"] == ["zone-a"]
+
+
+def test_without_the_breaker_nothing_is_avoided() -> None:
+    (claim,) = new_claims(*DEAD, a_pending_pod(), settings=OFF)
+    assert "small in zone-a" in claim.message
+    assert claim.message.endswith("/h")
+
+
+# -- a probe that has left ---------------------------------------------------------------
+
+GREEN = a_pool("green", repair=REPAIR)
+#: Chosen a minute ago; the zone has been dead for much longer.
+LEFT = "zone=zone-c red-1 2026-03-02T11:59:00Z"
+
+
+def left_in_the_zone() -> list[Any]:
+    """Two of three: the third was the probe."""
+    return [*pools(LEFT), GREEN, *members(("blue-1", "green-1"), sick_since=ago(3600))]
+
+
+def a_newcomer(name: str = "red-9", *, zone: str = "zone-c", made: float = 50) -> list[Any]:
+    """Made since; it has not been Ready."""
+    labels = {names.NODEPOOL: name.split("-")[0], names.ZONE: zone}
+    claim = a_claim(name, stage=REGISTERED, labels=labels, creation_timestamp=ago(made))
+    node = a_node(
+        f"node-{name}", claim=name, labels=labels, ready=False, creation_timestamp=ago(made)
+    )
+    return [claim, node]
+
+
+HELD_BACK = dict.fromkeys(("blue-1", "green-1"), Reason.REPAIR_BLOCKED)
+
+
+def sick_ones(found: list[Verdict]) -> dict[str, Reason]:
+    return {name: reason for name, reason in reasons(found).items() if name in HELD_BACK}
+
+
+def test_the_departure_of_the_probe_releases_nothing() -> None:
+    found = verdicts(*left_in_the_zone())
+    assert sick_ones(found) == HELD_BACK
+    blocked = about(found, "NodeClaim/blue-1")
+    assert (
+        "2 of the 2 nodes with zone=zone-c, in 3 pools, are sick, and the replacement of red-1 "
+        in (blocked.message)
+    )
+    assert blocked.recheck_at == ahead(29 * 60), "half an hour after it was chosen"
+
+
+def test_nor_does_a_replacement_that_boots_however_many_they_are() -> None:
+    """Else three of four would be less than half once four of them have joined."""
+    booting = [item for i in range(4) for item in a_newcomer(f"red-{i + 5}")]
+    assert sick_ones(verdicts(*left_in_the_zone(), *booting)) == HELD_BACK
+    others = [item for i in range(4) for item in a_newcomer(f"blue-{i + 5}")]
+    assert sick_ones(verdicts(*left_in_the_zone(), *others)) != HELD_BACK, (
+        "those are no replacement"
+    )
+
+
+def test_once_its_replacement_is_initialized_the_domain_is_released() -> None:
+    up = a_member("red-9", creation_timestamp=ago(50))
+    assert sick_ones(verdicts(*left_in_the_zone(), *up)) == dict.fromkeys(
+        HELD_BACK, Reason.REPAIRING
+    )
+
+
+def test_a_replacement_that_never_comes_releases_it_half_an_hour_later() -> None:
+    at = ahead(29 * 60)
+    before = verdicts(*left_in_the_zone(), now=at - timedelta(seconds=1))
+    assert sick_ones(before) == HELD_BACK
+    then = verdicts(*left_in_the_zone(), now=at)
+    assert sick_ones(then) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
+
+
+def test_a_replacement_that_never_comes_up_is_one_more_that_is_unhealthy() -> None:
+    then = verdicts(*left_in_the_zone(), *a_newcomer(), now=ahead(29 * 60))
+    assert sick_ones(then) == HELD_BACK, "three of three"
+    assert "3 of the 3 nodes" in about(then, "NodeClaim/blue-1").message
+
+
+def test_where_enough_are_left_the_next_is_tried_then() -> None:
+    more = members(("blue-2", "green-2"), sick_since=ago(3600))
+    then = verdicts(*left_in_the_zone(), *more, now=ahead(29 * 60))
+    assert set(sick_ones(then).values()) == {Reason.REPAIR_BLOCKED}
+    assert about(then, "NodePool/blue").reason is Reason.REPAIR_PROBE
+
+
+def test_a_claim_of_the_same_name_that_was_made_since_is_not_the_probe() -> None:
+    again = a_member("red-1", creation_timestamp=ago(50))
+    released = verdicts(*left_in_the_zone(), *again)
+    assert sick_ones(released) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
+    booting = verdicts(*left_in_the_zone(), *a_newcomer("red-1"))
+    assert sick_ones(booting) == HELD_BACK
+
+
+def test_a_probe_whose_node_is_gone_before_its_claim_counts_without_a_gap() -> None:
+    (claim, _) = a_member("red-1", deletion_timestamp=ago(30))
+    assert sick_ones(verdicts(*left_in_the_zone(), claim)) == HELD_BACK
+
+
+def test_a_probe_that_recovers_and_stays_is_not_counted_as_if_it_had_left() -> None:
+    well = a_member("red-1", well_since=ago(6500))
+    assert sick_ones(verdicts(*left_in_the_zone(), *well)) == dict.fromkeys(
+        HELD_BACK, Reason.REPAIRING
+    )
+
+
+def test_a_domain_that_recovers_by_itself_is_not_held_by_the_probe_alone() -> None:
+    back = members(("blue-1", "green-1"), well_since=ago(601))
+    assert held(*pools(LEFT), GREEN, *back) == []
+    one_back = [
+        *a_member("blue-1", well_since=ago(30)),
+        *a_member("green-1", sick_since=ago(3600)),
+    ]
+    assert held(*pools(LEFT), GREEN, *one_back) == ["zone=zone-c"], "it settles, as ever"
+
+
+@pytest.mark.parametrize("written", ["zone=zone-c red-1 yesterday", "zone=zone-d red-1 LATELY", ""])
+def test_a_mark_that_cannot_be_read_or_is_of_another_domain_holds_nothing(written: str) -> None:
+    mark = written.replace("LATELY", "2026-03-02T11:59:00Z")
+    sick = members(("blue-1", "green-1"), sick_since=ago(3600))
+    assert held(*pools(mark), GREEN, *sick) == []
+
+
+def test_new_claims_keep_out_of_the_zone_until_then() -> None:
+    mark = LEFT.replace("zone-c", "zone-a")
+    sick = members(("blue-1", "green-1"), zone="zone-a", sick_since=ago(3600))
+    (claim,) = new_claims(*pools(mark), GREEN, *sick, a_pending_pod())
+    assert "it keeps out of zone-a: 2 of the 2 nodes" in claim.message
+    later = new_claims(*pools(mark), GREEN, *sick, a_pending_pod(), now=ahead(29 * 60))
+    assert all("keeps out" not in one.message for one in later)

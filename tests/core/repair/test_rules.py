@@ -1,0 +1,301 @@
+"""Which conditions mean sick, for how long each is tolerated, and by whose word."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.repair.rules import FORCEFUL, GRACEFUL, Illness, Rules, illnesses
+from tenure.model.api.meta import Condition
+from tenure.model.api.node import Node
+from tenure.model.api.nodepool import Repair
+from tenure.model.cloud.repairs import RepairAction, RepairStatement, peers_statements
+from tests.core.build import a_node
+
+SINCE = datetime(2024, 11, 1, 15, 2, 48, tzinfo=UTC)
+BORN = datetime(2024, 11, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+PROVIDER = (
+    RepairStatement(condition_type="Ready", status="False", toleration=30 * MINUTE),
+    RepairStatement(condition_type="Ready", status="Unknown", reason=".*", toleration=30 * MINUTE),
+    RepairStatement(
+        condition_type="NetworkUnavailable", status="True", reason=".*", toleration=20 * MINUTE
+    ),
+)
+
+
+def sick(type_: str, status: str, reason: str = "Broken", at: datetime = SINCE) -> Node:
+    condition = Condition(type=type_, status=status, reason=reason, last_transition_time=at)
+    return a_node(status={"conditions": (condition,)}, creation_timestamp=BORN)
+
+
+def a_block(*policies: dict[str, Any], **fields: Any) -> Repair:
+    return msgspec.convert({"policies": list(policies), **fields}, Repair)
+
+
+def found(node: Node, repair: Repair | None = None, **rules: Any) -> list[Illness]:
+    given = {"repair": repair, "statements": PROVIDER, **rules}
+    return list(illnesses(node, Rules(**given)))
+
+
+SEED = a_block(
+    {"conditionType": "Ready", "toleration": "45m"},
+    {"conditionType": "NetworkUnavailable", "toleration": "10m"},
+    defaultTolerationDuration="30m",
+)
+
+
+@pytest.mark.parametrize(
+    ("node", "due"),
+    [
+        (sick("NetworkUnavailable", "True"), "2024-11-01T15:12:48Z"),
+        (sick("Ready", "False"), "2024-11-01T15:47:48Z"),
+        (sick("Ready", "Unknown"), "2024-11-01T15:47:48Z"),
+    ],
+    ids=["no network", "not ready", "unknown"],
+)
+def test_the_seeds_instants(node: Node, due: str) -> None:
+    (illness,) = found(node, SEED)
+    assert illness.due_at == datetime.fromisoformat(due)
+    assert (illness.mode, illness.action) == (FORCEFUL, RepairAction.REPLACE)
+
+
+@pytest.mark.parametrize(
+    ("repair", "minutes", "policy"),
+    [
+        pytest.param(None, 30, "the provider's toleration of 30m", id="no block"),
+        pytest.param(
+            a_block(defaultTolerationDuration="7m"),
+            7,
+            "the pool's defaultTolerationDuration 7m",
+            id="the pool's default",
+        ),
+        pytest.param(
+            a_block({"conditionType": "Ready", "toleration": "5m"}, defaultTolerationDuration="7m"),
+            5,
+            "the pool's policy for Ready: toleration 5m",
+            id="the pool's entry",
+        ),
+        pytest.param(
+            a_block({"conditionType": "Ready", "toleration": "Never"}),
+            None,
+            "the pool's policy for Ready: toleration Never",
+            id="never",
+        ),
+        pytest.param(
+            a_block(defaultTolerationDuration="Never"),
+            None,
+            "the pool's defaultTolerationDuration Never",
+            id="never by default",
+        ),
+    ],
+)
+def test_the_first_word_that_is_given_counts(
+    repair: Repair | None, minutes: int | None, policy: str
+) -> None:
+    (illness,) = found(sick("Ready", "False"), repair)
+    assert illness.due_at == (SINCE + minutes * MINUTE if minutes is not None else None)
+    assert illness.policy == policy
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        (["t", "s", "r", "rs"], "rs"),
+        (["t", "s", "r"], "r"),
+        (["t", "s"], "s"),
+        (["t", "t2"], "t"),
+        (["r2", "r"], "r2"),
+    ],
+)
+def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expected: str) -> None:
+    tolerations = {"t": "1m", "t2": "2m", "s": "3m", "r": "4m", "r2": "5m", "rs": "6m"}
+    policies = [
+        {
+            "conditionType": "Ready",
+            "toleration": tolerations[name],
+            **({"status": "False"} if "s" in name else {}),
+            **({"reason": "^Bro"} if "r" in name else {}),
+        }
+        for name in entries
+    ]
+    (illness,) = found(sick("Ready", "False"), a_block(*policies))
+    assert illness.policy.endswith(f"toleration {tolerations[expected]}")
+
+
+@pytest.mark.parametrize(
+    ("node", "entry", "watched"),
+    [
+        pytest.param(
+            sick("DiskPressure", "True"), {"conditionType": "DiskPressure"}, True, id="everybody"
+        ),
+        pytest.param(
+            sick("DiskPressure", "False"), {"conditionType": "DiskPressure"}, False, id="healthy"
+        ),
+        pytest.param(sick("DiskPressure", "True"), None, False, id="nobody watches it"),
+        pytest.param(
+            sick("GpuBroken", "True"),
+            {"conditionType": "GpuBroken", "status": "True"},
+            True,
+            id="the pool's own",
+        ),
+        pytest.param(
+            sick("GpuBroken", "True"), {"conditionType": "GpuBroken"}, False, id="no status given"
+        ),
+        pytest.param(sick("Ready", "True"), {"conditionType": "Ready"}, False, id="Ready"),
+    ],
+)
+def test_what_is_watched(node: Node, entry: dict[str, Any] | None, watched: bool) -> None:
+    repair = a_block({**entry, "toleration": "1m"}) if entry else None
+    assert bool(found(node, repair)) is watched
+
+
+def test_what_only_the_pool_watches_is_replaced_without_a_bound() -> None:
+    entry = {"conditionType": "GpuBroken", "status": "True", "toleration": "1m"}
+    (illness,) = found(sick("GpuBroken", "True"), a_block(entry))
+    assert (illness.action, illness.bound, illness.priority) == (RepairAction.REPLACE, None, 0)
+
+
+def test_what_an_entry_leaves_out_is_the_providers() -> None:
+    entry = {"conditionType": "KWOKRebootRequired", "toleration": "2m"}
+    node = sick("KWOKRebootRequired", "True")
+    (illness,) = found(node, a_block(entry), statements=peers_statements())
+    assert (illness.action, illness.bound) == (RepairAction.REBOOT, MINUTE)
+    assert illness.due_at == SINCE + 2 * MINUTE
+    told = {**entry, "action": "Replace", "terminationGracePeriod": "3m"}
+    graceful = a_block(told, terminationMode="Graceful")
+    (illness,) = found(node, graceful, statements=peers_statements())
+    assert (illness.action, illness.bound) == (RepairAction.REPLACE, 3 * MINUTE)
+    assert illness.mode == GRACEFUL
+
+
+def test_a_pool_without_a_block_is_graceful() -> None:
+    (illness,) = found(sick("Ready", "False"))
+    assert illness.mode == GRACEFUL
+
+
+def test_a_reason_that_no_statement_names_falls_to_the_fallback() -> None:
+    statements = (
+        RepairStatement(condition_type="Ready", status="False", toleration=30 * MINUTE),
+        RepairStatement(
+            condition_type="Ready", status="False", reason="^Disk", toleration=5 * MINUTE
+        ),
+    )
+    (disk,) = found(sick("Ready", "False", "DiskGone"), statements=statements)
+    (other,) = found(sick("Ready", "False", "Tired"), statements=statements)
+    assert (disk.due_at, other.due_at) == (SINCE + 5 * MINUTE, SINCE + 30 * MINUTE)
+
+
+def test_no_node_is_sick_for_longer_than_it_lives_or_than_its_last_reboot() -> None:
+    early = sick("Ready", "False", at=BORN - timedelta(hours=5))
+    (illness,) = found(early)
+    assert illness.since == BORN
+    (illness,) = illnesses(early, Rules(statements=PROVIDER), rebooted_at=SINCE)
+    assert illness.since == SINCE
+
+
+@pytest.mark.parametrize("reason", ["(", "[z-a]"])
+def test_an_expression_that_slipped_past_the_schema_matches_nothing(reason: str) -> None:
+    entry = {"conditionType": "Ready", "reason": reason, "toleration": "1m"}
+    (illness,) = found(sick("Ready", "False"), a_block(entry))
+    assert illness.policy == "the provider's toleration of 30m"
+
+
+# -- entries that ask for a reason, and entries that cannot be used ----------------------
+
+DISK = {"conditionType": "DiskPressure", "reason": "^ReadOnly", "toleration": "5m"}
+KUBELET = {"conditionType": "Ready", "reason": "^Kubelet", "toleration": "5m"}
+PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTolerationDuration"
+
+
+@pytest.mark.parametrize(
+    ("node", "repair", "policy"),
+    [
+        pytest.param(sick("DiskPressure", "True", "Full"), a_block(DISK), None, id="nobody asks"),
+        pytest.param(
+            sick("DiskPressure", "True", "Full"),
+            a_block(DISK, defaultTolerationDuration="10m"),
+            None,
+            id="the default adds nothing",
+        ),
+        pytest.param(
+            sick("DiskPressure", "True", "ReadOnlyFilesystem"),
+            a_block(DISK, defaultTolerationDuration="10m"),
+            "the pool's policy for DiskPressure (^ReadOnly): toleration 5m",
+            id="it is asked for",
+        ),
+        pytest.param(
+            sick("DiskPressure", "True", "Full"),
+            a_block(DISK, {"conditionType": "DiskPressure", "toleration": "9m"}),
+            "the pool's policy for DiskPressure: toleration 9m",
+            id="another entry asks",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block(KUBELET, defaultTolerationDuration="10m"),
+            PROVIDERS,
+            id="the provider asks",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block({**KUBELET, "status": "Unknown"}, defaultTolerationDuration="10m"),
+            f"{DEFAULT} 10m",
+            id="of the other status only",
+        ),
+        pytest.param(
+            sick("NetworkUnavailable", "True"),
+            a_block(KUBELET, defaultTolerationDuration="10m"),
+            f"{DEFAULT} 10m",
+            id="of another condition only",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block(KUBELET, defaultTolerationDuration="Never"),
+            f"{DEFAULT} Never",
+            id="Never takes away all the same",
+        ),
+        pytest.param(
+            sick("Ready", "False", "Tired"),
+            a_block({**KUBELET, "reason": "("}, defaultTolerationDuration="10m"),
+            f"{DEFAULT} 10m",
+            id="what cannot be used limits nothing",
+        ),
+    ],
+)
+def test_a_reason_limits_what_the_pool_asks_for(
+    node: Node, repair: Repair, policy: str | None
+) -> None:
+    assert [illness.policy for illness in found(node, repair)] == ([policy] if policy else [])
+
+
+HOUR = {"conditionType": "Foo", "status": "True", "toleration": "1h"}
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        pytest.param({"conditionType": "Foo", "reason": "X", "toleration": "1m"}, id="no status"),
+        pytest.param({**HOUR, "reason": "X", "toleration": "soon"}, id="no duration"),
+        pytest.param({**HOUR, "reason": "X(", "toleration": "1m"}, id="no expression"),
+        pytest.param({**HOUR, "reason": "X" * 257, "toleration": "1m"}, id="too long"),
+        pytest.param({**HOUR, "reason": "X", "action": "Hope"}, id="no action"),
+        pytest.param(
+            {**HOUR, "reason": "X", "terminationGracePeriod": "1m"}, id="a bound without Graceful"
+        ),
+    ],
+)
+def test_an_entry_that_cannot_be_used_takes_no_part_in_the_choice(ignored: dict[str, Any]) -> None:
+    """It would be the more specific one."""
+    (illness,) = found(sick("Foo", "True", "X"), a_block(ignored, HOUR))
+    assert illness.policy == "the pool's policy for Foo=True: toleration 1h"
+    assert found(sick("Foo", "True", "X"), a_block(ignored)) == []
+
+
+def test_a_condition_that_is_asked_for_by_reason_only_does_not_count_with_another() -> None:
+    """Before its first look at the reason everybody would have taken it for unhealthy."""
+    rules = Rules(repair=a_block(DISK), statements=PROVIDER)
+    assert ("DiskPressure", "True") in rules.sick
+    assert illnesses(sick("DiskPressure", "True", "Full"), rules) == ()

@@ -1,0 +1,233 @@
+"""A leaving claim: it goes with its Node, follows its drain, and outlives its instance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Delete, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.decider import TerminationDecider
+from tenure.model.api import names
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.snapshot.observations import InspectionAnswer, TerminationAnswer
+from tenure.model.snapshot.unreadable import stand_in
+from tests.core.build import (
+    FOREIGN,
+    LAUNCHED,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    about,
+    ago,
+    ahead,
+    an_instance,
+    body_of,
+    condition,
+    judged,
+    said,
+)
+
+DELETE_NODE = Delete(resource=NODES, name="node-a", uid="uid-node-a")
+ASKED = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1))}}
+GONE = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
+ENDING = condition("InstanceTerminating")
+
+
+def verdict_on(*objects: Any, **known: Any) -> Verdict:
+    return about(judged(TerminationDecider(), *objects, **known), "NodeClaim/a")
+
+
+def drained(status: str, at: Any, *conditions: Any) -> Any:
+    volumes = [condition("VolumesDetached")] if status == "True" else []
+    told = [condition("Drained", status, at=at), *volumes, *conditions]
+    return a_leaving_claim(conditions=told)
+
+
+def test_a_node_that_a_person_deletes_takes_its_claim_along() -> None:
+    verdict = verdict_on(a_claim(), a_leaving_node(closed=False))
+    assert verdict.reason is Reason.NODE_DELETED
+    assert verdict.message == "Node node-a is being deleted, and its claim goes with it"
+    assert verdict.action == Delete(
+        resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7"
+    )
+
+
+def test_a_deleted_claim_takes_its_node_along() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_node())
+    assert (verdict.reason, verdict.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
+    assert verdict.message == "it is being deleted, and Node node-a goes with it"
+
+
+def test_a_node_that_got_our_finalizer_a_moment_ago_is_drained_too() -> None:
+    """The Node is written before the claim; a crash in between must not cost its pods."""
+    verdict = verdict_on(a_leaving_claim(stage=LAUNCHED), a_node())
+    assert (verdict.reason, verdict.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
+
+
+def test_the_beginning_of_the_drain_is_written_down() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node())
+    assert verdict.reason is Reason.DRAINING
+    assert said(verdict)["Drained"] == ("Unknown", "Draining")
+
+
+@pytest.mark.parametrize(
+    ("pods", "recheck_at", "message"),
+    [
+        ([a_pod()], None, "Node node-a is being drained: 1 pod remains"),
+        (
+            [a_pod("x"), a_pod("y", deletion_timestamp=ahead(1))],
+            ahead(1),
+            "Node node-a is being drained: 2 pods remain",
+        ),
+    ],
+    ids=["one", "two, one of them terminating"],
+)
+def test_the_claim_waits_for_the_pods(pods: Any, recheck_at: Any, message: str) -> None:
+    verdict = verdict_on(drained("Unknown", ago(9)), a_leaving_node(), *pods)
+    assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
+    assert (verdict.message, verdict.recheck_at) == (message, recheck_at)
+
+
+def test_the_claim_names_the_pods_that_hold_its_node() -> None:
+    verdict = verdict_on(drained("Unknown", ago(9)), a_leaving_node(), a_pod(protected="true"))
+    (blocker,) = verdict.blockers
+    assert str(blocker.subject) == "Pod/default/web"
+    assert "protects it for ever" in blocker.message
+
+
+def test_an_empty_node_settles_for_five_seconds() -> None:
+    verdict = verdict_on(drained("Unknown", ago(4)), a_leaving_node())
+    assert (verdict.reason, verdict.recheck_at) == (Reason.SETTLING, ahead(1))
+    assert verdict.message == "Node node-a is empty; the instance goes at 2026-03-02T12:00:01Z"
+
+
+@pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "nobody knows when"])
+def test_then_it_is_drained(began: Any) -> None:
+    verdict = verdict_on(drained("Unknown", began), a_leaving_node())
+    assert verdict.reason is Reason.DRAINED
+    assert said(verdict)["Drained"] == ("True", "Drained")
+
+
+def test_then_its_instance_is_being_ended() -> None:
+    verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
+    assert verdict.reason is Reason.INSTANCE_TERMINATING
+    assert said(verdict)["InstanceTerminating"] == ("True", "InstanceTerminating")
+    again = verdict_on(drained("True", ago(1), ENDING), a_leaving_node())
+    assert (again.reason, again.action) == (Reason.INSTANCE_TERMINATING, None)
+
+
+def test_a_lost_node_is_not_waited_for() -> None:
+    verdict = verdict_on(
+        drained("Unknown", ago(1)),
+        a_leaving_node(ready=False),
+        a_pod(),
+        vanished={"uid-a": ago(9)},
+    )
+    assert verdict.reason is Reason.INSTANCE_TERMINATING
+
+
+def test_without_a_node_the_instance_is_ended_by_its_name() -> None:
+    verdict = verdict_on(a_leaving_claim())
+    assert verdict.reason is Reason.INSTANCE_TERMINATING
+    assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
+
+
+def test_a_launch_whose_answer_was_lost_is_ended_by_the_claims_uid() -> None:
+    verdict = verdict_on(a_leaving_claim(stage=0))
+    assert verdict.action == Terminate(provider_id="", claim_uid="uid-a")
+    assert verdict.message == "terminating the instance with the claim's UID"
+
+
+def test_a_launch_that_was_answered_but_not_written_down_is_ended_by_its_name() -> None:
+    verdict = verdict_on(a_leaving_claim(stage=0), instances={"uid-a": an_instance()})
+    assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
+
+
+def test_a_claim_that_never_launched_is_released_only_after_the_cloud_said_so() -> None:
+    verdict = verdict_on(a_leaving_claim(stage=0), **GONE)
+    assert verdict.reason is Reason.RELEASING
+    assert verdict.message == (
+        "the instance with the claim's UID is terminated (2026-03-02T11:59:59Z); removing the "
+        "finalizer"
+    )
+    assert body_of(verdict)["metadata"]["finalizers"] == []
+
+
+def test_that_the_cloud_was_asked_is_written_down() -> None:
+    verdict = verdict_on(a_leaving_claim(), **ASKED)
+    assert verdict.reason is Reason.INSTANCE_TERMINATING
+    assert said(verdict)["InstanceTerminating"] == ("True", "InstanceTerminating")
+
+
+def test_then_it_is_asked_again_every_five_seconds() -> None:
+    verdict = verdict_on(a_leaving_claim(conditions=[ENDING]), **ASKED)
+    assert (verdict.action, verdict.recheck_at) == (None, ahead(4))
+
+
+def test_a_node_that_never_registered_goes_after_its_instance() -> None:
+    claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
+    first = verdict_on(claim, node)
+    assert first.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
+    then = verdict_on(claim, node, **GONE)
+    assert (then.reason, then.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
+    assert verdict_on(claim, **GONE).reason is Reason.RELEASING
+
+
+def test_a_node_that_only_others_hold_does_not_hold_the_claim() -> None:
+    theirs = a_leaving_node(finalizers=("example.com/audit",))
+    verdict = verdict_on(a_leaving_claim(), theirs, **GONE)
+    assert verdict.reason is Reason.RELEASING
+
+
+def test_finalizers_of_others_stay_on_the_claim() -> None:
+    claim = a_leaving_claim(finalizers=(names.FINALIZER, "example.com/audit"))
+    verdict = verdict_on(claim, **GONE)
+    assert body_of(verdict)["metadata"]["finalizers"] == ["example.com/audit"]
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([a_claim(), a_node()], id="nobody is leaving"),
+        pytest.param([a_leaving_claim(ref=FOREIGN)], id="it is another provider's"),
+        pytest.param([a_leaving_claim(finalizers=("x",))], id="it does not wait for us"),
+        pytest.param(
+            [
+                a_claim(),
+                a_claim("b", status={"provider_id": "cloud://a"}),
+                a_leaving_node(registered=False),
+            ],
+            id="nobody can tell which of two claims the Node belonged to",
+        ),
+    ],
+)
+def test_nothing_is_decided_when(objects: Any) -> None:
+    assert judged(TerminationDecider(), *objects) == []
+
+
+def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
+    stuck = a_pod(deletion_timestamp=ago(61))
+    verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
+    assert verdict.reason is Reason.DRAINED
+    assert verdict.message == (
+        "nobody is waited for on Node node-a any more; stuck there: default/web"
+    )
+
+
+def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_nobody_is_drained() -> None:
+    claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
+    pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
+    verdict = verdict_on(claim, node, pod)
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+    assert verdict.message == (
+        "Pod default/odd cannot be read: Expected `int` at spec.priority; so instance cloud://a is "
+        "not terminated until that can be read, or is gone"
+    )
+    finished = stand_in(a_pod("odd", phase="Failed"), "Expected `int`")
+    assert isinstance(verdict_on(claim, node, finished).action, Terminate)
+    gone = {"inspections": {"uid-a": InspectionAnswer(asked_at=ago(1), gone=True)}}
+    assert isinstance(verdict_on(claim, node, pod, **gone).action, Terminate)

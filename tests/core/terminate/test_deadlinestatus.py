@@ -1,0 +1,97 @@
+"""What a claim and its Nodes say of the deadline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadlinestatus import DeadlineDecider
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tests.core.build import (
+    FOREIGN,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_pod,
+    about,
+    body_of,
+    judged,
+)
+
+DECIDER = DeadlineDecider()
+QUARTER = {"termination_grace_period": "15m"}
+
+
+def stamped(value: str) -> dict[str, Any]:
+    return {"annotations": {TERMINATION_TIMESTAMP: value}}
+
+
+def test_a_grace_period_becomes_a_stamp_that_everybody_can_read() -> None:
+    (verdict,) = judged(DECIDER, a_leaving_claim(spec=QUARTER))
+    assert verdict.reason is Reason.DEADLINE_SET
+    assert verdict.message == (
+        "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m): this is being written "
+        "down"
+    )
+    noted = {TERMINATION_TIMESTAMP: "2026-03-02T12:14:30Z"}
+    assert body_of(verdict)["metadata"]["annotations"] == noted
+
+
+def test_a_stamp_is_not_written_over() -> None:
+    claim = a_leaving_claim(spec=QUARTER, **stamped("2026-03-02T18:00:00Z"))
+    (verdict,) = judged(DECIDER, claim)
+    assert (verdict.reason, verdict.action) == (Reason.DEADLINE_SET, None)
+    assert verdict.message == "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
+
+
+@pytest.mark.parametrize("spec", [{}, QUARTER], ids=["no period", "a period"])
+def test_a_stamp_that_means_nothing_is_shown_and_left(spec: dict[str, Any]) -> None:
+    (verdict,) = judged(DECIDER, a_leaving_claim(spec=spec, **stamped("noon")))
+    assert (verdict.reason, verdict.action) == (Reason.DEADLINE_UNREADABLE, None)
+    assert verdict.message == (
+        'karpenter.sh/nodeclaim-termination-timestamp: "noon" is ignored: expected an instant such '
+        "as 2026-03-02T12:00:00Z"
+    )
+
+
+def test_the_node_says_when_force_begins() -> None:
+    slow = a_pod("slow", spec={"termination_grace_period_seconds": 600})
+    done = a_pod("done", phase="Succeeded", spec={"termination_grace_period_seconds": 3600})
+    claim = a_leaving_claim(spec=QUARTER)
+    verdicts = judged(DECIDER, claim, a_leaving_node(), slow, done, a_pod())
+    said = about(verdicts, "Node/node-a")
+    assert said.reason is Reason.GRACE_PERIOD_EXPIRING
+    assert said.message == (
+        "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m); from "
+        "2026-03-02T12:04:30Z on pods are deleted in spite of budgets and protection, each in time "
+        "for its own grace"
+    )
+
+
+def test_force_begins_with_the_leaving_at_the_earliest() -> None:
+    """A grace longer than the node's would begin before anybody had deleted anything."""
+    slow = a_pod("slow", spec={"termination_grace_period_seconds": 3600})
+    verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
+    said = about(verdicts, "Node/node-a")
+    assert "; from 2026-03-02T11:59:30Z on pods are deleted" in said.message
+
+
+def test_an_empty_node_says_only_until_when() -> None:
+    verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
+    assert about(verdicts, "Node/node-a").message == (
+        "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
+    )
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(a_leaving_claim(), id="no deadline"),
+        pytest.param(a_claim(spec=QUARTER), id="not leaving"),
+        pytest.param(a_leaving_claim(spec=QUARTER, ref=FOREIGN), id="another provider's"),
+    ],
+)
+def test_where_there_is_none_nothing_is_said(claim: Any) -> None:
+    assert judged(DECIDER, claim, a_leaving_node()) == []

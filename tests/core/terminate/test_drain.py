@@ -1,0 +1,351 @@
+"""A drain, pod by pod: who is asked to leave, who waits for what, and who does not matter."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Blocker, Evict, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.drain import DrainDecider
+from tenure.core.terminate.pods import tier_of
+from tenure.model.api.pod import Pod, Toleration
+from tenure.model.api.resource import (
+    DAEMON_SETS,
+    NODE_CLAIMS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
+from tenure.model.snapshot.observations import EvictionAnswer
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tests.core.build import (
+    FOREIGN,
+    NOW,
+    a_budget,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    about,
+    ago,
+    ahead,
+    condition,
+    judged,
+)
+
+DECIDER = DrainDecider()
+CRITICAL = {"priority_class_name": "system-node-critical"}
+NO = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="Cannot evict pod: budget.")
+
+
+def drained(*pods: Pod, node: Any = None, **known: Any) -> list[Verdict]:
+    return judged(DECIDER, a_leaving_claim(), node or a_leaving_node(), *pods, **known)
+
+
+def verdict_on(pod: Pod, *others: Any, **known: Any) -> Verdict:
+    return about(drained(pod, *others, **known), f"Pod/default/{pod.name}")
+
+
+def test_a_plain_pod_is_asked_to_leave_by_its_uid() -> None:
+    verdict = verdict_on(a_pod())
+    assert verdict.reason is Reason.EVICTING
+    assert verdict.message == "evicting pod from Node node-a: the Node is terminating"
+    assert verdict.action == Evict(name="web", namespace="default", uid="uid-web")
+
+
+def test_a_pod_without_grace_gets_a_second_so_that_it_stops_before_it_is_gone() -> None:
+    verdict = verdict_on(a_pod(spec={"termination_grace_period_seconds": 0}))
+    assert verdict.action == Evict(
+        name="web", namespace="default", uid="uid-web", grace_period_seconds=1
+    )
+
+
+def test_a_pod_that_nobody_owns_is_asked_to_leave_too() -> None:
+    assert verdict_on(a_pod(owner="")).reason is Reason.EVICTING
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        pytest.param({"phase": "Succeeded"}, "it has finished (Succeeded)", id="finished"),
+        pytest.param({"phase": "Failed"}, "it has finished (Failed)", id="failed"),
+        pytest.param(
+            {"owner": "Node"},
+            "it is a static pod's mirror: only its kubelet can stop it",
+            id="mirror",
+        ),
+        pytest.param(
+            {"spec": {"tolerations": (Toleration(operator="Exists"),)}},
+            "it tolerates karpenter.sh/disrupted",
+            id="tolerates everything",
+        ),
+        pytest.param(
+            {"spec": {"tolerations": (Toleration(key="karpenter.sh/disrupted"),)}},
+            "it tolerates karpenter.sh/disrupted",
+            id="tolerates exactly this",
+        ),
+    ],
+)
+def test_a_pod_is_left_alone_when(fields: dict[str, Any], why: str) -> None:
+    verdict = verdict_on(a_pod(**fields))
+    assert (verdict.reason, verdict.action) == (Reason.LEFT_ALONE, None)
+    assert verdict.message == f"{why}; node node-a does not wait for it"
+
+
+def test_tolerating_an_unschedulable_node_exempts_nobody() -> None:
+    tolerant = Toleration(key="node.kubernetes.io/unschedulable", operator="Exists")
+    verdict = verdict_on(a_pod(spec={"tolerations": (tolerant,)}))
+    assert verdict.reason is Reason.EVICTING
+
+
+def test_a_terminating_pod_is_waited_for_until_a_minute_after_its_grace() -> None:
+    verdict = verdict_on(a_pod(deletion_timestamp=ahead(20)))
+    assert (verdict.reason, verdict.action) == (Reason.POD_TERMINATING, None)
+    assert verdict.message == "stops by 2026-03-02T12:00:20Z at the latest"
+    assert verdict.recheck_at == ahead(20)
+    late = verdict_on(a_pod(deletion_timestamp=ago(20), finalizers=("example.com/audit",)))
+    assert (late.reason, late.recheck_at) == (Reason.POD_TERMINATING, ahead(40))
+    assert late.message == (
+        "should have stopped by 2026-03-02T11:59:40Z; its object is held by example.com/audit; "
+        "waited for until 2026-03-02T12:00:40Z"
+    )
+
+
+def test_a_pod_that_is_stuck_in_termination_is_no_longer_waited_for() -> None:
+    verdict = verdict_on(a_pod(deletion_timestamp=ago(60)))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.LEFT_ALONE, None)
+    assert verdict.message == "should have stopped by 2026-03-02T11:59:00Z; no longer waited for"
+
+
+#: Seconds, and what the API server makes of them when it adds them to noon: its sum wraps around.
+BEYOND_GO = [
+    pytest.param(10**14, "2032-07-07T16:07:00Z", id="10^14, which wraps to a few years"),
+    pytest.param(2**63 - 1, "2026-03-02T11:59:59Z", id="2^63 - 1, which wraps to the past"),
+    pytest.param(5 * 10**17, "1907-09-02T00:00:00Z", id="wraps to a century ago"),
+]
+
+
+@pytest.mark.parametrize(("seconds", "written"), BEYOND_GO)
+def test_a_grace_that_overflows_in_the_api_server_is_waited_for_without_end(
+    seconds: int, written: str
+) -> None:
+    pod = a_pod(
+        deletion_timestamp=datetime.fromisoformat(written),
+        deletion_grace_period_seconds=seconds,
+        spec={"termination_grace_period_seconds": seconds},
+    )
+    verdict = verdict_on(pod)
+    assert (verdict.reason, verdict.action) == (Reason.POD_TERMINATING, None)
+    assert verdict.message == "stops by 9999-12-31T23:59:59Z at the latest"
+
+
+TIERS = [
+    (a_pod("plain"), 0),
+    (a_pod("daemon", owner="DaemonSet"), 1),
+    (a_pod("critical", spec=CRITICAL), 2),
+    (a_pod("critical-daemon", owner="DaemonSet", spec=CRITICAL), 3),
+]
+
+
+@pytest.mark.parametrize(("pod", "tier"), TIERS, ids=[pod.name for pod, _ in TIERS])
+def test_pods_leave_in_four_tiers(pod: Pod, tier: int) -> None:
+    assert tier_of(pod) == tier
+
+
+def test_a_later_tier_waits_for_an_earlier_one() -> None:
+    reasons = {v.subject.name: v.message for v in drained(*(pod for pod, _ in TIERS))}
+    assert reasons == {
+        "plain": "evicting pod from Node node-a: the Node is terminating",
+        "daemon": "daemon pods leave after plain pods",
+        "critical": "critical pods leave after plain pods",
+        "critical-daemon": "critical daemon pods leave after plain pods",
+    }
+
+
+def test_pods_that_do_not_hold_the_node_do_not_keep_a_tier_open() -> None:
+    daemon = a_pod("daemon", owner="DaemonSet")
+    done, stuck = a_pod("done", phase="Succeeded"), a_pod("stuck", deletion_timestamp=ago(90))
+    assert verdict_on(daemon, done, stuck).reason is Reason.EVICTING
+
+
+def test_a_terminating_pod_keeps_its_tier_open() -> None:
+    verdict = verdict_on(a_pod("daemon", owner="DaemonSet"), a_pod(deletion_timestamp=ahead(5)))
+    assert verdict.reason is Reason.TIER_WAITS
+
+
+def test_a_protected_pod_stays_and_says_until_when() -> None:
+    verdict = verdict_on(a_pod(protected="2h"))
+    assert (verdict.reason, verdict.action) == (Reason.PROTECTED, None)
+    assert verdict.message == (
+        'karpenter.sh/do-not-disrupt: "2h" protects it until 2026-03-02T13:00:00Z'
+    )
+    assert verdict.recheck_at == ahead(3600)
+
+
+def test_a_pod_that_is_protected_for_ever_stays() -> None:
+    verdict = verdict_on(a_pod(protected="true"))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.PROTECTED, None)
+    assert verdict.message == 'karpenter.sh/do-not-disrupt: "true" protects it for ever'
+
+
+def test_a_value_that_means_nothing_protects_and_is_reported() -> None:
+    verdict = verdict_on(a_pod(protected="1d"))
+    assert (verdict.reason, verdict.action) == (Reason.PROTECTION_UNREADABLE, None)
+    assert verdict.message == (
+        'karpenter.sh/do-not-disrupt: "1d" is neither "true", "false" nor a duration such as 4h, '
+        "and protects it for ever"
+    )
+
+
+def test_a_protection_that_is_over_is_as_if_it_were_not_there() -> None:
+    assert verdict_on(a_pod(protected="1h")).reason is Reason.EVICTING
+
+
+def test_a_protected_pod_of_an_early_tier_holds_the_later_ones() -> None:
+    verdict = verdict_on(a_pod("daemon", owner="DaemonSet"), a_pod(protected="true"))
+    assert verdict.reason is Reason.TIER_WAITS
+
+
+def test_a_refused_pod_names_the_budget_with_its_numbers() -> None:
+    budget = a_budget(observed_generation=1, current_healthy=2, desired_healthy=2, expected_pods=3)
+    other, ready = a_budget("other", app="db"), [condition("Ready")]
+    verdict = verdict_on(a_pod(conditions=ready), budget, other, evictions={"uid-web": NO})
+    assert (verdict.reason, verdict.action) == (Reason.EVICTION_WAITS, None)
+    why = "allows 0 more disruptions: 2 must be healthy (minAvailable 2, 2 of 3 healthy)"
+    assert verdict.message == f"PDB default/web {why}; retrying at 2026-03-02T12:00:09Z"
+    assert verdict.recheck_at == ahead(9)
+    assert verdict.blockers == (
+        Blocker(subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"), message=why),
+    )
+
+
+NOT_SYNCED = condition("DisruptionAllowed", "False", "SyncFailed", "no scale")
+EIGHT: dict[str, Any] = {
+    "observed_generation": 1,
+    "current_healthy": 8,
+    "desired_healthy": 7,
+    "expected_pods": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("budget", "others", "used_up"),
+    [
+        pytest.param(
+            a_budget(disruptions_allowed=1, **EIGHT),
+            [a_pod("a", conditions=[condition("Ready")])],
+            "pod default/a is already being evicted",
+            id="granted in this look",
+        ),
+        pytest.param(
+            a_budget(**EIGHT, disrupted_pods={"web-1": ago(1)}),
+            [],
+            "pod default/web-1 is already being evicted",
+            id="evicted from another node",
+        ),
+        pytest.param(
+            a_budget(**EIGHT | {"current_healthy": 7}),
+            [a_pod(f"a{i}", deletion_timestamp=ahead(20)) for i in range(5)],
+            "pods default/a0, default/a1, default/a2 and 2 more are already being evicted",
+            id="terminating here",
+        ),
+        pytest.param(
+            a_budget(**EIGHT | {"current_healthy": 7}), [], "7 must be healthy", id="not known"
+        ),
+        pytest.param(a_budget(**EIGHT, conditions=(NOT_SYNCED,)), [], "no scale", id="unread"),
+    ],
+)
+def test_a_refusal_says_what_has_used_the_allowance_up(
+    budget: Any, others: list[Pod], used_up: str
+) -> None:
+    pod = a_pod(conditions=[condition("Ready")])
+    verdict = verdict_on(pod, budget, *others)
+    healthy = budget.status.current_healthy
+    assert verdict.reason is Reason.EVICTION_WAITS
+    assert verdict.message.startswith(
+        f"PDB default/web allows 0 more disruptions: {used_up} (minAvailable 7, {healthy} of 8 "
+        "healthy); retrying at 2026-03-02T"
+    )
+
+
+def test_a_pod_that_no_eviction_can_reach_is_a_failure_at_once() -> None:
+    never = a_budget(current_healthy=2, desired_healthy=2, expected_pods=2)
+    ready = a_pod(conditions=[condition("Ready")])
+    assert verdict_on(ready, never).reason is Reason.EVICTION_REFUSED
+    assert verdict_on(a_pod(), a_budget(), a_budget("two")).reason is Reason.EVICTION_REFUSED
+
+
+def test_asking_again_is_the_same_verdict_with_an_action() -> None:
+    """Otherwise every probe would be told as news."""
+    before = verdict_on(a_pod(), evictions={"uid-web": NO})
+    (after,) = judged(DECIDER, a_leaving_node(), a_pod(), now=ahead(9), evictions={"uid-web": NO})
+    assert (after.reason, after.message) == (before.reason, before.message)
+    assert isinstance(after.action, Evict)
+    assert after.recheck_at is None
+
+
+def test_a_refusal_matters_no_more_once_the_pod_is_protected_or_terminating() -> None:
+    known = {"evictions": {"uid-web": NO}}
+    assert verdict_on(a_pod(protected="true"), **known).reason is Reason.PROTECTED
+    gone = a_pod(deletion_timestamp=NOW)
+    assert verdict_on(gone, **known).reason is Reason.POD_TERMINATING
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        ((a_claim(), a_node()), "the node is not leaving"),
+        ((a_leaving_claim(), a_leaving_node(closed=False)), "the door is not closed yet"),
+        ((a_leaving_claim(), a_leaving_node(finalizers=("x",))), "it does not wait for us"),
+        ((a_leaving_claim(ref=FOREIGN), a_leaving_node()), "its claim is another provider's"),
+        ((a_leaving_node(claim="gone", labels={"karpenter.kwok.sh/kwoknodeclass": ""}),), ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_nobody_is_asked_to_leave_because(objects: Any, why: str) -> None:
+    verdicts = judged(DECIDER, *objects, a_pod())
+    assert bool(verdicts) is (why == ""), "a node without a claim is ours by its label"
+
+
+def test_whose_change_concerns_which_drain() -> None:
+    node, quiet = a_leaving_node(), a_node("node-b", claim="b")
+    pod, elsewhere = a_pod(), a_pod("other", node="node-b")
+    snapshot = Snapshot.of(a_leaving_claim(), node, quiet, pod, elsewhere)
+    changes = {
+        "node": Change(NODES, "node-a", None, node),
+        "pod": Change(PODS, "default/web", pod, None),
+        "pod elsewhere": Change(PODS, "default/other", None, elsewhere),
+        "claim": Change(NODE_CLAIMS, "a", a_claim(), a_leaving_claim()),
+        "budget": Change(POD_DISRUPTION_BUDGETS, "default/web", None, a_budget()),
+        "daemon set": Change(DAEMON_SETS, "default/agent", None, None),
+    }
+    touched = {what: set(DECIDER.touched(each, snapshot)) for what, each in changes.items()}
+    assert touched == {
+        "node": {"node-a"},
+        "pod": {"node-a"},
+        "pod elsewhere": set(),
+        "claim": {"node-a"},
+        "budget": {"node-a"},
+        "daemon set": set(),
+    }
+
+
+@pytest.mark.parametrize(
+    ("subject", "keys"),
+    [
+        (Subject("Pod", "web", "default"), ["node-a"]),
+        (Subject("Pod", "other", "default"), []),
+        (Subject("Pod", "gone", "default"), []),
+        (Subject("NodeClaim", "web"), []),
+    ],
+    ids=str,
+)
+def test_an_answer_about_a_pod_concerns_the_drain_of_its_node(
+    subject: Subject, keys: list[str]
+) -> None:
+    snapshot = Snapshot.of(a_leaving_node(), a_pod(), a_pod("other", node="node-b"))
+    assert list(DECIDER.observed(subject, snapshot)) == keys

@@ -1,0 +1,387 @@
+"""A Node that is being deleted: closed, drained, settled, its instance ended, released."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.decider import TerminationDecider
+from tenure.model.api import names
+from tenure.model.api.node import Taint
+from tenure.model.api.resource import NODES
+from tenure.model.snapshot.observations import EvictionAnswer, InspectionAnswer, TerminationAnswer
+from tests.core.build import (
+    CLASS_LABEL,
+    DISRUPTED,
+    NOW,
+    a_budget,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_pod,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    judged,
+)
+
+END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
+
+
+def drained(status: str, at: Any) -> Any:
+    volumes = [condition("VolumesDetached")] if status == "True" else []
+    return a_leaving_claim(conditions=[condition("Drained", status, at=at), *volumes])
+
+
+def verdict_on(*objects: Any, **known: Any) -> Verdict:
+    return about(judged(TerminationDecider(), *objects, **known), "Node/node-a")
+
+
+def test_the_door_is_closed_before_any_pod_leaves() -> None:
+    kept = Taint(key="batch", effect="NoSchedule", time_added="2026-03-02T10:00:00Z")
+    replaced = Taint(key=names.DISRUPTED_TAINT, value="x", effect="NoExecute")
+    node = a_leaving_node(closed=False, taints=(kept, replaced))
+    verdict = verdict_on(a_leaving_claim(), node, a_pod())
+    assert verdict.reason is Reason.TAINTING
+    assert verdict.action == Patch(
+        resource=NODES,
+        name="node-a",
+        uid="uid-node-a",
+        resource_version="7",
+        body={
+            "metadata": {
+                "labels": {names.EXCLUDE_BALANCERS: "karpenter"},
+                "resourceVersion": "7",
+                "uid": "uid-node-a",
+            },
+            "spec": {
+                "taints": [
+                    {
+                        "key": "batch",
+                        "effect": "NoSchedule",
+                        "timeAdded": "2026-03-02T10:00:00Z",
+                    },
+                    {"key": names.DISRUPTED_TAINT, "effect": "NoSchedule"},
+                ]
+            },
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"taints": (DISRUPTED,)}, id="tainted, but in load balancers"),
+        pytest.param({"labels": {names.EXCLUDE_BALANCERS: "x"}}, id="excluded, but not tainted"),
+    ],
+)
+def test_half_a_door_is_open(fields: Any) -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(closed=False, **fields))
+    assert verdict.reason is Reason.TAINTING
+    assert body_of(verdict)["spec"]["taints"] == [
+        {"key": names.DISRUPTED_TAINT, "effect": "NoSchedule"}
+    ]
+
+
+def test_a_draining_node_names_the_pods_it_waits_for() -> None:
+    pods = [a_pod(f"web-{i}") for i in range(4)] + [a_pod("done", phase="Succeeded")]
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(), *pods)
+    assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
+    assert verdict.message == (
+        "waiting for 4 pods: default/web-0, default/web-1, default/web-2 and 1 more"
+    )
+    assert [str(blocker.subject) for blocker in verdict.blockers] == [
+        f"Pod/default/web-{i}" for i in range(4)
+    ]
+
+
+def test_a_stopping_pod_blocks_until_its_grace_is_over() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(), a_pod(deletion_timestamp=ahead(20)))
+    assert (verdict.reason, verdict.recheck_at) == (Reason.DRAINING, ahead(20))
+    assert verdict.message == "waiting for 1 pod: default/web"
+    assert verdict.blockers == (
+        Blocker(
+            subject=Subject("Pod", "web", "default", "uid-web"),
+            message="stops by 2026-03-02T12:00:20Z at the latest",
+            until=ahead(20),
+        ),
+    )
+
+
+def test_a_held_drain_says_who_holds_it_with_pods_budgets_and_numbers() -> None:
+    no = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")
+    verdict = verdict_on(
+        a_leaving_claim(),
+        a_leaving_node(),
+        a_pod("report", protected="2h", labels={}),
+        a_pod("web-0"),
+        a_pod("web-1"),
+        a_budget(current_healthy=2, desired_healthy=2, expected_pods=2),
+        evictions={"uid-web-0": no, "uid-web-1": no},
+    )
+    budget = "PDB default/web can never allow an eviction (minAvailable 2 of 2 pods)"
+    assert verdict.reason is Reason.EVICTION_REFUSED
+    assert verdict.message == (
+        "waiting for 3 pods, 3 blocked: "
+        'default/report: karpenter.sh/do-not-disrupt: "2h" protects it until '
+        f"2026-03-02T13:00:00Z; default/web-0, default/web-1: {budget}"
+    )
+    assert verdict.recheck_at == ahead(3600), "that a pod is asked again changes nothing here"
+    assert [(str(b.subject), b.until) for b in verdict.blockers] == [
+        ("Pod/default/report", ahead(3600)),
+        ("Pod/default/web-0", None),
+        ("Pod/default/web-1", None),
+        ("PodDisruptionBudget/default/web", None),
+    ]
+
+
+def test_that_a_pod_is_asked_again_is_no_news_about_its_node() -> None:
+    no = {"uid-web": EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")}
+    objects = [a_leaving_claim(), a_leaving_node(), a_pod(), a_budget()]
+    before, after = (
+        about(judged(TerminationDecider(), *objects, now=now, evictions=no), "Node/node-a")
+        for now in (NOW, ahead(9))
+    )
+    assert before == after
+    assert before.blockers[0].message.startswith("PDB default/web allows 0 more disruptions: ")
+    assert "2026" not in before.message
+
+
+def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
+    """Of a pod whose PDB has allowed nothing for so many seconds."""
+    since = condition("DisruptionAllowed", "False", at=ago(blocked))
+    numbers: dict[str, Any] = {"current_healthy": 7, "desired_healthy": 7, "expected_pods": 8}
+    pod = a_pod(conditions=[condition("Ready")])
+    objects = [a_leaving_claim(), a_leaving_node(deletion_timestamp=ago(600)), pod]
+    budget = a_budget(**numbers, conditions=(since,))
+    verdicts = judged(TerminationDecider(), *objects, budget, *others, now=now)
+    return about(verdicts, "Node/node-a")
+
+
+def test_a_drain_that_a_budget_paces_does_not_fail() -> None:
+    """One pod is replaced, then the next one goes: nothing that anybody has to mend."""
+    verdict = a_paced_drain(blocked=45)
+    assert verdict.reason is Reason.DRAINING
+    assert verdict.message.startswith("waiting for 1 pod, 1 blocked: default/web: PDB default/web ")
+    assert verdict.recheck_at == ahead(75), "then the budget has not moved for two minutes"
+
+
+def test_a_drain_fails_once_nothing_has_moved_for_two_minutes() -> None:
+    assert a_paced_drain(blocked=45, now=ahead(74)).reason is Reason.DRAINING
+    assert a_paced_drain(blocked=45, now=ahead(75)).reason is Reason.EVICTION_REFUSED
+
+
+def test_a_drain_does_not_fail_while_a_pod_of_it_is_terminating() -> None:
+    going = a_pod("going", deletion_timestamp=ahead(20))
+    verdict = a_paced_drain(going, blocked=3600)
+    assert verdict.reason is Reason.DRAINING
+    assert verdict.message.startswith("waiting for 2 pods, 1 blocked: default/web: ")
+
+
+def test_a_drain_whose_other_pods_leave_does_not_fail_for_a_protected_one_yet() -> None:
+    protected = a_pod("report", protected="true", labels={})
+    assert a_paced_drain(protected, blocked=45).reason is Reason.DRAINING
+    assert a_paced_drain(protected, blocked=121).reason is Reason.EVICTION_REFUSED
+
+
+def test_an_old_refusal_of_a_pod_that_stops_now_is_forgotten() -> None:
+    verdict = verdict_on(
+        a_leaving_claim(),
+        a_leaving_node(),
+        a_pod(deletion_timestamp=ahead(20)),
+        evictions={"uid-web": EvictionAnswer(at=ago(9), retry_at=ago(1), message="no")},
+    )
+    assert verdict.blockers[0].message == "stops by 2026-03-02T12:00:20Z at the latest"
+
+
+def test_an_empty_node_waits_until_its_claim_has_noted_the_beginning_of_the_drain() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
+    assert verdict.message == "it is empty; its claim notes that the drain began"
+
+
+def test_an_empty_node_settles_for_five_seconds() -> None:
+    verdict = verdict_on(drained("Unknown", ago(3)), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
+    assert verdict.message == "it is empty; the instance goes at 2026-03-02T12:00:02Z"
+    assert verdict.recheck_at == ahead(2)
+
+
+def test_then_its_claim_notes_that_it_is_drained() -> None:
+    verdict = verdict_on(drained("Unknown", ago(5)), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.DRAINED, None)
+
+
+def test_then_the_cloud_is_asked_to_end_the_instance() -> None:
+    verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+    assert verdict.message == "terminating instance cloud://a"
+
+
+def test_it_is_asked_again_every_five_seconds() -> None:
+    answer = TerminationAnswer(asked_at=ago(2))
+    verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), terminations={"uid-a": answer})
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, None)
+    assert (
+        verdict.message
+        == "instance cloud://a is terminating; checked again at 2026-03-02T12:00:03Z"
+    )
+    assert verdict.recheck_at == ahead(3)
+
+
+def test_only_when_it_is_gone_the_finalizer_goes_and_others_stay() -> None:
+    node = a_leaving_node(finalizers=("example.com/audit", names.FINALIZER))
+    answer = TerminationAnswer(asked_at=ago(2), gone=True)
+    verdict = verdict_on(drained("True", ago(9)), node, terminations={"uid-a": answer})
+    assert verdict.reason is Reason.RELEASING
+    assert (
+        verdict.message
+        == "instance cloud://a is terminated (2026-03-02T11:59:58Z); removing the finalizer"
+    )
+    assert body_of(verdict)["metadata"]["finalizers"] == ["example.com/audit"]
+
+
+def test_a_pod_that_came_late_is_drained_although_the_claim_says_drained() -> None:
+    verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), a_pod())
+    assert verdict.reason is Reason.DRAINING
+
+
+def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
+    """Its kubelet stops nobody any more, so there is nothing to wait for."""
+    lost = {"vanished": {"uid-a": ago(10)}}
+    claim, node = a_leaving_claim(), a_leaving_node(ready=False)
+    verdict = verdict_on(claim, node, a_pod(protected="true"), **lost)
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+
+    gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
+    verdict = verdict_on(claim, node, a_pod(protected="true"), **lost, **gone)
+    assert verdict.reason is Reason.RELEASING
+
+
+@pytest.mark.parametrize(
+    ("claim", "node", "listed_at"),
+    [
+        pytest.param({}, {"ready": True}, ago(10), id="its kubelet still speaks"),
+        pytest.param({}, {"ready": False}, None, id="the cloud lists it"),
+        pytest.param(
+            {"conditions": [condition("Launched", at=ago(100))]},
+            {"ready": False},
+            ago(10),
+            id="the list is about as old as the instance",
+        ),
+        pytest.param(
+            {"deletion_timestamp": None}, {"ready": False}, ago(10), id="its claim still lives"
+        ),
+    ],
+)
+def test_a_node_is_drained_like_any_other_while(claim: Any, node: Any, listed_at: Any) -> None:
+    known = {"vanished": {"uid-a": listed_at}} if listed_at else {}
+    leaving = {"deletion_timestamp": ago(30)} | claim
+    verdict = verdict_on(a_claim(**leaving), a_leaving_node(**node), a_pod(), **known)
+    assert verdict.reason is Reason.DRAINING
+
+
+# -- a node that is not Ready ------------------------------------------------------------
+
+ASK = Inspect(provider_id="cloud://a", claim_uid="uid-a")
+PROTECTED = a_pod(protected="true")
+
+
+def asked(at: Any, *, gone: bool = False) -> dict[str, Any]:
+    return {"inspections": {"uid-a": InspectionAnswer(asked_at=at, gone=gone)}}
+
+
+def test_the_cloud_is_asked_for_the_instance_of_a_node_that_is_not_ready() -> None:
+    """Beside what is done otherwise: a cloud that does not answer holds nothing up."""
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(ready=False), PROTECTED)
+    assert (verdict.reason, verdict.action) == (Reason.EVICTION_REFUSED, ASK)
+    ready = verdict_on(a_leaving_claim(), a_leaving_node(), PROTECTED)
+    assert (ready.reason, ready.action) == (Reason.EVICTION_REFUSED, None)
+
+
+def test_its_answer_counts_for_as_long_as_the_node_is_not_ready() -> None:
+    node = a_leaving_node(ready=False)  # For ten minutes.
+    there = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(ago(599)))
+    assert (there.reason, there.action) == (Reason.EVICTION_REFUSED, None)
+    before = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(ago(601)))
+    assert before.action == ASK, "that was before it ceased to be Ready"
+
+
+def test_it_is_asked_every_two_minutes_at_the_most_however_the_node_flaps() -> None:
+    told = (condition("Ready", "Unknown", at=ago(10)),)
+    node = a_leaving_node(ready=None, status={"conditions": told})
+    lately = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(ago(60)))
+    assert (lately.action, lately.recheck_at) == (None, ahead(60))
+    then = verdict_on(a_leaving_claim(), node, PROTECTED, now=ahead(60), **asked(ago(60)))
+    assert then.action == ASK
+    skewed = (condition("Ready", "Unknown", at=ahead(3600)),)
+    node = a_leaving_node(ready=None, status={"conditions": skewed})
+    again = verdict_on(a_leaving_claim(), node, PROTECTED, **asked(NOW))
+    assert (again.action, again.recheck_at) == (None, ahead(120)), "a clock that is ahead of ours"
+
+
+def test_an_instance_that_is_gone_has_nobody_to_be_drained_however_young_it_is() -> None:
+    young = a_leaving_claim(conditions=[condition("Launched", at=ago(60))])
+    node = a_leaving_node(ready=False)
+    verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True))
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+    gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
+    verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True), **gone)
+    assert verdict.reason is Reason.RELEASING
+    speaks = verdict_on(young, a_leaving_node(), PROTECTED, **asked(ago(1), gone=True))
+    assert speaks.reason is Reason.EVICTION_REFUSED, "its kubelet still speaks"
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param((a_claim(), a_leaving_node(ready=False)), id="its claim still lives"),
+        pytest.param((a_leaving_node(ready=False),), id="no claim"),
+        pytest.param(
+            (a_leaving_claim(), a_leaving_node(ready=False, closed=False)), id="not closed yet"
+        ),
+    ],
+)
+def test_nobody_is_asked_about(objects: Any) -> None:
+    assert verdict_on(*objects, PROTECTED).action != ASK
+
+
+def test_a_node_that_no_claim_stands_for_is_drained_and_released() -> None:
+    node = a_leaving_node(claim="gone")
+    assert verdict_on(node, a_pod()).reason is Reason.DRAINING
+    verdict = verdict_on(node)
+    assert verdict.reason is Reason.RELEASING
+    assert verdict.message == "it is empty and no claim stands for it"
+    assert body_of(verdict)["metadata"]["finalizers"] == []
+
+
+def test_a_node_that_two_claims_stand_for_is_judged_once_and_by_itself() -> None:
+    twin = a_leaving_claim("b", status={"provider_id": "cloud://a"})
+    verdicts = judged(TerminationDecider(), a_leaving_claim(), twin, a_leaving_node())
+    assert [(str(v.subject), v.reason) for v in verdicts] == [
+        ("NodeClaim/a", Reason.DRAINING),
+        ("NodeClaim/b", Reason.DRAINING),
+        ("Node/node-a", Reason.RELEASING),
+    ]
+
+
+def test_a_foreign_node_without_a_claim_is_left_alone() -> None:
+    foreign = a_leaving_node(registered=False, finalizers=(names.FINALIZER,))
+    assert not set(CLASS_LABEL) & set(foreign.labels)
+    assert judged(TerminationDecider(), foreign) == []
+
+
+def test_a_pod_that_is_stuck_is_named_and_the_node_not_called_empty() -> None:
+    """As its claim says it: one of the two would be wrong otherwise."""
+    stuck = a_pod(deletion_timestamp=ago(61))
+    verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
+    assert verdict.reason is Reason.DRAINED
+    assert verdict.message == (
+        "pods that should have stopped are no longer waited for: default/web; its claim notes that"
+    )

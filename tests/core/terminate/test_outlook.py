@@ -1,0 +1,147 @@
+"""Whether a drain would be graceful is said when it is configured, not when it happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Patch, Verdict
+from tenure.core.reasons import Reason
+from tenure.core.terminate.outlook import CONDITION, OutlookDecider
+from tenure.model.api.meta import ApiObject
+from tests.core.build import (
+    HOUR_AGO,
+    a_budget,
+    a_claim,
+    a_leaving_claim,
+    a_node,
+    a_pod,
+    a_pool,
+    body_of,
+    condition,
+    judged,
+    said,
+)
+
+
+def told(*objects: ApiObject) -> list[Verdict]:
+    return judged(OutlookDecider(), *objects)
+
+
+def bounded(period: str = "5m", **fields: Any) -> Any:
+    return a_claim(spec={"termination_grace_period": period}, **fields)
+
+
+def with_grace(seconds: int, name: str = "web", **fields: Any) -> Any:
+    return a_pod(name, spec={"termination_grace_period_seconds": seconds}, **fields)
+
+
+NEVER = a_budget(desired_healthy=1, current_healthy=1, expected_pods=1)
+PERIOD = "terminationGracePeriod 5m of NodeClaim a"
+
+CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
+    (
+        "a grace above the period",
+        (bounded(), with_grace(600)),
+        "GraceLongerThanPeriod",
+        (
+            f"ReplicaSet/default/o: 10m is longer than {PERIOD}: it is deleted as soon as its node "
+            f"begins to leave, and has 5m"
+        ),
+    ),
+    (
+        "a protection above the period",
+        (bounded(), a_pod(protected="4h")),
+        "ProtectionLongerThanPeriod",
+        (
+            f"ReplicaSet/default/o: 4h is longer than {PERIOD}: on a leaving node it is deleted 4m30s "
+            f"after the beginning, whatever it asks for"
+        ),
+    ),
+    (
+        "a budget that never allows an eviction",
+        (a_claim(), NEVER, a_pod()),
+        "BudgetNeverAllows",
+        (
+            "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
+            "ReplicaSet/default/o: a drain waits until somebody changes that"
+        ),
+    ),
+    (
+        "the same with a deadline",
+        (bounded(), NEVER, a_pod()),
+        "BudgetNeverAllows",
+        (
+            "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
+            "ReplicaSet/default/o: a drain deletes its pods in spite of it, each in time before the "
+            "deadline"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("objects", "code", "message"), [pytest.param(*case, id=says) for says, *case in CASES]
+)
+def test_the_claim_says_what_would_not_be_graceful(
+    objects: tuple[ApiObject, ...], code: str, message: str
+) -> None:
+    (verdict,) = told(a_node(), *objects)
+    assert str(verdict.subject) == "NodeClaim/a"
+    assert verdict.reason is Reason.DRAIN_NOT_GRACEFUL
+    assert verdict.message == message
+    assert said(verdict)[CONDITION] == ("False", code)
+    assert said(verdict)["Ready"][0] == "True", "the node is as good as before"
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param((bounded("10m"), with_grace(600)), id="a grace that just fits"),
+        pytest.param((bounded(), a_pod(protected="5m")), id="a protection that just fits"),
+        pytest.param((bounded(), a_pod(protected="true")), id="for ever: that is what it is for"),
+        pytest.param((a_claim(), with_grace(9999)), id="no period"),
+        pytest.param((a_claim(), NEVER), id="a budget without pods here"),
+        pytest.param((bounded(), with_grace(600, phase="Succeeded")), id="a finished pod"),
+        pytest.param((bounded("nonsense"), with_grace(600)), id="a period that nobody can read"),
+        pytest.param(
+            (a_leaving_claim(spec={"termination_grace_period": "5m"}), with_grace(600)),
+            id="it leaves already",
+        ),
+        pytest.param(
+            (bounded(), a_pool(disruption={"maxPodProtection": "4m"}), a_pod(protected="4h")),
+            id="the pool caps the protection",
+        ),
+    ],
+)
+def test_what_is_fine_is_not_spoken_of(objects: tuple[ApiObject, ...]) -> None:
+    assert told(a_node(), *objects) == []
+
+
+def test_replicas_that_come_and_go_write_nothing() -> None:
+    one = told(a_node(), bounded(), with_grace(600))
+    two = told(a_node(), bounded(), with_grace(600), with_grace(600, "web-2"))
+    assert one == two
+
+
+def test_what_has_been_said_is_not_written_again_and_taken_back_when_it_is_mended() -> None:
+    (first,) = told(a_node(), bounded(), with_grace(600))
+    written = body_of(first)["status"]["conditions"]
+    (entry,) = (one for one in written if one["type"] == CONDITION)
+    noted = condition(CONDITION, "False", entry["reason"], entry["message"], at=HOUR_AGO)
+    (again,) = told(a_node(), bounded(conditions=[noted]), with_grace(600))
+    assert (again.reason, again.action) == (Reason.DRAIN_NOT_GRACEFUL, None)
+
+    (mended,) = told(a_node(), bounded(conditions=[noted]), with_grace(60))
+    assert mended.reason is Reason.DRAIN_GRACEFUL
+    assert isinstance(mended.action, Patch)
+    assert said(mended)[CONDITION] == ("True", CONDITION)
+    assert told(a_node(), bounded(conditions=[condition(CONDITION)]), with_grace(60)) == []
+
+
+def test_many_are_counted() -> None:
+    pods = [with_grace(600, f"web-{index}", owner="") for index in range(5)]
+    (verdict,) = told(a_node(), bounded(), *pods)
+    assert verdict.message.endswith("; and 2 more")
+    assert verdict.message.count("is longer than") == 3

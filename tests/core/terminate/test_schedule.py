@@ -1,0 +1,225 @@
+"""The timetable of a drain, before it happens and while it does: exact instants."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from tenure.core.terminate.podtimes import PodTimes
+from tenure.core.terminate.schedule import Timetable, timetable
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.workload import (
+    VolumeAttachment,
+    VolumeAttachmentSource,
+    VolumeAttachmentSpec,
+)
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import EvictionAnswer, Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tests.core.build import (
+    NOW,
+    a_budget,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pod,
+    ago,
+    ahead,
+    condition,
+    meta,
+)
+
+SETTINGS = Settings()
+
+
+def table_of(*objects: ApiObject, now: datetime = NOW, **known: Any) -> Timetable:
+    snapshot = Snapshot.of(*objects, observations=Observations(**known))
+    return timetable(snapshot.nodes["node-a"], snapshot, SETTINGS, now)
+
+
+def the(table: Timetable, pod: str = "default/web") -> PodTimes:
+    (row,) = (row for row in table.pods if row.pod == pod)
+    return row
+
+
+def a_bounded_claim(period: str = "15m", **fields: Any) -> Any:
+    return a_claim(spec={"termination_grace_period": period}, **fields)
+
+
+def with_grace(seconds: int, name: str = "web", **fields: Any) -> Any:
+    return a_pod(name, spec={"termination_grace_period_seconds": seconds}, **fields)
+
+
+def test_a_node_whose_claim_is_being_deleted_is_leaving_though_its_node_is_not_deleted_yet() -> (
+    None
+):
+    claim = a_bounded_claim(deletion_timestamp=ago(60), finalizers=("karpenter.sh/termination",))
+    table = table_of(claim, a_node(), with_grace(600))
+    assert table.leaving
+    assert table.began_at == ago(60)
+
+
+def test_a_node_that_stays_is_told_as_if_it_were_deleted_now() -> None:
+    table = table_of(a_bounded_claim(), a_node(), with_grace(600))
+    assert not table.leaving
+    assert table.began_at == NOW
+    assert table.deadline is not None
+    assert table.deadline.at == ahead(900)
+    row = the(table)
+    assert (row.asked_at, row.forced_at, row.stopped_by) == (NOW, ahead(300), ahead(600))
+    assert row.held_by == ()
+    assert table.ends_by == ahead(660), "a pod that does not stop is waited for a minute more"
+
+
+def test_a_node_that_leaves_counts_from_its_claims_deletion() -> None:
+    claim = a_leaving_claim(spec={"termination_grace_period": "15m"})
+    table = table_of(claim, a_leaving_node(), with_grace(600, protected="true"))
+    assert table.leaving
+    assert table.began_at == ago(30)
+    row = the(table)
+    assert (row.asked_at, row.forced_at, row.stopped_by) == (None, ahead(270), ahead(870))
+    assert table.ends_by == ahead(870 + 60)
+
+
+def test_a_budget_that_never_allows_an_eviction_is_told_by_its_numbers() -> None:
+    budget = a_budget(desired_healthy=1, current_healthy=1, expected_pods=1)
+    pod = with_grace(60, conditions=[condition("Ready")])
+    bounded = table_of(a_bounded_claim(), a_node(), budget, pod)
+    row = the(bounded)
+    (hold,) = row.held_by
+    assert hold.message == "PDB default/web can never allow an eviction (minAvailable 1 of 1 pod)"
+    assert row.asked_at == ahead(10), "asked all the same, in case the budget's status is stale"
+    assert (row.forced_at, row.stopped_by) == (ahead(840), ahead(900))
+    assert bounded.ends_by == ahead(960)
+
+    endless = table_of(a_claim(), a_node(), budget, pod)
+    assert (the(endless).forced_at, the(endless).stopped_by, endless.ends_by) == (None, None, None)
+    assert endless.endless == (f"default/web: {hold.message}",)
+
+
+def test_of_those_whom_one_budget_holds_one_is_tried_and_none_is_asked_before() -> None:
+    budget = a_budget(desired_healthy=2, current_healthy=2, expected_pods=3)
+    ready = [condition("Ready")]
+    pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
+    table = table_of(a_claim(), a_node(), budget, *pods)
+    assert [row.asked_at for row in table.pods] == [ahead(10), ahead(10)]
+
+
+def test_an_allowance_that_others_take_first_is_told_so() -> None:
+    budget = a_budget(desired_healthy=2, current_healthy=3, expected_pods=3, disruptions_allowed=1)
+    ready = [condition("Ready")]
+    pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
+    first, second = table_of(a_claim(), a_node(), budget, *pods).pods
+    assert (first.asked_at, first.held_by) == (NOW, ())
+    (hold,) = second.held_by
+    assert hold.message == (
+        "PDB default/web allows 0 more disruptions: pod default/web-1 is evicted first "
+        "(minAvailable 2, 3 of 3 healthy)"
+    )
+
+
+def test_several_budgets_are_named() -> None:
+    budgets = [a_budget(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
+    table = table_of(a_claim(), a_node(), *budgets, a_pod())
+    (hold,) = the(table).held_by
+    assert hold.message.startswith("2 PDBs cover the pod (default/one, default/two)")
+
+
+def test_a_protection_says_until_when_and_then_the_pod_is_asked() -> None:
+    table = table_of(a_claim(), a_node(), a_pod(protected="2h", creation_timestamp=ago(3600)))
+    row = the(table)
+    (hold,) = row.held_by
+    assert hold.until == row.asked_at == ahead(3600)
+    assert row.stopped_by == ahead(3630)
+    assert table.ends_by == ahead(3690)
+
+
+def test_a_protection_without_an_end_holds_a_node_without_a_deadline_for_ever() -> None:
+    table = table_of(a_claim(), a_node(), a_pod(protected="true"))
+    assert (the(table).asked_at, the(table).stopped_by, table.ends_by) == (None, None, None)
+    assert "protects it for ever" in table.endless[0]
+
+
+def test_later_tiers_are_asked_when_the_earlier_ones_have_gone() -> None:
+    daemon = a_pod("agent", owner="DaemonSet")
+    critical = a_pod(
+        "dns", spec={"priority_class_name": "system-cluster-critical"}, protected="30m"
+    )
+    table = table_of(a_claim(), a_node(), a_pod(), daemon, critical)
+    assert [row.tier for row in table.pods] == ["plain pods", "daemon pods", "critical pods"]
+    agent, dns = the(table, "default/agent"), the(table, "default/dns")
+    assert agent.asked_at == NOW, "at the earliest: a pod may stop at once"
+    assert agent.stopped_by == ahead(30 + 60 + 30)
+    assert [hold.tier for hold in dns.held_by] == [True], "its protection is over: made an hour ago"
+    assert dns.stopped_by == ahead(30 + 60 + 30 + 60 + 30)
+    assert table.ends_by == ahead(30 + 60 + 30 + 60 + 30 + 60)
+
+
+def test_what_holds_an_earlier_tier_holds_the_later_ones() -> None:
+    daemon = a_pod("agent", owner="DaemonSet")
+    endless = table_of(a_claim(), a_node(), a_pod(protected="true"), daemon)
+    agent = the(endless, "default/agent")
+    assert (agent.asked_at, agent.stopped_by) == (None, None)
+    assert len(endless.endless) == 1, "only the root is named"
+
+    bounded = table_of(a_bounded_claim(), a_node(), with_grace(600, protected="true"), daemon)
+    agent = the(bounded, "default/agent")
+    assert agent.asked_at == ahead(300), "the protected one is forced then, and may stop at once"
+    assert (agent.forced_at, agent.stopped_by) == (ahead(870), ahead(900))
+
+
+def test_a_grace_above_the_period_is_forced_at_once_and_cut() -> None:
+    row = the(table_of(a_bounded_claim("5m"), a_node(), with_grace(600)))
+    assert row.forced_at == ago(300), "that was before the beginning, so now"
+    assert (row.asked_at, row.stopped_by) == (None, ahead(300))
+
+
+def test_a_terminating_pod_stops_by_the_deadline() -> None:
+    going = with_grace(1800, deletion_timestamp=ahead(1700), deletion_grace_period_seconds=1800)
+    table = table_of(a_bounded_claim(), a_node(), going)
+    row = the(table)
+    assert row.terminating
+    assert (row.forced_at, row.stopped_by) == (NOW, ahead(900))
+    unbounded = the(table_of(a_claim(), a_node(), going))
+    assert (unbounded.forced_at, unbounded.stopped_by) == (None, ahead(1700))
+
+
+def test_an_eviction_that_was_refused_is_told_in_the_words_of_the_api() -> None:
+    answer = EvictionAnswer(at=ago(1), retry_at=ahead(4), message="too many requests")
+    table = table_of(a_claim(), a_leaving_node(), a_pod(), evictions={"uid-web": answer})
+    row = the(table)
+    assert row.asked_at == ahead(4)
+    assert [hold.message for hold in row.held_by] == ["too many requests"]
+    assert table.ends_by is None
+
+
+def test_pods_that_are_not_waited_for_are_listed_apart() -> None:
+    table = table_of(a_claim(), a_node(), a_pod(phase="Succeeded"))
+    assert table.pods == ()
+    assert [(one.pod, one.why) for one in table.bystanders] == [
+        ("default/web", "it has finished (Succeeded)")
+    ]
+    assert table.ends_by == ahead(5), "the shortest drain"
+
+
+def an_attachment() -> VolumeAttachment:
+    source = VolumeAttachmentSource(persistent_volume_name="pv-data")
+    spec = VolumeAttachmentSpec(node_name="node-a", source=source)
+    return VolumeAttachment(metadata=meta("csi-1"), spec=spec)
+
+
+def test_volumes_hold_without_a_deadline_for_ever_and_with_one_until_then() -> None:
+    endless = table_of(a_claim(), a_node(), an_attachment())
+    assert endless.ends_by is None
+    assert endless.volumes == ("csi-1 (pv-data)",)
+    bounded = table_of(a_bounded_claim(), a_node(), an_attachment())
+    assert bounded.ends_by == ahead(900)
+
+
+def test_a_stamp_on_a_claim_that_stays_does_not_count() -> None:
+    claim = a_bounded_claim(annotations={TERMINATION_TIMESTAMP: "2026-03-02T12:00:01Z"})
+    table = table_of(claim, a_node())
+    assert table.deadline is not None
+    assert table.deadline.at == ahead(900)

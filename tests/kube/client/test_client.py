@@ -1,0 +1,199 @@
+"""What the API server says, in the words of our own tree of errors."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenure import errors
+from tenure.kube.client.client import Client
+from tenure.model.api.resource import NODE_CLAIMS, PODS
+from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, Response
+from tenure.sim.loop import run_virtually
+from tests.kube.doors import Scripted, Silent, a_list, answered, refused
+
+
+async def get(answer: Response) -> bytes:
+    return await Client(Scripted(answer)).get(PODS, "web", "default")
+
+
+def refusal(answer: Response) -> errors.ApiError:
+    with pytest.raises(errors.ApiError) as caught:
+        run_virtually(get(answer))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(refused(404, "NotFound"), errors.NotFound, id="not found"),
+        pytest.param(refused(409, "AlreadyExists"), errors.AlreadyExists, id="the name is taken"),
+        pytest.param(refused(409, "Conflict"), errors.Conflict, id="it moved under us"),
+        pytest.param(refused(410, "Expired"), errors.Gone, id="the version is too old"),
+        pytest.param(refused(422, "Invalid"), errors.Invalid, id="invalid"),
+        pytest.param(refused(400, "BadRequest"), errors.Invalid, id="a bad request"),
+        pytest.param(refused(415, "UnsupportedMediaType"), errors.Invalid, id="a bad type"),
+        pytest.param(refused(401, "Unauthorized"), errors.Forbidden, id="who are you"),
+        pytest.param(refused(403, "Forbidden"), errors.Forbidden, id="you may not"),
+        pytest.param(refused(429, "TooManyRequests"), errors.TooManyRequests, id="too many"),
+        pytest.param(refused(500, "InternalError"), errors.Unavailable, id="internal error"),
+        pytest.param(refused(504, "Timeout"), errors.Unavailable, id="time-out"),
+    ],
+)
+def test_the_class_of_an_error_says_what_to_do_next(
+    answer: Response, kind: type[errors.ApiError]
+) -> None:
+    error = refusal(answer)
+    assert type(error) is kind
+    assert error.status == answer.status
+
+
+def test_an_unknown_group_answers_in_plain_text() -> None:
+    error = refusal(answered(b"404 page not found\n", 404))
+    assert str(error) == "404 NotFound: 404 page not found"
+
+
+def test_a_page_of_html_is_an_error_with_its_first_words() -> None:
+    error = refusal(answered(b"<html>" + b"x" * 1000, 502))
+    assert isinstance(error, errors.Unavailable)
+    assert len(error.message) == 300
+
+
+def test_causes_name_the_fields() -> None:
+    cause = {"reason": "FieldValueInvalid", "field": "spec.weight", "message": "too much"}
+    error = refusal(refused(422, "Invalid", causes=[cause]))
+    assert error.causes == (errors.Cause("FieldValueInvalid", "too much", "spec.weight"),)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(refused(429, "TooManyRequests", retryAfterSeconds=10), id="in the status"),
+        pytest.param(
+            answered(b"Too many requests", 429, **{"Retry-After": "10"}), id="in the header"
+        ),
+    ],
+)
+def test_when_to_ask_again_is_read_from_the_status_or_the_header(answer: Response) -> None:
+    assert refusal(answer).retry_after == timedelta(seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("said", "waits"),
+    [
+        ("9" * 400, timedelta(days=1)),
+        ("\u00b2", None),
+        ("-5", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+    ],
+)
+def test_nonsense_about_when_to_ask_again_is_no_trouble(said: str, waits: timedelta | None) -> None:
+    assert refusal(answered(b"busy", 429, **{"Retry-After": said})).retry_after == waits
+
+
+@pytest.mark.parametrize(("said", "waits"), [(10**15, timedelta(days=1)), (-5, None)])
+def test_nonsense_in_the_status_is_no_trouble_either(said: int, waits: timedelta | None) -> None:
+    assert refusal(refused(429, retryAfterSeconds=said)).retry_after == waits
+
+
+def test_no_answer_at_all_is_unavailable() -> None:
+    door = Scripted(errors.Unavailable("connection refused"))
+    with pytest.raises(errors.Unavailable, match="connection refused"):
+        run_virtually(Client(door).get(PODS, "web", "default"))
+
+
+def test_nobody_waits_longer_than_five_seconds_for_an_answer() -> None:
+    with pytest.raises(errors.Unavailable, match=r"no answer to PATCH .*/pods/web within 5 s"):
+        run_virtually(Client(Silent()).patch(PODS, "web", {}, namespace="default"))
+
+
+def test_nobody_waits_for_ever_for_a_watch_to_open() -> None:
+    with pytest.raises(errors.Unavailable, match="no answer to GET"):
+        run_virtually(Client(Silent()).watch(PODS, "5"))
+
+
+def test_a_list_is_read_page_by_page_and_its_version_is_the_last_pages() -> None:
+    door = Scripted(
+        a_list({"metadata": {"name": "a"}}, version="7", continue_="next"),
+        a_list({"metadata": {"name": "b"}}, version="7"),
+    )
+    items, version = run_virtually(Client(door).list_all(NODE_CLAIMS))
+    assert [bytes(item) for item in items] == [
+        b'{"metadata":{"name":"a"}}',
+        b'{"metadata":{"name":"b"}}',
+    ]
+    assert version == "7"
+    assert [dict(request.query) for request in door.requests] == [
+        {"limit": "500"},
+        {"limit": "500", "continue": "next"},
+    ]
+
+
+def test_the_next_page_is_asked_for_before_this_one_is_read() -> None:
+    door = Scripted(
+        a_list({"metadata": {"name": "a"}}, version="7", continue_="next"),
+        a_list({"metadata": {"name": "b"}}, version="7"),
+    )
+
+    async def read() -> list[int]:
+        return [len(door.requests) async for _ in Client(door).pages(NODE_CLAIMS)]
+
+    assert run_virtually(read()) == [2, 2]
+
+
+def test_who_stops_reading_leaves_no_question_behind() -> None:
+    first = a_list({"metadata": {"name": "a"}}, version="7", continue_="next")
+
+    async def read() -> set[Any]:
+        pages = Client(Scripted(first, errors.Unavailable("gone"))).pages(NODE_CLAIMS)
+        await anext(pages)
+        await pages.aclose()
+        await asyncio.sleep(0)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert run_virtually(read()) == set()
+
+
+@pytest.mark.parametrize("body", [b"<html>sorry</html>", b'{"items": 5}', b"\xff"])
+def test_a_list_that_cannot_be_read_is_an_outage(body: bytes) -> None:
+    with pytest.raises(errors.Unavailable, match="cannot be read"):
+        run_virtually(Client(Scripted(answered(body))).list_all(PODS))
+
+
+def sent(call: Any) -> Any:
+    door = Scripted(answered({}))
+    run_virtually(call(Client(door)))
+    return door
+
+
+def test_an_eviction_insists_on_the_uid() -> None:
+    door = sent(lambda client: client.evict("web", "default", uid="u1", grace_period_seconds=1))
+    assert door.requests[0].path == "/api/v1/namespaces/default/pods/web/eviction"
+    assert door.body()["deleteOptions"] == {"preconditions": {"uid": "u1"}, "gracePeriodSeconds": 1}
+
+
+def test_a_plain_eviction_leaves_the_grace_to_the_pod() -> None:
+    door = sent(lambda client: client.evict("web", "default", uid="u1"))
+    assert door.body()["deleteOptions"] == {"preconditions": {"uid": "u1"}}
+
+
+def test_a_deletion_insists_on_uid_and_version_and_leaves_orphans_to_the_collector() -> None:
+    door = sent(lambda client: client.delete(NODE_CLAIMS, "a", uid="u1", resource_version="9"))
+    assert door.requests[0].method == "DELETE"
+    assert door.body()["preconditions"] == {"uid": "u1", "resourceVersion": "9"}
+    assert door.body()["propagationPolicy"] == "Background"
+
+
+def test_a_patch_is_a_merge_patch_of_the_object_or_its_status() -> None:
+    door = sent(lambda client: client.patch(NODE_CLAIMS, "a", {"x": 1}, subresource="status"))
+    assert door.requests[0].path == "/apis/karpenter.sh/v1/nodeclaims/a/status"
+    assert door.requests[0].content_type == MERGE_PATCH
+
+
+def test_a_json_patch_is_its_steps() -> None:
+    steps = [{"op": "remove", "path": "/metadata/finalizers/0"}]
+    door = sent(lambda client: client.patch_json(NODE_CLAIMS, "a", steps))
+    assert (door.requests[0].content_type, door.body()) == (JSON_PATCH, steps)

@@ -1,0 +1,262 @@
+"""One replica acts: how it comes to that, and what becomes of its work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from tenure.errors import SpecError
+from tenure.kube.client.client import Client
+from tenure.kube.lease.elector import Elector
+from tenure.kube.lease.record import micro_time, new_identity
+from tenure.kube.lease.status import Standing
+from tenure.model.settings import Settings
+from tests.kube.electors import EPOCH, NAMESPACE, Stage, told
+from tests.kube.strangers import NAME
+
+HOUR = timedelta(hours=1)
+KEY = f"{NAMESPACE}/{NAME}"
+
+
+# Whether the work makes progress.
+
+
+def test_work_that_is_stuck_loses_the_lease_to_another_and_gets_it_back_later() -> None:
+    async def story(stage: Stage) -> None:
+        stuck = [""]
+        a = stage.replica("a", stuck=lambda: stuck[0])
+        await asyncio.sleep(20)
+        b = stage.replica("b")
+        await asyncio.sleep(20)
+        assert a.leads
+        stuck[0] = "the control loop makes no progress: a turn is overdue by 31 s"
+        await asyncio.sleep(6)
+        assert (a.leads, a.working, b.leads) == (False, False, True)
+        (warning,) = a.warned
+        assert warning == f"stopped: {stuck[0]}; the Lease {KEY} is given back"
+        stuck[0] = ""
+        await b.stop()
+        await asyncio.sleep(30)
+        assert a.leads
+
+    told(story)
+
+
+def test_work_that_makes_progress_keeps_the_lease_however_long_it_takes() -> None:
+    async def story(stage: Stage) -> None:
+        a, b = stage.replica("a", stuck=lambda: ""), stage.replica("b")
+        await asyncio.sleep(600)
+        assert (len(a.began) + len(b.began)) == 1
+
+    told(story)
+
+
+# Getting it.
+
+
+def test_the_first_one_makes_the_lease_holds_it_once_without_acting_and_leads() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(14)
+        (sentence,) = a.said
+        assert sentence.startswith(f"waiting: there was no Lease {KEY}; whoever acts under one")
+        assert sentence.endswith("has until 2026-01-05T08:00:15Z to find out")
+        assert (a.elector.state.holder, a.leads) == ("a", False)
+        await asyncio.sleep(4)
+        assert 15 <= a.began[0] <= 17.5
+        assert a.sentence.startswith(f"leading: the Lease {KEY} is ours since 2026-01-05T08:00:1")
+        assert stage.acts_of(a)
+
+    told(story, fresh=True)
+
+
+def test_the_second_one_waits_and_says_for_whom() -> None:
+    async def story(stage: Stage) -> None:
+        stage.replica("a")
+        await asyncio.sleep(5)
+        b = stage.replica("b")
+        await asyncio.sleep(60)
+        assert b.elector.state.standing is Standing.WAITING
+        assert b.said == [f"waiting: the Lease {KEY} is held by a since 2026-01-05T08:00:00Z"]
+        assert b.elector.fence.closed() == "this replica does not hold the lease"
+        assert stage.acts_of(b) == []
+
+    told(story)
+
+
+def test_the_lease_says_what_client_go_expects_and_that_it_is_tenure() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(5)
+        await a.stop()
+        assert (await stage.lease()).spec.holder_identity == ""
+        stage.replica("b")
+        await asyncio.sleep(10)
+        lease = await stage.lease()
+        assert lease.spec.holder_identity == "b"
+        assert (lease.spec.lease_duration_seconds, lease.spec.lease_transitions) == (15, 2)
+        assert lease.spec.acquire_time is not None
+        assert lease.spec.renew_time is not None
+        assert lease.spec.acquire_time == EPOCH + timedelta(seconds=5)
+        assert lease.spec.renew_time > EPOCH + timedelta(seconds=12)
+        assert lease.annotations == {"tenure.dev/identity": "b", "tenure.dev/transitions": "2"}
+
+    told(story)
+
+
+def test_a_lease_that_nobody_ever_held_is_taken_at_once() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(1)
+        assert a.said == [f"leading: the Lease {KEY} is ours since 2026-01-05T08:00:00Z"]
+
+    told(story)
+
+
+@pytest.mark.parametrize("late", [0.0, 0.001], ids=["at one instant", "one after the other"])
+@pytest.mark.parametrize("fresh", [False, True], ids=["a Lease is there", "none is there"])
+def test_of_two_that_start_together_one_leads(late: float, fresh: bool) -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(late)
+        b = stage.replica("b")
+        await asyncio.sleep(30)
+        assert [a.leads, b.leads].count(True) == 1
+
+    told(story, fresh=fresh)
+
+
+def test_who_made_it_without_hearing_so_finds_out_and_waits_no_less() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        a.way.lose.append("POST")
+        await asyncio.sleep(20)
+        assert "connection reset" in a.said[0]
+        assert a.began[0] >= 15
+        assert (await stage.lease()).spec.lease_transitions == 0
+
+    told(story, fresh=True)
+
+
+def test_who_lost_the_race_to_make_it_waits_no_less_if_the_other_stops_before_it_acts() -> None:
+    async def story(stage: Stage) -> None:
+        a, b = stage.replica("a"), stage.replica("b")
+        await asyncio.sleep(3)
+        first, second = (a, b) if a.elector.state.holder == "a" else (b, a)
+        await first.stop()
+        await asyncio.sleep(20)
+        assert second.leads
+        assert 15 <= second.began[0] <= 22
+
+    told(story, fresh=True)
+
+
+# The work itself.
+
+
+def run_to_the_end(stage: Stage, lead: Callable[[], Awaitable[None]]) -> Awaitable[None]:
+    elector = Elector(
+        client=stage.client,
+        clock=stage.environment.clock,
+        settings=Settings(),
+        identity="a",
+        steady=stage.loop.time,
+    )
+    return elector.run(lead)
+
+
+def test_work_that_comes_to_its_end_gives_the_lease_back() -> None:
+    async def story(stage: Stage) -> None:
+        await run_to_the_end(stage, lambda: asyncio.sleep(30))
+        assert stage.loop.time() == 30
+        assert (await stage.lease()).spec.holder_identity == ""
+
+    told(story)
+
+
+def test_work_that_fails_gives_the_lease_back_and_fails() -> None:
+    async def story(stage: Stage) -> None:
+        async def fails() -> None:
+            await asyncio.sleep(5)
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await run_to_the_end(stage, fails)
+        assert (await stage.lease()).spec.holder_identity == ""
+
+    told(story)
+
+
+def test_a_lease_that_cannot_be_given_back_does_not_hold_up_the_end() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(5)
+        a.way.latency = 100
+        before = stage.loop.time()
+        await a.stop()
+        assert stage.loop.time() - before <= 5
+        assert a.said[-1].startswith(f"the Lease {KEY} was not given back: 503")
+
+    told(story)
+
+
+def test_a_lease_that_others_touch_is_given_back_all_the_same() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        await asyncio.sleep(5)
+        a.way.latency = 0.5
+
+        async def meddle() -> None:
+            await asyncio.sleep(0.7)  # Between the look and the write.
+            await stage.patch({"metadata": {"annotations": {"note": "here"}}})
+
+        meddling = asyncio.create_task(meddle())
+        await a.stop()
+        await meddling
+        assert (await stage.lease()).spec.holder_identity == ""
+
+    told(story)
+
+
+def test_times_are_written_as_the_api_wants_them() -> None:
+    berlin = timezone(timedelta(hours=1))
+    assert micro_time(datetime(2026, 1, 5, 9, tzinfo=berlin)) == "2026-01-05T08:00:00.000000Z"
+
+
+def test_every_start_has_a_name_of_its_own() -> None:
+    pod = {"POD_NAME": "tenure-7c9f"}
+    first, second = new_identity(pod), new_identity(pod)
+    assert first != second
+    assert first.startswith("tenure-7c9f_")
+    assert not new_identity({}).startswith("_")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "at"),
+    [
+        pytest.param({"lease_renew_deadline": 11}, "lease_renew_deadline", id="too late to stop"),
+        pytest.param({"lease_retry": 9}, "lease_retry", id="too seldom"),
+        pytest.param(
+            {"lease_renew_deadline": 20, "lease_duration": 30},
+            "lease_renew_deadline",
+            id="too late for Karpenter",
+        ),
+    ],
+)
+def test_durations_that_would_let_two_act_at_once_are_refused(
+    wrong: dict[str, int], at: str
+) -> None:
+    async def story(stage: Stage) -> None:
+        settings = Settings(**{key: timedelta(seconds=s) for key, s in wrong.items()})  # type: ignore[arg-type]
+        with pytest.raises(SpecError, match=f"^{at}: got"):
+            Elector(
+                client=Client(stage.door),
+                clock=stage.environment.clock,
+                settings=settings,
+                identity="a",
+            )
+
+    told(story)

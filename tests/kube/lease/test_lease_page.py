@@ -1,0 +1,56 @@
+"""What docs/leader-election.md says that a replica says is what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from tests.folders import ROOT
+from tests.kube.electors import Stage, told
+
+PAGE = ROOT / "docs" / "leader-election.md"
+
+
+def documented() -> list[re.Pattern[str]]:
+    """How the sentences begin, by the table: ``…`` stands for what differs."""
+    _, _, table = PAGE.read_text().partition("| the sentence begins with |")
+    rows = re.findall(r"^\| `(.*?)` \|", table, re.M)
+    return [re.compile(".*".join(map(re.escape, row.split("…")))) for row in rows]
+
+
+def sentences() -> list[str]:
+    """Of a cluster in which everything happens."""
+    said: list[str] = []
+
+    async def story(stage: Stage) -> None:
+        stuck = [""]
+        a = stage.replica("a", stuck=lambda: stuck[0])
+        await asyncio.sleep(60)
+        b = stage.replica("b")
+        await asyncio.sleep(10)
+        b.die()
+        a.way.down = True
+        await asyncio.sleep(20)
+        a.way.down = False
+        await asyncio.sleep(10)
+        stuck[0] = "the control loop makes no progress: a turn is overdue by 31 s"
+        await asyncio.sleep(10)
+        stuck[0] = ""
+        await asyncio.sleep(30)
+        karpenter = await stage.stranger()
+        await asyncio.sleep(10)
+        await karpenter.give_back()
+        await asyncio.sleep(10)
+        said.extend(a.said + b.said)
+
+    told(story, fresh=True)
+    return said
+
+
+def test_every_sentence_is_on_the_page_and_every_one_of_the_page_is_said() -> None:
+    patterns, said = documented(), sentences()
+    assert len(patterns) == 8
+    for sentence in said:
+        assert any(pattern.match(sentence) for pattern in patterns), sentence
+    for pattern in patterns:
+        assert any(map(pattern.match, said)), pattern.pattern

@@ -1,0 +1,235 @@
+"""Log lines: what they look like, and what is left unsaid."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.errors import Unavailable
+from tenure.model.api.resource import NODE_CLAIMS
+from tenure.runtime.telemetry.journal import Memoir
+from tenure.runtime.telemetry.logs import Complaints, LibraryHandler, Log, Sparing, make_log
+from tests.folders import ROOT
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+POD = Subject("Pod", "web-1", "default", "uid-1")
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.at = NOON
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return (self.at - NOON).total_seconds()
+
+    def forward(self, **span: float) -> None:
+        self.at += timedelta(**span)
+
+
+class Desk:
+    """A log that can be read, with everything that writes to it."""
+
+    def __init__(self, level: str = "info") -> None:
+        self.clock = HandClock()
+        self.stream = io.BytesIO()
+        self.log: Log = make_log(self.stream, self.clock, level=level, text=False)
+        self.withheld: list[None] = []
+        self.sparing = Sparing(self.clock, lambda: self.withheld.append(None))
+        self.memoir = Memoir(self.log, self.sparing, size=3)
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+
+def a_verdict(message: str = "waits", **fields: Any) -> Verdict:
+    given = {"concern": Concern.DRAIN, "subject": POD, "reason": Reason.EVICTING, **fields}
+    return Verdict(message=message, **given)
+
+
+class Full(io.BytesIO):
+    """A disk without room, for as long as it is said to be."""
+
+    def __init__(self, why: int) -> None:
+        super().__init__()
+        self.why: int | None = why
+
+    def write(self, line: Any, /) -> int:
+        if self.why is not None:
+            raise OSError(self.why, "no")
+        return super().write(line)
+
+
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_lines_for_which_there_is_no_room_are_dropped_and_the_program_goes_on(why: int) -> None:
+    disk = Full(why)
+    log = make_log(disk, HandClock(), level="info", text=False)
+    log.info("lost")
+    disk.why = None
+    log.info("heard")
+    assert b"heard" in disk.getvalue()
+    assert b"lost" not in disk.getvalue()
+
+
+def test_a_reader_that_has_hung_up_ends_the_program() -> None:
+    log = make_log(Full(errno.EPIPE), HandClock(), level="info", text=False)
+    with pytest.raises(BrokenPipeError):
+        log.info("is anybody there?")
+
+
+def test_ten_thousand_lines_of_one_kind_are_twenty_in_a_minute() -> None:
+    desk = Desk()
+    complaints = Complaints(desk.log, desk.sparing, lambda _: None)
+    for number in range(10_000):
+        complaints.report(Unavailable(f"GET /api/v1/nodes/node-{number}: timed out"))
+    assert len(desk.lines()) == 20
+    assert len(desk.withheld) == 10_000 - 20
+
+
+def test_a_line_is_one_object_with_the_instant_first() -> None:
+    desk = Desk()
+    desk.log.info("it happened", node="a")
+    desk.log.debug("not at this level")
+    assert desk.lines() == [
+        {"time": "2026-01-05T12:00:00.000Z", "level": "info", "message": "it happened", "node": "a"}
+    ]
+    assert list(desk.lines()[0]) == ["time", "level", "message", "node"]
+
+
+def test_text_is_one_line_for_people() -> None:
+    stream = io.BytesIO()
+    make_log(stream, HandClock(), level="info", text=True).info("it happened", node="a")
+    line = stream.getvalue().decode()
+    assert line.count("\n") == 1
+    assert "it happened" in line
+    assert "node=a" in line
+
+
+def test_what_libraries_say_is_a_line_like_any_other() -> None:
+    desk = Desk()
+    handler = LibraryHandler(desk.log)
+    record = logging.makeLogRecord({"msg": "unclosed %s", "args": ("session",), "name": "asyncio"})
+    record.levelno = logging.ERROR
+    handler.handle(record)
+    (line,) = desk.lines()
+    assert (line["level"], line["message"], line["library"]) == (
+        "error",
+        "unclosed session",
+        "asyncio",
+    )
+
+
+def test_a_verdict_is_told_with_all_that_it_says() -> None:
+    desk = Desk()
+    blocker = Blocker(subject=Subject("PodDisruptionBudget", "b", "default"), message="allows none")
+    evict = Evict(name="web-1", namespace="default", uid="uid-1")
+    verdict = a_verdict(blockers=(blocker,), action=evict, recheck_at=NOON)
+    desk.memoir.judged(NOON, verdict)
+    (line,) = desk.lines()
+    assert line["message"] == "judged"
+    assert line["subject"] == "Pod/default/web-1"
+    assert (line["reason"], line["because"]) == ("Evicted", "waits")
+    assert line["blockers"] == ["PodDisruptionBudget/default/b: allows none"]
+    assert (line["action"], line["recheckAt"]) == ("Evict", "2026-01-05T12:00:00Z")
+
+
+def test_a_verdict_that_says_the_same_on_another_version_is_not_told_again() -> None:
+    desk = Desk()
+    for at in (NOON, NOON + timedelta(seconds=1)):
+        desk.memoir.judged(at, a_verdict(recheck_at=at))
+    desk.memoir.judged(NOON, a_verdict("waits no more"))
+    assert [line["because"] for line in desk.lines()] == ["waits", "waits no more"]
+
+
+def test_only_the_last_entries_are_kept_and_can_be_picked_by_subject() -> None:
+    desk = Desk()
+    for number in range(5):
+        desk.memoir.judged(NOON, a_verdict(str(number), subject=Subject("Pod", f"p{number}", "x")))
+    assert [entry.because for entry in desk.memoir.entries()] == ["2", "3", "4"]
+    assert [entry.because for entry in desk.memoir.entries("Pod/x/p3")] == ["3"]
+
+
+OUTCOMES = {
+    "done": ("ok", None),
+    "the object moved": ("dropped: 409 Conflict", None),
+    "a budget said no": ("refused: budget", "info"),
+    "the view is old": ("held: nothing is heard of pods", "info"),
+    "it failed": ("failed: 503", "warning"),
+    "our guard refused it": ("vetoed: not ours", "warning"),
+}
+
+
+@pytest.mark.parametrize(("outcome", "level"), OUTCOMES.values(), ids=OUTCOMES.keys())
+def test_an_outcome_is_told_by_how_much_it_matters(outcome: str, level: str | None) -> None:
+    desk = Desk()
+    desk.memoir.acted(NOON, a_verdict(), outcome)
+    assert [(line["level"], line["outcome"]) for line in desk.lines()] == (
+        [(level, outcome)] if level else []
+    )
+    assert [entry.outcome for entry in desk.memoir.entries()] == [outcome]
+
+
+def test_an_action_that_keeps_failing_is_told_once_and_then_counted() -> None:
+    desk = Desk()
+    for number in range(10):
+        desk.memoir.acted(NOON, a_verdict(), f"failed: 503; again at {number}")
+    assert len(desk.lines()) == 1
+    desk.clock.forward(minutes=5)
+    desk.memoir.acted(NOON, a_verdict(), "failed: 503")
+    assert desk.lines()[1]["timesUnsaid"] == 9
+    assert len(desk.withheld) == 9
+
+
+def test_a_thousand_objects_that_fail_alike_are_a_few_lines_a_minute() -> None:
+    desk = Desk()
+    for number in range(1000):
+        verdict = a_verdict(subject=Subject("Pod", f"web-{number}", "default"))
+        desk.memoir.acted(NOON, verdict, "failed: 503")
+    assert len(desk.lines()) == 20
+    desk.clock.forward(minutes=1)
+    desk.memoir.acted(NOON, a_verdict(subject=Subject("Pod", "new", "default")), "failed: 503")
+    assert len(desk.lines()) == 21
+
+
+def test_a_complaint_is_counted_always_and_said_sparingly() -> None:
+    desk, counted = Desk(), list[str]()
+    complaints = Complaints(desk.log, desk.sparing, counted.append)
+    for _ in range(3):
+        complaints.report(Unavailable("no route"), advice="look at the network")
+    complaints.report(Unavailable("no route"), sentence="pods: no route")
+    assert counted == ["Unavailable"] * 4
+    assert [line["message"] for line in desk.lines()] == [
+        "503 ServiceUnavailable: no route",
+        "pods: no route",
+    ]
+    assert desk.lines()[0]["advice"] == "look at the network"
+
+
+def test_the_line_in_the_documents_is_as_it_is_written() -> None:
+    page = (ROOT / "docs" / "running.md").read_text()
+    shown = json.loads(page.partition("```json\n")[2].partition("\n```")[0])
+    desk = Desk()
+    kind, _, name = shown["subject"].partition("/")
+    create = Create(resource=NODE_CLAIMS, name=name, body={})
+    subject, concern = Subject(kind, name), Concern(shown["concern"])
+    verdict = a_verdict(
+        shown["because"],
+        concern=concern,
+        subject=subject,
+        reason=Reason(shown["reason"]),
+        action=create,
+    )
+    desk.memoir.judged(NOON, verdict)
+    (line,) = desk.lines()
+    assert list(line) == list(shown)
+    assert line | {"time": shown["time"]} == shown

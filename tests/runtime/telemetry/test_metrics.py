@@ -1,0 +1,213 @@
+"""What is counted, counted right."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tenure.core.decision import Commitment, Concern, Delete, Subject, Verdict
+from tenure.core.reasons import Reason
+from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.runtime.executor.outcome import OK, Outcome
+from tenure.runtime.telemetry.metrics import Metrics
+from tenure.sim.dsl import Story
+from tenure.sim.world import World
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    a_budget,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pool,
+)
+from tests.core.build import a_claim
+from tests.runtime.stage import Tapped
+
+
+def counted(of: World | Metrics, name: str, **labels: str) -> float:
+    metrics = of if isinstance(of, Metrics) else of.controller.metrics
+    text = metrics.render().decode()
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+def test_a_life_from_creation_to_the_end_is_counted_once() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=3))) as story:
+        story.run(3 * MINUTE)
+        pool = {"nodepool": "general"}
+        assert (
+            counted(story, "karpenter_nodeclaims_created_total", reason="provisioned", **pool) == 1
+        )
+        assert counted(story, "karpenter_nodes_created_total", **pool) == 1
+        story.delete_claim()
+        story.run(5 * MINUTE)
+        assert counted(story, "karpenter_nodeclaims_terminated_total", **pool) == 1
+        assert counted(story, "karpenter_nodes_created_total", **pool) == 2
+        assert counted(story, "karpenter_pods_eviction_requests_total", code="200") == 3
+        assert counted(story, "tenure_actions_total", verb="Launch", outcome="ok") == 2
+
+
+def test_a_budgets_no_is_a_429_not_a_success() -> None:
+    manifests = a_cluster(a_deployment(replicas=2), a_budget("web", minAvailable=2))
+    with Tapped(*manifests) as story:
+        story.run(3 * MINUTE)
+        story.delete_claim()
+        story.run(MINUTE)
+        refused = counted(story, "karpenter_pods_eviction_requests_total", code="429")
+        assert refused == len(story.api_tap.of("EVICT")) >= 5
+        assert counted(story, "karpenter_pods_eviction_requests_total", code="200") == 0
+        assert counted(story, "tenure_actions_total", verb="Evict", outcome="refused") == refused
+
+
+def test_a_claim_that_could_not_be_had_is_counted_as_disrupted() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.infrastructure.faults.set(cloud_dry=(("*", "*", "*"),))
+        story.run(MINUTE)
+        gone = counted(
+            story, "karpenter_nodeclaims_disrupted_total", reason="insufficient_capacity"
+        )
+        assert gone == counted(story, "karpenter_nodeclaims_terminated_total") >= 1
+        assert counted(story, "tenure_actions_total", verb="Launch", outcome="refused") == gone
+
+
+def test_verdicts_turns_and_what_is_under_way_are_there() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(3 * MINUTE)
+        assert counted(story, "tenure_verdicts_total", concern="pool") >= 2
+        assert counted(story, "tenure_turns_total") >= 10
+        assert counted(story, "tenure_actions_in_flight") == 0
+        assert story.store.get(NODE_POOLS, "", "general")["status"]["nodes"] == 1
+
+
+def silent(story: Story) -> str:
+    """One node's kubelet stops; the node's name."""
+    node: str = story.all(NODES)[0]["metadata"]["name"]
+    story.kubelets.silence(node)
+    return node
+
+
+REPAIRED = {"defaultTolerationDuration": "10m", "maxUnhealthy": "100%"}
+
+
+def test_a_repair_by_force_is_counted_once_with_its_condition_and_mode() -> None:
+    manifests = [a_node_class(), a_pool(repair=REPAIRED), a_deployment(replicas=1)]
+    with Tapped(*manifests) as story:
+        story.run(3 * MINUTE)
+        silent(story)
+        story.run(HOUR)
+        once = {"nodepool": "general", "termination_mode": "forceful"}
+        disrupted = "karpenter_nodeclaims_disrupted_total"
+        assert counted(story, disrupted, reason="unhealthy", **once) == 1
+        assert counted(story, disrupted) == 1
+        unhealthy = "karpenter_nodeclaims_unhealthy_disrupted_total"
+        assert counted(story, unhealthy, condition="ready", **once) == 1
+        assert counted(story, unhealthy) == 1
+
+
+def test_a_sick_node_that_a_person_deletes_is_no_repair_of_ours() -> None:
+    """The deadline is brought forward all the same, once its condition is due."""
+    web = a_deployment(replicas=1, annotations={DO_NOT_DISRUPT: "true"})
+    manifests = [a_node_class(), a_pool(repair=REPAIRED), web]
+    with Tapped(*manifests) as story:
+        story.run(3 * MINUTE)
+        story.delete_claim()
+        silent(story)
+        story.run(HOUR)
+        assert counted(story, "karpenter_nodeclaims_terminated_total") == 1
+        assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total") == 0
+        assert counted(story, "karpenter_nodeclaims_disrupted_total") == 0
+
+
+def falls_ill(story: Story, condition: str) -> None:
+    story.kubelets.set_condition(story.all(NODES)[0]["metadata"]["name"], condition, "True", "Bad")
+
+
+def test_a_repair_with_care_is_counted_once_it_cannot_be_taken_back() -> None:
+    """Its first replacement fails, and it is tried again: one repair all the same."""
+    pool = a_pool(template={"readinessTTL": "2m"})
+    with Tapped(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        falls_ill(story, "KWOKUnhealthy")
+        story.run(3 * MINUTE)
+        unhealthy = "karpenter_nodeclaims_unhealthy_disrupted_total"
+        created = "karpenter_nodeclaims_created_total"
+        assert counted(story, created, reason="unhealthy") >= 1
+        assert counted(story, unhealthy) == 0
+        story.infrastructure.faults.clear()
+        story.run(HOUR)
+        labels = {"condition": "kwok_unhealthy", "termination_mode": "eventual"}
+        assert counted(story, unhealthy, **labels) == counted(story, unhealthy) == 1
+        disrupted = "karpenter_nodeclaims_disrupted_total"
+        assert counted(story, disrupted, reason="unhealthy", termination_mode="eventual") == 1
+        assert counted(story, disrupted) == counted(story, created, reason="unhealthy")
+
+
+def test_a_reboot_is_counted_once_when_it_is_committed() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(3 * MINUTE)
+        falls_ill(story, "KWOKRebootRequired")
+        story.run(MINUTE)
+        labels = {"condition": "kwok_reboot_required", "termination_mode": "eventual"}
+        assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1
+        assert counted(story, "karpenter_nodeclaims_disrupted_total", reason="unhealthy") == 1
+        assert counted(story, "karpenter_nodeclaims_terminated_total") == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"never_ready_rate": 1.0}, "readiness_timeout"),
+        ({"never_registers_rate": 1.0}, "registration_timeout"),
+    ],
+)
+def test_a_node_that_does_not_come_up_is_counted_by_what_it_did_not_manage(
+    fault: dict[str, float], reason: str
+) -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.infrastructure.faults.set(**fault)
+        story.run(16 * MINUTE)
+        story.infrastructure.faults.clear()
+        story.run(10 * MINUTE)
+        labels = {"reason": reason, "nodepool": "general", "termination_mode": "forceful"}
+        assert counted(story, "karpenter_nodeclaims_disrupted_total", **labels) == 1
+        assert counted(story, "karpenter_nodeclaims_disrupted_total") == 1
+        assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total") == 0
+
+
+@pytest.mark.parametrize(
+    ("grace", "bound", "mode"),
+    [
+        (None, None, "graceful"),
+        ("15m", None, "eventual"),
+        ("0s", None, "forceful"),
+        (None, timedelta(minutes=1), "eventual"),
+        ("15m", timedelta(0), "forceful"),
+    ],
+)
+def test_the_mode_is_that_of_the_bound_and_else_of_the_claim(
+    grace: str | None, bound: timedelta | None, mode: str
+) -> None:
+    metrics = Metrics()
+    claim = a_claim(spec={"termination_grace_period": grace}, status={"image_id": "image-1"})
+    verdict = Verdict(
+        concern=Concern.REPAIR,
+        subject=Subject.of("NodeClaim", claim),
+        reason=Reason.REPAIRING,
+        message="",
+        action=Delete(resource=NODE_CLAIMS, name=claim.name, uid=claim.uid),
+        commits=Commitment(reason="unhealthy", condition="KWOKUnhealthy", bound=bound),
+    )
+    metrics.acted(verdict, Outcome("failed"), claim)
+    metrics.acted(verdict, OK, claim)
+    labels = {"condition": "kwok_unhealthy", "image_id": "image-1", "termination_mode": mode}
+    assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1
+    assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total") == 1

@@ -1,0 +1,178 @@
+"""Each checker can fail: a request or launch that breaks the promise is caught, once."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.kube.client.client import Client
+from tenure.model.api.names import FINALIZER
+from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
+from tenure.sim.cloud.cloud import CloudEvent
+from tenure.sim.world import World
+from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pod
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """Four pods on nodes of ours. Not a ``with``: these stories break promises on purpose."""
+    world = World()
+    for manifest in a_cluster(a_deployment(replicas=4)):
+        world.apply(manifest)
+    world.run(5 * MINUTE)
+    assert not world.checkers.violations
+    yield world
+    world.close()
+
+
+def claim_of(world: World) -> Any:
+    return world.store.list(NODE_CLAIMS)[0]
+
+
+def sends(world: World, call: Coroutine[Any, Any, Any]) -> list[str]:
+    """Which rules are broken when Tenure's own door is used for this."""
+    world.loop.run_until_complete(call)
+    return [violation.rule for violation in world.checkers.violations]
+
+
+def test_evicting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
+    pod = world.store.list(PODS)[0]["metadata"]
+    call = Client(world.transport).evict(pod["name"], "default", uid=pod["uid"])
+    assert sends(world, call) == ["pod taken"]
+    assert "not on a node that is being deleted" in world.checkers.violations[0].message
+
+
+def test_a_reboot_that_no_claim_asks_for_is_caught(world: World) -> None:
+    (instance, *_) = world.cloud.instances()
+    assert sends(world, world.cloud.reboot(instance.provider_id, "one")) == ["uncalled reboot"]
+
+
+def test_deleting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
+    pod = world.store.list(PODS)[0]["metadata"]
+    call = Client(world.transport).delete(PODS, pod["name"], namespace="default", uid=pod["uid"])
+    assert sends(world, call) == ["pod taken"]
+
+
+def test_an_eviction_that_insists_on_another_uid_harms_nobody(world: World) -> None:
+    pod = world.store.list(PODS)[0]["metadata"]
+    call = Client(world.transport).evict(pod["name"], "default", uid="another")
+    with pytest.raises(Exception, match="UID"):
+        sends(world, call)
+    assert not world.checkers.violations
+
+
+def test_writing_to_a_pod_is_caught(world: World) -> None:
+    name = world.store.list(PODS)[0]["metadata"]["name"]
+    body = {"metadata": {"labels": {"seen": "true"}}}
+    call = Client(world.transport).patch(PODS, name, body, namespace="default")
+    assert sends(world, call) == ["pod taken"]
+
+
+def test_releasing_a_claim_whose_instance_runs_is_caught(world: World) -> None:
+    claim = claim_of(world)["metadata"]
+    world.crash(stay_down=True)
+    world.store.delete(NODE_CLAIMS, "", claim["name"])
+    call = Client(world.transport).patch(
+        NODE_CLAIMS, claim["name"], {"metadata": {"finalizers": []}}
+    )
+    assert sends(world, call) == ["early release"]
+
+
+def test_releasing_a_node_whose_instance_runs_is_caught(world: World) -> None:
+    node = world.store.list(NODES)[0]["metadata"]
+    world.crash(stay_down=True)
+    world.store.delete(NODES, "", node["name"])
+    call = Client(world.transport).patch(NODES, node["name"], {"metadata": {"finalizers": None}})
+    assert sends(world, call) == ["early release"]
+
+
+def test_a_person_may_take_a_finalizer_off_but_then_the_instance_must_go(world: World) -> None:
+    name = claim_of(world)["metadata"]["name"]
+    world.crash(stay_down=True)  # Nobody collects garbage, so the instance leaks in the end.
+    world.store.delete(NODE_CLAIMS, "", name)
+    world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
+    world.run(world.checkers.allowance)
+    assert not world.checkers.violations
+    world.run(SECOND)
+    assert [violation.rule for violation in world.checkers.violations] == ["leaked instance"]
+
+
+def test_time_in_the_grave_does_not_count_towards_a_leak(world: World) -> None:
+    name = claim_of(world)["metadata"]["name"]
+    world.crash(stay_down=True)
+    world.store.delete(NODE_CLAIMS, "", name)
+    world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
+    world.run(9 * MINUTE)
+    world.start()
+    world.run(20 * MINUTE)
+    assert not world.checkers.violations
+    assert not world.checkers.unclaimed()
+
+
+def test_two_instances_for_one_claim_are_caught(world: World) -> None:
+    first = world.cloud.instances()[0]
+    twin = msgspec.structs.replace(first, provider_id="embedded:///zone-a/i-twin")
+    # The cloud is idempotent, so the twin is put there past its door.
+    world.cloud._instances[twin.provider_id] = twin
+    world.cloud._tell(CloudEvent.LAUNCHED, twin)
+    assert [v.rule for v in world.checkers.violations] == ["doubled instance"]
+
+
+def test_ending_the_instance_of_a_living_claim_is_caught(world: World) -> None:
+    provider_id = world.cloud.instances()[0].provider_id
+    assert sends(world, world.cloud.terminate(provider_id)) == ["live termination"]
+
+
+def test_a_vanished_instance_is_nobodys_doing(world: World) -> None:
+    world.cloud.vanish(world.cloud.instances()[0].provider_id)
+    world.run(15 * MINUTE)
+    assert not world.checkers.violations
+
+
+def test_writing_to_a_node_of_somebody_else_is_caught(world: World) -> None:
+    world.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "theirs"}})
+    body = {"metadata": {"labels": {"a": "b"}}}
+    assert sends(world, Client(world.transport).patch(NODES, "theirs", body)) == ["foreign write"]
+    assert "Node theirs belongs to no claim of ours" in world.checkers.violations[0].message
+
+
+def test_creating_a_claim_for_another_provider_is_caught(world: World) -> None:
+    ref = {"group": "elsewhere.example", "kind": "OtherClass", "name": "default"}
+    body = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "theirs"},
+        "spec": {"nodeClassRef": ref, "requirements": []},
+    }
+    assert sends(world, Client(world.transport).create(NODE_CLAIMS, body)) == ["foreign write"]
+
+
+def test_writing_to_a_kind_that_is_nobody_business_of_ours_is_caught(world: World) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notes"}}
+    call = Client(world.transport).create(CONFIG_MAPS, body, "default")
+    assert sends(world, call) == ["foreign write"]
+
+
+def test_a_violation_is_in_the_history_and_fails_the_story() -> None:
+    def story() -> None:
+        with World() as world:
+            for manifest in a_cluster(a_pod()):
+                world.apply(manifest)
+            world.run(3 * MINUTE)
+            sends(world, world.cloud.terminate(world.cloud.instances()[0].provider_id))
+            assert world.history.entries[-1].source == "checker"
+
+    with pytest.raises(AssertionError, match="live termination"):
+        story()
+
+
+def test_a_life_from_launch_to_drain_breaks_nothing(world: World) -> None:
+    name = claim_of(world)["metadata"]["name"]
+    assert FINALIZER in claim_of(world)["metadata"]["finalizers"]
+    world.store.delete(NODE_CLAIMS, "", name)
+    world.run(5 * MINUTE)
+    assert world.store.find(NODE_CLAIMS, "", name) is None
+    assert not world.checkers.violations
