@@ -14,6 +14,7 @@ from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.view import ClaimView
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.policy import UNMOVED, deciders
 from tenure.core.reasons import Reason
 from tenure.model.api.kinds import TYPES
@@ -137,7 +138,10 @@ class Impressionable(LifecycleDecider):
 def _verdict(view: ClaimView, message: str) -> Verdict:
     subject = Subject.of("NodeClaim", view.claim)
     return Verdict(
-        concern=Concern.LIFECYCLE, subject=subject, reason=Reason.IN_SERVICE, message=message
+        concern=Concern.LIFECYCLE,
+        subject=subject,
+        reason=Reason.IN_SERVICE,
+        facts=(as_fact(message),),
     )
 
 

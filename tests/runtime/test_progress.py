@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -47,7 +48,11 @@ class Counting:
         self.seconds += SLICE / 2
         self.judged.append(view)
         subject = Subject("Node", view)
-        return [Verdict(concern=self.concern, subject=subject, reason=Reason.NOT_OURS, message="")]
+        return [
+            Verdict(
+                concern=self.concern, subject=subject, reason=Reason.NOT_OURS, facts=(as_fact(""),)
+            )
+        ]
 
 
 class Slow(Bench):

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tenure.core.facts import Fact, sentence
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
@@ -74,8 +75,12 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something that holds an action back, and until when if that is known."""
 
     subject: Subject
-    message: str
+    fact: Fact
     until: datetime | None = None
+
+    @property
+    def message(self) -> str:
+        return str(self.fact)
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,17 +210,14 @@ class Commitment(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What we concluded about one subject at one instant.
 
-    ``message`` carries absolute instants only, never ages: if nothing changes in the
-    cluster, the same verdict must come out until ``recheck_at``.
+    Facts carry absolute instants only, never ages: if nothing changes in the cluster, the same
+    verdict must come out until ``recheck_at``.
     """
 
     concern: Concern
     subject: Subject
     reason: Reason
-    message: str
-    #: The message without the instant of the next try, where it has one: a try that is put off
-    #: again is no news. Empty: all of the message counts.
-    news: str = ""
+    facts: tuple[Fact, ...]
     blockers: tuple[Blocker, ...] = ()
     action: Action | None = None
     recheck_at: datetime | None = None
@@ -223,9 +225,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     commits: Commitment | None = None
 
     @property
+    def message(self) -> str:
+        return sentence(self.facts)
+
+    @property
     def content(self) -> str:
-        """What an event of it says that is news."""
-        return self.news or self.message
+        """What an event of it says that is news: a try that is put off again is none."""
+        return sentence(fact for fact in self.facts if fact.news)
 
 
 def takes_away(action: Action) -> bool:

@@ -17,6 +17,7 @@ from typing import Final
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Create, Delete, Patch, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.launchbreaker.owners import owner_of
 from tenure.core.policy import AWAIT_CREATIONS, PATIENCE, UNMOVED, deciders
 from tenure.core.provision.decider import decides_on_pods
@@ -283,7 +284,7 @@ class Controller:
                 concern=Concern.OBJECT,
                 subject=Subject.of(r.NODE_POOLS.kind, pool),
                 reason=Reason.CLOCK_SKEWED,
-                message=off,
+                facts=(as_fact(off),),
             )
             (self.events.judged if off else self.events.ended)(verdict)
 

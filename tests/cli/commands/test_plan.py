@@ -14,6 +14,7 @@ from tenure.cli.main import run
 from tenure.cli.plan.planning import Plan, plan_of
 from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.sim.dsl import Story
@@ -136,7 +137,7 @@ def test_nothing_is_promised_that_an_event_may_change() -> None:
         concern=Concern.REPLACEMENT,
         subject=Subject("NodeClaim", "a"),
         reason=Reason.REPLACING,
-        message="waiting until replacement NodeClaim b is initialized",
+        facts=(as_fact("waiting until replacement NodeClaim b is initialized"),),
         recheck_at=datetime(2026, 1, 5, 20, 30, 18, tzinfo=UTC),
     )
     plan = Plan(
@@ -182,10 +183,11 @@ def a_plan(*not_now: Verdict) -> Plan:
     )
 
 
-def a_verdict(subject: Subject, concern: Concern, reason: Reason, **more: Any) -> Verdict:
-    return Verdict(
-        concern=concern, subject=subject, reason=reason, **{"message": "so it is", **more}
-    )
+def a_verdict(
+    subject: Subject, concern: Concern, reason: Reason, message: str = "so it is", **more: Any
+) -> Verdict:
+    facts = (as_fact(message),)
+    return Verdict(concern=concern, subject=subject, reason=reason, facts=facts, **more)
 
 
 def test_what_is_told_of_is_not_settled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,8 +213,8 @@ def test_a_blocker_that_the_message_tells_of_is_not_told_again() -> None:
         *(pod, Concern.DRAIN, Reason.EVICTION_WAITS),
         message="PDB default/web allows 0 more disruptions; retrying",
         blockers=(
-            Blocker(subject=budget, message="PDB default/web allows 0 more disruptions"),
-            Blocker(subject=budget, message="something else"),
+            Blocker(subject=budget, fact=as_fact("PDB default/web allows 0 more disruptions")),
+            Blocker(subject=budget, fact=as_fact("something else")),
         ),
     )
     said = as_text(a_plan(waits), Setting(where="here"))

@@ -154,7 +154,7 @@ def test_what_cannot_be_had_is_given_up(problem: LaunchProblem, reason: Reason) 
 def test_a_failed_launch_is_said_and_tried_again_later() -> None:
     verdict = verdict_on(a_claim(stage=0), **failed(retry_at=ahead(4)))
     assert verdict.reason is Reason.LAUNCH_FAILED
-    assert verdict.message == "no answer; asked again at 2026-03-02T12:00:04Z"
+    assert verdict.message == "no answer; retrying at 2026-03-02T12:00:04Z"
     assert verdict.recheck_at == ahead(4)
     assert said(verdict)["Launched"] == ("Unknown", "LaunchFailed")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Evict, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import DrainDecider
 from tenure.core.terminate.pods import tier_of
@@ -219,7 +220,9 @@ def test_a_refused_pod_names_the_budget_with_its_numbers() -> None:
     assert verdict.message == f"PDB default/web {why}; retrying at 2026-03-02T12:00:09Z"
     assert verdict.recheck_at == ahead(9)
     assert verdict.blockers == (
-        Blocker(subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"), message=why),
+        Blocker(
+            subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"), fact=as_fact(why)
+        ),
     )
 
 

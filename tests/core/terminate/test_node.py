@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api import names
@@ -108,7 +109,7 @@ def test_a_stopping_pod_blocks_until_its_grace_is_over() -> None:
     assert verdict.blockers == (
         Blocker(
             subject=Subject("Pod", "web", "default", "uid-web"),
-            message="stops by 2026-03-02T12:00:20Z at the latest",
+            fact=as_fact("stops by 2026-03-02T12:00:20Z at the latest"),
             until=ahead(20),
         ),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Concern, Delete, Evict, Patch, Subject, Terminate, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.terminate.decider import TerminationDecider
@@ -49,7 +50,7 @@ def unread(item: Any) -> Any:
 def a_verdict(action: Any) -> Verdict:
     subject = Subject("NodeClaim", "a")
     return Verdict(
-        concern=Concern.LIFECYCLE, subject=subject, reason=Reason.INITIALIZING, message="x",
+        concern=Concern.LIFECYCLE, subject=subject, reason=Reason.INITIALIZING, facts=(as_fact("x"),),
         action=action,
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ Decide = Callable[[Pod, datetime], Verdict]
 
 def said(pod: Pod, reason: Reason = Reason.LEFT_ALONE, **more: object) -> Verdict:
     subject = Subject.of("Pod", pod)
-    return Verdict(concern=Concern.DRAIN, subject=subject, reason=reason, message="", **more)  # type: ignore[arg-type]  # any field
+    return Verdict(concern=Concern.DRAIN, subject=subject, reason=reason, facts=(), **more)  # type: ignore[arg-type]  # any field
 
 
 class Opinion:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import msgspec
 
 from tenure.core.decision import Concern, Evict, Subject, Verdict
+from tenure.core.facts import RetriedAt, as_fact
 from tenure.core.reasons import Reason
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import format_time
@@ -20,7 +21,9 @@ from tests.runtime.stage import Bench, Tapped
 
 def an_opinion(reason: Reason, message: str = "because", **subject: Any) -> Verdict:
     about = {"kind": "Pod", "name": "web-1", "namespace": "default", "uid": "u1", **subject}
-    return Verdict(concern=Concern.DRAIN, subject=Subject(**about), reason=reason, message=message)
+    return Verdict(
+        concern=Concern.DRAIN, subject=Subject(**about), reason=reason, facts=(as_fact(message),)
+    )
 
 
 class Newsroom:
@@ -141,8 +144,9 @@ def test_that_a_refused_eviction_is_retried_later_is_no_new_content() -> None:
     with Bench() as bench, Newsroom(bench) as room:
         for turn in range(60):
             at = bench.environment.now() + turn * SECOND
-            said = an_opinion(Reason.EVICTION_WAITS, f"PDB a/b; retrying at {format_time(at)}")
-            said = msgspec.structs.replace(said, news="PDB a/b", recheck_at=at)
+            said = an_opinion(Reason.EVICTION_WAITS, "PDB a/b")
+            facts = (*said.facts, RetriedAt(at))
+            said = msgspec.structs.replace(said, facts=facts, recheck_at=at)
             room.say(said, then=10 * SECOND)
         assert room.published() == [(Reason.EVICTION_WAITS, 1)]
 

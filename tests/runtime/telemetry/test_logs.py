@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS
@@ -54,7 +55,7 @@ class Desk:
 
 def a_verdict(message: str = "waits", **fields: Any) -> Verdict:
     given = {"concern": Concern.DRAIN, "subject": POD, "reason": Reason.EVICTING, **fields}
-    return Verdict(message=message, **given)
+    return Verdict(facts=(as_fact(message),), **given)
 
 
 class Full(io.BytesIO):
@@ -131,7 +132,9 @@ def test_what_libraries_say_is_a_line_like_any_other() -> None:
 
 def test_a_verdict_is_told_with_all_that_it_says() -> None:
     desk = Desk()
-    blocker = Blocker(subject=Subject("PodDisruptionBudget", "b", "default"), message="allows none")
+    blocker = Blocker(
+        subject=Subject("PodDisruptionBudget", "b", "default"), fact=as_fact("allows none")
+    )
     evict = Evict(name="web-1", namespace="default", uid="uid-1")
     verdict = a_verdict(blockers=(blocker,), action=evict, recheck_at=NOON)
     desk.memoir.judged(NOON, verdict)

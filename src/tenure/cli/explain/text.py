@@ -149,6 +149,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "concern": verdict.concern,
         "reason": verdict.reason,
         "message": verdict.message,
+        "facts": [msgspec.to_builtins(fact) for fact in verdict.facts],
         "blockers": [
             {"subject": str(one.subject), "message": one.message, "until": one.until}
             for one in verdict.blockers

@@ -61,7 +61,7 @@ def _once(verdicts: Sequence[Verdict]) -> list[Verdict]:
     coming = {v.subject for v in verdicts if v.concern is Concern.LIFECYCLE}
     until = {v.subject: v for v in verdicts if v.reason is Reason.BOOTING and v.subject in coming}
     return [
-        msgspec.structs.replace(v, message=f"{v.message}; {until[v.subject].message}")
+        msgspec.structs.replace(v, facts=(*v.facts, *until[v.subject].facts))
         if v.concern is Concern.LIFECYCLE and v.subject in until
         else v
         for v in verdicts

@@ -19,6 +19,7 @@ import msgspec
 from tenure.core.claim.ownership import claim_status, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.pool.hash import HASH_VERSION
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
@@ -103,6 +104,6 @@ def _say(claim: NodeClaim, reason: Reason, message: str, action: Patch | None) -
         concern=Concern.DRIFT,
         subject=subject_of(claim),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
     )

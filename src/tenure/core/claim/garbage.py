@@ -19,6 +19,7 @@ import msgspec
 
 from tenure.core.claim.ownership import is_missing, is_ours
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, subject_of
 from tenure.model.api.meta import format_time, later
@@ -136,7 +137,7 @@ def _say(
         concern=Concern.GARBAGE,
         subject=Subject(INSTANCE, instance.provider_id),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
         recheck_at=recheck_at,
     )
@@ -156,6 +157,6 @@ def _vanished(view: VanishedView, settings: Settings) -> Verdict:
         concern=Concern.GARBAGE,
         subject=subject_of(claim),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
     )

@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
 from tenure.core.claim.ownership import claim_status
 from tenure.core.claim.view import ClaimView, say
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Launch, Verdict
+from tenure.core.facts import RetriedAt
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, patch
-from tenure.model.api.meta import format_time
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.settings import Settings
@@ -48,9 +46,15 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
     if failure.retry_at is None or now >= failure.retry_at:
         return _ask(claim, settings)
     said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, failure.message))
-    message = f"{failure.message}; asked again at {format_time(failure.retry_at)}"
-    tried = say(claim, Reason.LAUNCH_FAILED, message, action=said, recheck_at=failure.retry_at)
-    return msgspec.structs.replace(tried, news=failure.message)
+    again = RetriedAt(failure.retry_at)
+    return say(
+        claim,
+        Reason.LAUNCH_FAILED,
+        failure.message,
+        again,
+        action=said,
+        recheck_at=failure.retry_at,
+    )
 
 
 def _ask(claim: NodeClaim, settings: Settings) -> Verdict:

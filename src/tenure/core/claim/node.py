@@ -23,6 +23,7 @@ from tenure.core.claim.initialize import why_not_initialized
 from tenure.core.claim.ownership import is_ours
 from tenure.core.claim.view import readiness_of
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import requested_at
 from tenure.core.terminate.drain import is_held
@@ -78,7 +79,10 @@ class NodeDecider:
     def decide(self, view: NodeView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         reason, message = _state(view)
         verdict = Verdict(
-            concern=Concern.NODE, subject=subject_of(view.node), reason=reason, message=message
+            concern=Concern.NODE,
+            subject=subject_of(view.node),
+            reason=reason,
+            facts=(as_fact(message),),
         )
         return (verdict,)
 

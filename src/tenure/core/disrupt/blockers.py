@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from tenure.core.decision import Blocker, Subject
+from tenure.core.facts import as_fact
 from tenure.core.protect.protection import protection_of, protection_on
 from tenure.core.terminate.deadline import grace_period
 from tenure.core.terminate.pdb import Allowances, blocks
@@ -70,7 +71,7 @@ def obstacles(
 
 
 def _blocks(pod: Pod) -> Blocker:
-    return Blocker(subject=Subject.of(PODS.kind, pod), message=why_unreadable(pod))
+    return Blocker(subject=Subject.of(PODS.kind, pod), fact=as_fact(why_unreadable(pod)))
 
 
 def in_the_way(found: list[Blocker]) -> str:
@@ -85,7 +86,7 @@ def _own(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Blocker]
         protection = protection_on(thing)
         if protection is not None and now < protection.until:
             yield Blocker(
-                subject=subject_of(thing), message=str(protection), until=protection.ends_at
+                subject=subject_of(thing), fact=as_fact(str(protection)), until=protection.ends_at
             )
 
 
@@ -97,7 +98,7 @@ def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Bl
         protection = protection_of(pod, cap=drain.cap, clock=settings.protection_clock)
         if protection is not None and now < protection.until:
             subject = Subject.of(PODS.kind, pod)
-            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
+            yield Blocker(subject=subject, fact=as_fact(str(protection)), until=protection.ends_at)
         # Each for itself: whether they can all go at once is the drain's business.
         elif not Allowances().grants(pod, item.budgets):
             yield from map(blocks, item.budgets)

@@ -30,6 +30,7 @@ from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
 from tenure.core.disrupt.candidates import Contender, contender_of
 from tenure.core.disrupt.command import Exchange, comes_up, exchanges_under_way, is_readable
 from tenure.core.disrupt.simulate import Exchanges, Mover, Plan, Seating, mover_of
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.repair.cause import merged
 from tenure.core.repair.readiness import Stage
@@ -230,7 +231,7 @@ def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
             concern=Concern.DISRUPTION,
             subject=new.subject,
             reason=Reason.NEEDED_AS_REPLACEMENT,
-            message=f"stands in for {claim}; cheapest fit: {new.described}",
+            facts=(as_fact(f"stands in for {claim}; cheapest fit: {new.described}"),),
             action=new.create,
             recheck_at=plan.changes_at,
         )

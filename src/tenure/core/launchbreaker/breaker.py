@@ -32,6 +32,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.launchbreaker.history import (
     IN_VAIN_MAX,
     REMEMBERED,
@@ -531,7 +532,7 @@ def _say(pool: NodePool, reason: Reason, message: str, action: Patch | None) -> 
         concern=Concern.PROVISIONING,
         subject=subject_of(pool),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
     )
 

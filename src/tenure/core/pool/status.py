@@ -16,6 +16,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.pool.facts import is_ours, node_class_of, node_class_problem, usage_of
@@ -181,7 +182,7 @@ def _verdict(pool: NodePool, reason: Reason, message: str, action: Patch | None 
         concern=Concern.POOL,
         subject=subject_of(pool),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
     )
 

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from tenure.core.conditions import Wanted, merge, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
@@ -71,6 +72,6 @@ def _verdict(
         concern=Concern.WINDOW,
         subject=Subject.of(MAINTENANCE_WINDOWS.kind, window),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
     )

@@ -20,6 +20,7 @@ import msgspec
 
 from tenure.core.claim.ownership import is_our_node, is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.protect.protection import (
     UNREADABLE,
     Protection,
@@ -187,7 +188,7 @@ def _say(
         concern=Concern.PROTECTION,
         subject=Subject.of(kinds[type_of(thing)], thing),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
         recheck_at=recheck_at,
     )

@@ -30,6 +30,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
@@ -128,7 +129,7 @@ def _served(claim: NodeClaim, text: str) -> Verdict:
         concern=Concern.PROVISIONING,
         subject=subject_of(claim),
         reason=Reason.LAUNCH_SERVED,
-        message="a pod that it was launched for has ended well on it",
+        facts=(as_fact("a pod that it was launched for has ended well on it"),),
         action=patch(claim, {"annotations": {LAUNCHED_FOR: text}}),
     )
 
@@ -207,7 +208,7 @@ class _Answer:
             concern=Concern.PROVISIONING,
             subject=Subject(NODE_CLAIMS.kind, new.name),
             reason=Reason.NEEDED_FOR_PODS,
-            message=f"{who}; cheapest fit: {new.described}{self._avoided(new)}",
+            facts=(as_fact(f"{who}; cheapest fit: {new.described}{self._avoided(new)}"),),
             action=new.create,
             recheck_at=self._changes_at,
         )
@@ -232,7 +233,7 @@ class _Answer:
             concern=Concern.PROVISIONING,
             subject=Subject.of(PODS.kind, demand.pod),
             reason=reason,
-            message=message,
+            facts=(as_fact(message),),
             blockers=self._limits_reached(demand) if reason is Reason.FAILED_SCHEDULING else (),
             recheck_at=self._changes_at,
         )
@@ -241,7 +242,7 @@ class _Answer:
         """The pools that would take the pod if their limits allowed one more node."""
         refusals = self._packing.unplaced[demand.pod.uid].refusals
         return tuple(
-            Blocker(subject=Subject(NODE_POOLS.kind, one.pool), message=one.message)
+            Blocker(subject=Subject(NODE_POOLS.kind, one.pool), fact=as_fact(one.message))
             for one in refusals
             if one.why is Why.LIMIT_REACHED
         )

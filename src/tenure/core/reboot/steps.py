@@ -34,6 +34,7 @@ import msgspec
 from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held, stopped
 from tenure.core.reboot.history import (
@@ -311,10 +312,10 @@ class RebootSteps:
 
 
 def _of_pod(verdict: Verdict, node: Node) -> Verdict:
-    message = verdict.message
+    facts = verdict.facts
     if verdict.reason is Reason.EVICTING:
-        message = f"asked to leave node {node.name}, which is going to be rebooted"
-    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, message=message)
+        facts = (as_fact(f"evicting pod from Node {node.name}: the Node is to be rebooted"),)
+    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, facts=facts)
 
 
 # -- writes --------------------------------------------------------------------------------

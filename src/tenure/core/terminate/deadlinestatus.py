@@ -18,6 +18,7 @@ import msgspec
 
 from tenure.core.claim.ownership import is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import Deadline, deadline_of, grace_of, stamp_of
 from tenure.core.terminate.pods import left_alone
@@ -127,6 +128,6 @@ def _say(
         concern=Concern.DEADLINE,
         subject=subject_of(about),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=action,
     )

@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.decision import Blocker, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import stops_at
 from tenure.core.terminate.pdb import blocked_since
@@ -125,7 +126,7 @@ def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:
 
 def volume_blocks(attachment: Attachment) -> Blocker:
     subject = Subject(VOLUME_ATTACHMENTS.kind, attachment.name)
-    return Blocker(subject=subject, message=f"volume {attachment.volume} is attached")
+    return Blocker(subject=subject, fact=as_fact(f"volume {attachment.volume} is attached"))
 
 
 def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
@@ -189,7 +190,7 @@ def _why(item: PodView, verdict: Verdict) -> str:
 def _blocks(item: PodView, verdict: Verdict) -> Blocker:
     return Blocker(
         subject=verdict.subject,
-        message=_why(item, verdict),
+        fact=as_fact(_why(item, verdict)),
         until=stops_at(item.pod)
         or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
     )

@@ -22,6 +22,7 @@ import msgspec
 from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.protect.protection import cap_of
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import grace_of
@@ -119,7 +120,7 @@ def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Finding]]) -> Verdic
         concern=Concern.OUTLOOK,
         subject=subject_of(claim),
         reason=reason,
-        message=message,
+        facts=(as_fact(message),),
         action=claim_status(claim, wanted),
     )
 

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.decision import Blocker, Subject
+from tenure.core.facts import as_fact
 from tenure.model.api.meta import find_condition
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import POD_DISRUPTION_BUDGETS
@@ -144,4 +145,4 @@ def blocks(
     budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
 ) -> Blocker:
     subject = Subject.of(POD_DISRUPTION_BUDGETS.kind, budget)
-    return Blocker(subject=subject, message=refusal(budget, evicted, first))
+    return Blocker(subject=subject, fact=as_fact(refusal(budget, evicted, first)))

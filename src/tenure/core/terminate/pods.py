@@ -25,6 +25,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
+from tenure.core.facts import Fact, RetriedAt, as_fact
 from tenure.core.protect.protection import Protection, protection_of
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import Deadline, force_at, grace_of, shortened, stops_at
@@ -221,19 +222,18 @@ class _Judge:
 
     def _asked_again(self, item: PodView, why: str, at: datetime) -> Verdict:
         due = self._now >= at
-        held = self._held(
+        return self._held(
             item,
-            f"{why}; retrying at {format_time(at)}",
+            why,
+            RetriedAt(at),
             action=_evict(item.pod) if due else None,
             recheck_at=None if due else at,
         )
-        return msgspec.structs.replace(held, news=why)
 
     def _held(
         self,
         item: PodView,
-        message: str,
-        *,
+        *facts: Fact | str,
         action: Evict | None = None,
         recheck_at: datetime | None = None,
     ) -> Verdict:
@@ -241,7 +241,7 @@ class _Judge:
         return _verdict(
             item.pod,
             Reason.EVICTION_WAITS if paced else Reason.EVICTION_REFUSED,
-            message,
+            *facts,
             action=action,
             recheck_at=recheck_at,
             blockers=self._blockers(item),
@@ -278,13 +278,8 @@ def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
     recheck_at = min(verdict.recheck_at or begins, begins)
     if verdict.reason is Reason.EVICTING:
         return msgspec.structs.replace(verdict, recheck_at=recheck_at)
-    forced = f"; its node's deadline forces it at {format_time(begins)}"
-    return msgspec.structs.replace(
-        verdict,
-        message=f"{verdict.message}{forced}",
-        news=f"{verdict.news}{forced}" if verdict.news else "",
-        recheck_at=recheck_at,
-    )
+    forced = as_fact(f"its node's deadline forces it at {format_time(begins)}")
+    return msgspec.structs.replace(verdict, facts=(*verdict.facts, forced), recheck_at=recheck_at)
 
 
 def _evict(pod: Pod) -> Evict:
@@ -311,8 +306,7 @@ def _delete(pod: Pod, seconds: int, until: datetime | None = None) -> DeletePod:
 def _verdict(
     pod: Pod,
     reason: Reason,
-    message: str,
-    *,
+    *facts: Fact | str,
     action: Evict | DeletePod | None = None,
     recheck_at: datetime | None = None,
     blockers: tuple[Blocker, ...] = (),
@@ -321,7 +315,7 @@ def _verdict(
         concern=Concern.DRAIN,
         subject=Subject.of(PODS.kind, pod),
         reason=reason,
-        message=message,
+        facts=tuple(map(as_fact, facts)),
         blockers=blockers,
         action=action,
         recheck_at=recheck_at,

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
@@ -60,7 +61,11 @@ class UnreadableDecider:
         reason = Reason.EVALUATION_FAILED if found.decoded else Reason.OBJECT_UNREADABLE
         message = f"{why_unreadable(found)}; {_then(view.kind)}"
         subject = Subject.of(view.kind, found)
-        return (Verdict(concern=Concern.OBJECT, subject=subject, reason=reason, message=message),)
+        return (
+            Verdict(
+                concern=Concern.OBJECT, subject=subject, reason=reason, facts=(as_fact(message),)
+            ),
+        )
 
 
 def in_the_way(

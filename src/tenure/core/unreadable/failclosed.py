@@ -19,6 +19,7 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import BY_KIND, PODS, Resource
 from tenure.model.snapshot.snapshot import Snapshot
@@ -57,9 +58,13 @@ def _without_write(verdict: Verdict, snapshot: Snapshot) -> Verdict:
     found = snapshot.unreadable().get(target) if target is not None else None
     if found is None:
         return verdict
-    message = f"{verdict.message}; {why_unreadable(found)}, so nothing is written to it"
+    why = as_fact(f"{why_unreadable(found)}, so nothing is written to it")
     return msgspec.structs.replace(
-        verdict, reason=Reason.BLOCKED_BY_UNREADABLE, message=message, action=None, commits=None
+        verdict,
+        reason=Reason.BLOCKED_BY_UNREADABLE,
+        facts=(*verdict.facts, why),
+        action=None,
+        commits=None,
     )
 
 

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.provision.placement import CLUSTER
 from tenure.core.reasons import Reason
 from tenure.core.unreadable.failclosed import fail_closed
@@ -500,7 +501,7 @@ def _failed(
             concern=concern,
             subject=subject,
             reason=Reason.JUDGEMENT_FAILED,
-            message=message,
+            facts=(as_fact(message),),
             recheck_at=again_at,
         )
 
