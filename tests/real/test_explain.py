@@ -14,7 +14,7 @@ from tenure.cli.main import run
 from tenure.model.api.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_budget, a_cluster, a_deployment, a_pod
-from tests.real.account import NAMESPACE, account, install_account
+from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account, install_account
 from tests.real.cluster import install_crds
 from tests.real.people import Json, people_at, running
 from tests.real.process import PATIENCE, Process, tenure_run
@@ -116,7 +116,8 @@ async def _plans(cluster: ControlPlane, printed: Printed) -> None:
 
         async def actions() -> list[str]:
             # By the account that is shipped: its rights are enough.
-            plan = await asyncio.to_thread(asked, printed, account(cluster), "plan")
+            place = f"--provider-namespace={PROVIDER_NAMESPACE}"
+            plan = await asyncio.to_thread(asked, printed, account(cluster), "plan", place)
             return [verdict["action"] for verdict in plan["toDo"]]
 
         async with asyncio.timeout(60):

@@ -25,7 +25,8 @@ def test_nothing_that_was_asked_for_was_refused(running_cluster: ControlPlane) -
     """A server that has just started refuses everybody until it has read its roles."""
     asks = set(asked(running_cluster))
     refused = {ask for ask in asks if not ask.allowed and ask._replace(allowed=True) not in asks}
-    assert sorted({f"{ask.verb} {ask.resource}" for ask in refused}) == [], "roles lack this"
+    rights = {str(Right(ask.verb, ask.resource, ask.namespace, ask.name)) for ask in refused}
+    assert sorted(rights) == [], "roles lack this"
 
 
 def test_every_right_is_used_by_a_story_or_its_reason_is_named(
