@@ -33,9 +33,9 @@ def test_others_of_the_same_class_get_theirs() -> None:
 
 
 def test_a_pod_whose_own_node_is_still_to_come_waits_for_that() -> None:
-    full = a_node(cpu="1", holding=[a_pod("guest", "1")], initialized=False)
+    small = a_node(cpu="500m", initialized=False)
     problem = Problem(
-        pods=(a_pod("p"),), nodes=(full,), nominated={"p": "n"}, no_claim=frozenset({"p"})
+        pods=(a_pod("p"),), nodes=(small,), nominated={"p": "n"}, no_claim=frozenset({"p"})
     )
     packing = pack(problem)
     assert (packing.displaced, packing.no_claim) == ({"p": "n"}, frozenset())

@@ -130,12 +130,25 @@ def test_a_pod_keeps_its_place_although_a_larger_one_would_come_first() -> None:
 
 
 @pytest.mark.parametrize("initialized", [True, False])
-def test_a_pod_without_room_on_its_own_node_gets_a_claim_once_that_is_in_service(
-    initialized: bool,
-) -> None:
+def test_a_pod_whose_room_the_scheduler_gave_to_another_gets_a_claim(initialized: bool) -> None:
+    """Also before the node is initialized: pods are bound as soon as its taints are gone."""
     full = a_node(cpu="1", holding=[a_pod("guest", "1")], initialized=initialized)
     problem = Problem(
         pods=(a_pod("p"),), nodes=(full,), templates=(a_pool(),), nominated={"p": "n"}
+    )
+    packing = pack(problem)
+    assert (len(packing.claims), packing.displaced) == (1, {})
+
+
+@pytest.mark.parametrize("initialized", [True, False])
+def test_a_pod_that_does_not_fit_its_own_node_gets_a_claim_once_that_is_in_service(
+    initialized: bool,
+) -> None:
+    small = a_node(
+        cpu="500m", holding=[a_pod("agent", "10m", owner="DaemonSet")], initialized=initialized
+    )
+    problem = Problem(
+        pods=(a_pod("p"),), nodes=(small,), templates=(a_pool(),), nominated={"p": "n"}
     )
     packing = pack(problem)
     assert (len(packing.claims), packing.displaced) == ((1, {}) if initialized else (0, {"p": "n"}))

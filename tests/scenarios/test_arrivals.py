@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.names import NOMINATED_PODS, OS, ZONE
-from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.providers.kwok.catalogue import built_in_types
@@ -80,10 +80,15 @@ class Arrival(Story):
             self._claim_of[uid] = name
 
     def _is_coming(self, name: str) -> bool:
+        """As long as the scheduler has bound no pod to its node, and it is not initialized."""
         claim = self.store.find(NODE_CLAIMS, "", name)
         if claim is None or "deletionTimestamp" in claim["metadata"]:
             return False
-        conditions = claim.get("status", {}).get("conditions", ())
+        status = claim.get("status", {})
+        node = status.get("nodeName")
+        if node and any(pod["spec"].get("nodeName") == node for pod in self.all(PODS)):
+            return False
+        conditions = status.get("conditions", ())
         return not any(c["type"] == "Initialized" and c["status"] == "True" for c in conditions)
 
     def until_all_run(self) -> None:

@@ -6,9 +6,9 @@
    nothing offers stays out, and so does one with a constraint that is not modelled yet
    (``topology``); one that is spread over zones is split (``zones``);
 2. a pod that is nominated to a node stays there for as long as it fits, and gets no claim
-   while that node is still to come; every other class, the largest first, is put onto existing
-   nodes: the first that takes it, those that are initialized before the others, then by name
-   (``nodes``);
+   while that node is still to come: not initialized, and the scheduler has bound no pod to it.
+   Every other class, the largest first, is put onto existing nodes: the first that takes it,
+   those that are initialized before the others, then by name (``nodes``);
 3. for what is left, but for the pods that may get no claim, claims are planned in the pools by
    weight: the cheapest machines for what they hold (``opening``);
 4. who is left then is told why, pool by pool (``why``).
@@ -124,8 +124,15 @@ class _Packer(msgspec.Struct, frozen=True):
         return packing, dealt.came_short()
 
     def _awaiting(self) -> frozenset[str]:
-        """Pods whose own node is still to come: what else comes may have room for them."""
-        coming = {node.name for node in self.problem.nodes if not node.initialized}
+        """Pods whose own node is still to come: what else comes may have room for them.
+
+        Where the scheduler has bound pods already, the node has come, and the room is taken.
+        """
+        coming = {
+            node.name
+            for node in self.problem.nodes
+            if not node.initialized and all(pod.daemon or pod.mirror for pod in node.pods)
+        }
         nominated = self.problem.nominated.items()
         return frozenset(uid for uid, name in nominated if name in coming)
 

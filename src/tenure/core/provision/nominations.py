@@ -5,8 +5,8 @@ replica that starts anew knows as much as the one before. A pod keeps its place 
 others, and no second claim is created for it, until one of these:
 
 1. the claim is being deleted, cannot be read or is gone, for whatever reason;
-2. the pod does not fit any more: the scheduler gave the room to other pods, the Node was cordoned,
-   tainted or came up smaller (``packing.nodes`` finds that out);
+2. the pod does not fit any more: the scheduler gave the room to other pods, even before the Node is
+   initialized; or the Node was cordoned, tainted or came up smaller (``packing`` finds that out);
 3. the Node has been in service for so long that the scheduler should have bound the pod, or it is
    Ready and does not get initialized in time.
 
