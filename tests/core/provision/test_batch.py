@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from tenure.core.provision.batch import Batch
+from tenure.core.provision.batch import Batch, arriving_until
 from tenure.core.provision.demand import Demand
 from tenure.model.settings import Settings
 from tests.core.build import a_pending_pod, ago, ahead
@@ -17,6 +17,11 @@ SETTINGS = Settings()
 def came(*seconds: float) -> list[Demand]:
     """Pods that came so long ago."""
     return [Demand(a_pending_pod(f"p{i}"), ago(s)) for i, s in enumerate(seconds)]
+
+
+def seen(*seconds: float) -> list[Demand]:
+    """Pods that we saw come so long ago, and that have waited for long by their own word."""
+    return [Demand(a_pending_pod(f"p{i}"), ago(60), seen_at=ago(s)) for i, s in enumerate(seconds)]
 
 
 def closes_at(batch: Batch, decided: float | None = None) -> datetime | None:
@@ -82,3 +87,15 @@ def test_while_pods_keep_coming_decisions_are_ten_seconds_apart() -> None:
             decisions.append(now)
             left = []
     assert 10 <= len(decisions) <= 11
+
+
+@pytest.mark.parametrize(
+    ("demands", "until"),
+    [
+        pytest.param([], None, id="no pod"),
+        pytest.param(seen(9, 3), ago(2), id="an idle second after we saw the last"),
+        pytest.param(came(0), None, id="a pod that we did not see arrive tells nothing"),
+    ],
+)
+def test_a_next_pod_is_expected(demands: list[Demand], until: datetime | None) -> None:
+    assert arriving_until(demands, SETTINGS) == until

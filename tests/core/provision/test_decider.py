@@ -10,6 +10,7 @@ from tenure.core.decision import Create, Subject, Verdict
 from tenure.core.provision.decider import ProvisionDecider, may_wait
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.node import Node
 from tenure.model.api.resource import (
     DAEMON_SETS,
@@ -176,6 +177,34 @@ def test_a_batch_of_which_a_watch_tells_late_is_gathered_until(
     found = verdicts(a_pool(), *pods, waiting_seen=told)
     assert {verdict.reason for verdict in found} == {Reason.BATCHING}
     assert {verdict.recheck_at for verdict in found} == {opens_at}
+
+
+SIZES = types(*(a_type(f"x{n}", cpu=str(n), price=10_000 * n) for n in (8, 16, 32)))
+
+
+@pytest.mark.parametrize(
+    ("last", "sizes"),
+    [(5, [["x16", "x32"], ["x16", "x32", "x8"]]), (0, [["x32"]])],
+    ids=["none came for a while: what they need now", "still arriving: the next ones share it"],
+)
+def test_six_pods_that_fit_a_node_and_a_half_get(last: float, sizes: list[list[str]]) -> None:
+    pods = [a_pending_pod(f"p{i}", requests={"cpu": "3500m"}, since=ago(20)) for i in range(6)]
+    told = {pod.uid: ago(15) for pod in pods} | {pods[0].uid: ago(last)}
+    found = verdicts(a_pool(), *pods, instance_types=SIZES, waiting_seen=told)
+    assert sorted(map(listed_types, created(found))) == sizes
+
+
+def listed_types(create: Create) -> list[str]:
+    wanted = create.body["spec"]["requirements"]
+    (types_,) = (one for one in wanted if one["key"] == INSTANCE_TYPE)
+    return sorted(types_["values"])
+
+
+def test_a_plan_for_pods_that_still_arrive_is_made_anew_when_none_comes() -> None:
+    pods = [a_pending_pod(f"p{i}", requests={"cpu": "3500m"}, since=ago(20)) for i in range(2)]
+    told = dict.fromkeys((pod.uid for pod in pods), ago(0.5))
+    found = verdicts(a_pool(), a_claim(), a_node(), *pods, instance_types=SIZES, waiting_seen=told)
+    assert {verdict.recheck_at for verdict in found} == {ahead(0.5)}
 
 
 @pytest.mark.parametrize("since", [ahead(600), FOR_EVER], ids=["ten minutes", "for ever"])

@@ -10,13 +10,17 @@ The age of the oldest pod would not do: while pods keep arriving some pod is alw
 ten seconds, and every look would act on what came in since the last one, each time with nodes
 of its own.
 
+While pods are still arriving (``arriving_until``), one node more costs a multiple of its fee: the
+next pods use what a larger node has left. Otherwise each batch gets nodes that fit it exactly, and
+a stream of pods gets the more and the smaller nodes the slower it flows.
+
 When the last decision was is an observation. After a restart it is not known, and a batch that is
 old by its pods' own word is acted upon at once: one decision early, no pod twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,6 +32,9 @@ from tenure.model.settings import Settings
 
 #: The API cuts instants down to whole seconds: something has happened up to this much later.
 CUT_OFF: Final = timedelta(seconds=1)
+
+#: So many times its fee a node costs while pods are still arriving.
+ARRIVING_FEE: Final = 4
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +59,12 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
             return min(later(max(last, self.sold_out_at), settings.batch_idle), next_at)
         # By its own word, the last pod may have come at the end of the second that it names.
         return min(later(last, CUT_OFF + settings.batch_idle), later(first, settings.batch_max))
+
+
+def arriving_until(demands: Iterable[Demand], settings: Settings) -> datetime | None:
+    """Until when a next pod is to be expected; None where we saw no pod arrive."""
+    came = [came_at(demand) for demand in demands if demand.seen_at is not None]
+    return later(max(came), CUT_OFF + settings.batch_idle) if came else None
 
 
 def came_at(demand: Demand) -> datetime:

@@ -17,9 +17,9 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
 New claims keep out of a zone that is held because most of its nodes are sick (``domains``), unless
 only that zone can take their pods.
 
-Packing is one pure function of the snapshot; the only clocks in here are the batch, the
-scheduler's half minute, the ends of protections, offerings and node classes that are left out
-for a while, and zones that are avoided.
+Packing is one pure function of the snapshot; the only clocks in here are the batch, whether pods
+are still arriving, the scheduler's half minute, the ends of protections, offerings and node classes
+that are left out for a while, and zones that are avoided.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tenure.core.facts import as_fact
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
-from tenure.core.provision.batch import Batch
+from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until
 from tenure.core.provision.demand import Demand, pods_to_place
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import SCHEDULER_TAKES
@@ -114,9 +114,11 @@ class ProvisionDecider:
         if places is None:
             return [*remembered(view.history, settings, now), *served]
         zones, pods = places.zones.at(settings, now), places.waiting(now)
+        until = arriving_until(places.demands, settings)
+        fee_times = ARRIVING_FEE if until is not None and now < until else 1
         limited = limit_launches(
             view.history,
-            lambda no_claim: pack(places.problem(pods, zones, settings, now, no_claim)),
+            lambda no_claim: pack(places.problem(pods, zones, settings, now, no_claim, fee_times)),
             settings,
             now,
         )
@@ -170,7 +172,7 @@ class _Answer:
         self._target: dict[str, str] = {}
         instants = [
             *places.instants(zones),
-            *((closes_at,) if closes_at is not None else ()),
+            *filter(None, (closes_at, arriving_until(places.demands, settings))),
             *filter(None, map(self._patience_ends, places.demands)),
             *limited.instants,
         ]

@@ -117,6 +117,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         settings: Settings,
         now: datetime,
         no_claim: frozenset[str] = frozenset(),
+        fee_times: int = 1,
     ) -> Problem:
         return Problem(
             pods=tuple(pods),
@@ -127,7 +128,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             avoid=frozenset(zones.held_zones()),
             nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
             no_claim=no_claim,
-            node_fee_cpus=settings.node_fee_cpus,
+            node_fee_cpus=fee_times * settings.node_fee_cpus,
         )
 
     def new_claims(
