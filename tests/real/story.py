@@ -42,13 +42,17 @@ LOOK_EVERY: Final = 0.1
 
 
 class Diary:
-    """A journal that remembers the reasons."""
+    """A journal that remembers the reasons, and when claims were decided upon."""
 
     def __init__(self) -> None:
         self.reasons: set[Reason] = set()
+        #: By the claim's name; claims of one decision have the same instant.
+        self.decided: dict[str, datetime] = {}
 
     def judged(self, now: datetime, verdict: Verdict) -> None:
         self.reasons.add(verdict.reason)
+        if verdict.reason is Reason.NEEDED_FOR_PODS:
+            self.decided.setdefault(verdict.subject.name, now)
 
     def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
         """What came of it is seen in the cluster."""

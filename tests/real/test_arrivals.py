@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from math import ceil
 from typing import Any, Final
 
 import msgspec
 
 from tenure.core.reasons import Reason
-from tenure.model.api.names import OS
+from tenure.model.api.names import NOMINATED_PODS, OS
+from tenure.model.api.pod import Pod
 from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
 from tenure.model.settings import Settings
+from tenure.model.values.requirements import Requirement, Requirements
+from tenure.packing.pack import pack
+from tenure.packing.problem import PoolTemplate, Problem
 from testbed.controlplane import ControlPlane
 from tests.builders import (
     SECOND,
@@ -25,7 +29,7 @@ from tests.builders import (
     pod_spec,
 )
 from tests.real.story import LOOK_EVERY, tenure_at_work
-from tests.scenarios.test_arrivals import Arrival, a_spread_deployment, price_of
+from tests.scenarios.test_arrivals import TYPES, Arrival, a_spread_deployment, price_of
 
 Json = dict[str, Any]
 SETTINGS: Final = Settings(
@@ -33,9 +37,8 @@ SETTINGS: Final = Settings(
 )
 #: Four Deployments of so many; kube-controller-manager creates about 20 pods per second.
 REPLICAS: Final = 125
-#: At that pace they come in so many batches; and there are so many zones to spread over.
-BATCHES: Final = 3
-ZONES: Final = 4
+#: What they may run on.
+INSTANCE_CPU, BELOW = "karpenter.kwok.sh/instance-cpu", "33"
 #: Seconds; most of it is for a busy machine.
 PATIENCE: Final = 400.0
 #: One pod of 4 cpus fits beside the shy one, one of 5 does not.
@@ -80,14 +83,34 @@ def _running(pods: list[Json]) -> set[str]:
 def test_pods_that_arrive_one_after_the_other_get_about_the_nodes_of_one_plan(
     cluster: ControlPlane,
 ) -> None:
-    """On a busy machine they come more slowly, in more batches: each has a node in every zone."""
+    """How they fall into decisions is the machine's doing: on a busy one, into many.
+
+    So the measure is what one plan each has for the pods that a decision was the first to name. A
+    pod that is named again, because the scheduler gave its room to others, adds nothing to it.
+    """
     with Arrival(4 * REPLICAS, None) as together:
         together.run(15 * SECOND)
-        plan, dollars = together.count("claims"), together.dollars
+        dollars = together.dollars
     came = asyncio.run(_arriving(cluster))
-    batches = ceil(came.lasted / SETTINGS.batch_max)
-    assert came.nodes <= 3 * plan + ZONES * max(0, batches - BATCHES), came
-    assert came.dollars <= 1.1 * dollars, came
+    plans = [_plan(pods) for pods in came.decisions]
+    assert came.nodes <= 1.25 * sum(plans), f"{came.nodes} nodes, {plans} planned"
+    assert came.dollars <= 1.1 * dollars
+
+
+def _plan(pods: Iterable[Json]) -> int:
+    """How many nodes one plan has for these pods alone."""
+    unbound = ({**pod, "spec": {**pod["spec"], "nodeName": ""}} for pod in pods)
+    small = Requirement.of(INSTANCE_CPU, "Lt", [BELOW])
+    template = PoolTemplate(
+        pool="general",
+        requirements=Requirements.of([small, Requirement.of(OS, "In", ["linux"])]),
+        instance_types=TYPES,
+    )
+    problem = Problem(
+        pods=tuple(msgspec.convert(pod, Pod, strict=False) for pod in unbound),
+        templates=(template,),
+    )
+    return len(pack(problem).claims)
 
 
 class Came(msgspec.Struct, frozen=True):
@@ -95,12 +118,12 @@ class Came(msgspec.Struct, frozen=True):
 
     nodes: int
     dollars: float
-    #: From the first pod's creation to the last one's.
-    lasted: timedelta
+    #: By decision: the pods that no decision before has named.
+    decisions: list[list[Json]]
 
 
 async def _arriving(cluster: ControlPlane) -> Came:
-    small = a_requirement("karpenter.kwok.sh/instance-cpu", "33", operator="Lt")
+    small = a_requirement(INSTANCE_CPU, BELOW, operator="Lt")
     pool = a_pool(requirements=[small, a_requirement(OS, "linux")])
     deployments = [a_spread_deployment(number, REPLICAS) for number in (1, 2, 3, 4)]
     async with tenure_at_work(cluster, "arriving", settings=SETTINGS) as story:
@@ -108,7 +131,7 @@ async def _arriving(cluster: ControlPlane) -> Came:
         async with asyncio.timeout(PATIENCE):
             while _count(pods := await story.all(PODS)) < 4 * REPLICAS:
                 await asyncio.sleep(10 * LOOK_EVERY)
-            created = [_instant(pod["metadata"]["creationTimestamp"]) for pod in pods]
+            decisions = _decisions(await story.claims(), pods, story.diary.decided)
             instances = await story.cloud.list_instances(story.cluster)
             for deployment in deployments:
                 await story.client.patch(
@@ -119,12 +142,21 @@ async def _arriving(cluster: ControlPlane) -> Came:
                 )
             while await story.all(PODS):
                 await asyncio.sleep(10 * LOOK_EVERY)
-    return Came(len(instances), price_of(instances), max(created) - min(created))
+    return Came(len(instances), price_of(instances), decisions)
+
+
+def _decisions(
+    claims: Iterable[Json], pods: Iterable[Json], decided: dict[str, datetime]
+) -> list[list[Json]]:
+    left = {pod["metadata"]["uid"]: pod for pod in pods}
+    by_decision: dict[datetime, list[Json]] = {}
+    for claim in sorted(claims, key=lambda claim: decided[claim["metadata"]["name"]]):
+        metadata = claim["metadata"]
+        named = metadata["annotations"][NOMINATED_PODS].split(",")
+        first = [left.pop(uid) for uid in named if uid in left]
+        by_decision.setdefault(decided[metadata["name"]], []).extend(first)
+    return list(by_decision.values())
 
 
 def _count(pods: list[Json]) -> int:
     return sum(pod["status"]["phase"] == "Running" for pod in pods)
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
