@@ -34,9 +34,11 @@ from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.repair.cause import merged
 from tenure.core.repair.readiness import Stage
+from tenure.core.taints import is_closed
 from tenure.core.terminate.deadline import grace_period, written_between
+from tenure.core.terminate.stamp import stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim, take_off_stamp
+from tenure.core.writes import as_judged, delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
@@ -87,7 +89,7 @@ class Release:
         exchange, node = self._exchange, self._exchange.node
         # Who gives it up speaks by himself, and nothing may be done meanwhile.
         off = exchange.pointless(self._settings, self._now) or exchange.failure(self._now)
-        if node is None or off or not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+        if node is None or off or not is_closed(node):
             return
         verdict = self._tolerated() or self._held()
         if verdict is None:

@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 
 from tenure.core.claim.ownership import is_ours, is_replaced
-from tenure.model.api.names import DISRUPTED_TAINT, NORMALIZED_LABELS
+from tenure.core.taints import is_disrupted
+from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, NodePool
@@ -123,7 +124,7 @@ def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterato
 
 
 def _is_leaving(claim: NodeClaim, node: Node) -> bool:
-    return claim.deleting or node.deleting or is_replaced(claim) or node.has_taint(DISRUPTED_TAINT)
+    return claim.deleting or node.deleting or is_replaced(claim) or is_disrupted(node)
 
 
 def _both(one: FleetNode, twin: FleetNode) -> FleetNode:

@@ -36,8 +36,10 @@ from tenure.core.disrupt.command import Exchange, exchange_of, is_readable
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import DISRUPTION_REASON
 from tenure.core.repair.readiness import initialized_until
+from tenure.core.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
+from tenure.core.terminate.stamp import stale_stamp, take_off_stamp
 from tenure.core.verdicts import also_of, say
-from tenure.core.writes import close, open_again, patch, stale_stamp, take_off_stamp
+from tenure.core.writes import patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time, later, read_instant
 from tenure.model.api.node import Node
@@ -90,7 +92,7 @@ class ReplacementDecider:
 def _is_marked(claim: NodeClaim, nodes: Iterable[Node]) -> bool:
     if is_replaced(claim) or claim.is_true(DISRUPTION_REASON):
         return True
-    return any(not node.deleting and node.has_taint(names.DISRUPTED_TAINT) for node in nodes)
+    return any(not node.deleting and is_disrupted(node) for node in nodes)
 
 
 class _Command:
@@ -122,11 +124,9 @@ class _Command:
         if self._claim.rebooting:
             return None
         node = self._exchange.node
-        if node is not None and not node.deleting and node.has_taint(names.DISRUPTED_TAINT):
+        if node is not None and not node.deleting and is_disrupted(node):
             message = f"Node {node.name} is not being disrupted; its taint is taken off"
-            return self._say(
-                Reason.DISRUPTION_FORGOTTEN, message, open_again(node, names.DISRUPTED_TAINT)
-            )
+            return self._say(Reason.DISRUPTION_FORGOTTEN, message, untaint_disrupted(node))
         said = claim_status(self._claim, drop=(DISRUPTION_REASON,))
         if said is None:
             return None
@@ -151,9 +151,9 @@ class _Command:
     # -- step by step ------------------------------------------------------------------
 
     def _close(self, node: Node) -> Action | None:
-        if node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+        if is_closed(node):
             return None
-        return close(node, names.DISRUPTED_TAINT)
+        return taint_disrupted(node)
 
     def _reasoned(self) -> Action | None:
         why = self._claim.annotations[names.DISRUPTION_REASON]

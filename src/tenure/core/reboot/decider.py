@@ -41,18 +41,18 @@ from tenure.core.reboot.history import (
 )
 from tenure.core.reboot.steps import RebootSteps
 from tenure.core.repair.health import unusable
+from tenure.core.taints import is_closed, is_tainted_rebooting, untaint_rebooting
 from tenure.core.terminate.deadline import hurried_until, hurry
 from tenure.core.terminate.drain import drain_until
+from tenure.core.terminate.stamp import stamp_claim
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.verdicts import say
-from tenure.core.writes import delete_claim, open_again, patch, stamp_claim
+from tenure.core.writes import delete_claim, patch
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import (
-    DISRUPTED_TAINT,
     REBOOT_GRACE_PERIOD,
     REBOOT_PRE_BOOT_ID,
-    REBOOTING_TAINT,
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -152,7 +152,7 @@ def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
         return True
     if claim.deleting and REBOOT_GRACE_PERIOD in claim.annotations:
         return True
-    return any(node.has_taint(REBOOTING_TAINT) for node in nodes)
+    return any(is_tainted_rebooting(node) for node in nodes)
 
 
 # -- when it has ended ---------------------------------------------------------------------
@@ -162,9 +162,9 @@ def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
     claim, node = view.claim, view.node
     failed = has_failed(claim)
     reason = Reason.REBOOT_FAILED if failed else Reason.REBOOT_ENDED
-    if node is not None and node.has_taint(REBOOTING_TAINT):
+    if node is not None and is_tainted_rebooting(node):
         message = f"Node {node.name} is not being rebooted; its taint is taken off"
-        return _say(claim, reason, message, action=open_again(node, REBOOTING_TAINT))
+        return _say(claim, reason, message, action=untaint_rebooting(node))
     if failed:
         return _spared(claim, hold) if hold is not None else _replaced(claim)
     if is_spared(claim) and view.recovered:
@@ -194,11 +194,11 @@ def _leaving(view: RebootView, now: datetime) -> Verdict | None:
     if left:
         action = patch(claim, {"annotations": dict.fromkeys(left)})
         return _say(claim, Reason.REBOOT_ENDED, message, action=action)
-    if node is None or not node.has_taint(REBOOTING_TAINT):
+    if node is None or not is_tainted_rebooting(node):
         return None
     # Not before the taint of a leaving node is there: no pod may come in between.
-    closed = node.has_taint(DISRUPTED_TAINT, "NoSchedule")
-    opening = open_again(node, REBOOTING_TAINT) if closed else None
+    closed = is_closed(node)
+    opening = untaint_rebooting(node) if closed else None
     return _say(claim, Reason.REBOOT_ENDED, message, action=opening)
 
 

@@ -54,14 +54,20 @@ from tenure.core.reboot.history import (
     requested_at,
 )
 from tenure.core.repair.readiness import READY_ONCE, SPENT, was_ready
+from tenure.core.taints import (
+    is_closed_for_reboot,
+    is_tainted_rebooting,
+    taint_rebooting,
+    untaint_rebooting,
+)
 from tenure.core.terminate.node import blockers_of, some
 from tenure.core.terminate.pods import DrainView, judge_pods, left_alone
 from tenure.core.terminate.view import next_change, waiting_pods
 from tenure.core.verdicts import say
-from tenure.core.writes import as_judged, close, open_again, patch
+from tenure.core.writes import as_judged, patch
 from tenure.errors import SpecError
 from tenure.model.api.meta import format_time, later
-from tenure.model.api.names import INITIALIZED, REBOOT_PRE_BOOT_ID, REBOOTING_TAINT
+from tenure.model.api.names import INITIALIZED, REBOOT_PRE_BOOT_ID
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
@@ -112,9 +118,9 @@ class RebootSteps:
             yield self._invalid("it has no Node that could be rebooted")
         elif self._node is None or self._view.drain is None:
             yield self._no_node(self._since)
-        elif not self._node.has_taint(REBOOTING_TAINT, "NoSchedule"):
+        elif not is_closed_for_reboot(self._node):
             message = f"Node {self._node.name} is closed for new pods before it is rebooted"
-            yield self._say(Reason.REBOOT_REQUESTED, message, close(self._node, REBOOTING_TAINT))
+            yield self._say(Reason.REBOOT_REQUESTED, message, taint_rebooting(self._node))
         else:
             yield from self._drain(self._node, self._view.drain, bound)
 
@@ -341,8 +347,8 @@ def _too_long(answer: RebootAnswer) -> str:
 
 def _open(node: Node) -> Action | None:
     """Takes pods again; whether it is initialized is found out anew."""
-    if node.has_taint(REBOOTING_TAINT):
-        return open_again(node, REBOOTING_TAINT, {"labels": {INITIALIZED: None}})
+    if is_tainted_rebooting(node):
+        return untaint_rebooting(node, {"labels": {INITIALIZED: None}})
     return _uninitialized(node)
 
 

@@ -41,8 +41,9 @@ from tenure.core.repair.health import LOST, Health, HealthView, Member, examine
 from tenure.core.repair.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
 from tenure.core.repair.rules import FORCEFUL, Illness
 from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
+from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_judged, stale_stamp, stamp_claim, take_off_stamp
+from tenure.core.writes import as_judged
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.names import REPLACES
 from tenure.model.api.node import Node

@@ -14,7 +14,8 @@ from tenure.core.decision import Action, Commitment, Delete, Verdict, Witness
 from tenure.core.repair.domains import Permit
 from tenure.core.repair.health import Member
 from tenure.core.terminate.deadline import deadline_of, stamp_of
-from tenure.core.writes import as_judged, delete_claim, patch, stamp_claim
+from tenure.core.terminate.stamp import stamp_claim
+from tenure.core.writes import as_judged, delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import NodePool

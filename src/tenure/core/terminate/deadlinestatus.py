@@ -22,7 +22,8 @@ from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import Deadline, deadline_of, grace_of, stamp_of
 from tenure.core.terminate.pods import left_alone
-from tenure.core.writes import patch, subject_of
+from tenure.core.terminate.stamp import stamp_with
+from tenure.core.writes import subject_of
 from tenure.errors import shown
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.api.names import TERMINATION_TIMESTAMP
@@ -102,7 +103,7 @@ def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
     assert deadline is not None, "else there is nothing to judge"
     if written is None:
         message = f"must be gone by {deadline}: this is being written down"
-        return _say(claim, Reason.DEADLINE_SET, message, _stamp(claim, format_time(deadline.at)))
+        return _say(claim, Reason.DEADLINE_SET, message, stamp_with(claim, deadline.at))
     return _say(claim, Reason.DEADLINE_SET, f"must be gone by {deadline}")
 
 
@@ -115,10 +116,6 @@ def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
             f"and protection, each in time for its own grace"
         )
     return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
-
-
-def _stamp(claim: NodeClaim, value: str) -> Patch:
-    return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: value}})
 
 
 def _say(

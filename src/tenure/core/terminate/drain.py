@@ -11,6 +11,7 @@ from datetime import datetime
 
 from tenure.core.claim.ownership import is_our_node
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.taints import is_closed
 from tenure.core.terminate.deadline import Deadline, deadline_of
 from tenure.core.terminate.pods import Attachment, DrainView, PodView, judge_pods
 from tenure.core.unreadable.decider import in_the_way
@@ -55,7 +56,7 @@ class DrainDecider:
             return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
         if not is_held(node):
             return None
-        if not node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
+        if not is_closed(node):
             return None  # Nobody is asked to leave before the door is closed.
         return drain_of(node, snapshot)
 

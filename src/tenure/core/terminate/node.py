@@ -25,6 +25,7 @@ from typing import Final
 from tenure.core.decision import Blocker, Subject, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
+from tenure.core.taints import close_terminating
 from tenure.core.terminate.deadline import stops_at
 from tenure.core.terminate.pdb import blocked_since
 from tenure.core.terminate.pods import REFUSED, Attachment, DrainView, PodView, refusal_of
@@ -42,7 +43,7 @@ from tenure.core.terminate.view import (
     waiting_pods,
     waiting_volumes,
 )
-from tenure.core.writes import close_leaving, release
+from tenure.core.writes import release
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.node import Node
 from tenure.model.api.resource import VOLUME_ATTACHMENTS
@@ -77,7 +78,7 @@ def _next_step(
     node = drain.node
     if (blocked := blocked_by_unreadable(view, node, settings, now)) is not None:
         return blocked
-    closing = close_leaving(node)
+    closing = close_terminating(node)
     if closing is not None:
         return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)
     claim = view.claim

@@ -12,6 +12,7 @@ from tenure.core import verdicts as saying
 from tenure.core.claim.ownership import is_missing
 from tenure.core.decision import Concern, Delete, Inspect, Patch, Terminate, Verdict
 from tenure.core.reasons import Reason
+from tenure.core.taints import close_terminating
 from tenure.core.terminate.deadline import deadline_of, force_at, stops_at
 from tenure.core.terminate.pods import (
     REFUSED,
@@ -23,7 +24,7 @@ from tenure.core.terminate.pods import (
     judge_pods,
     left_alone,
 )
-from tenure.core.writes import close_leaving, delete_node, release
+from tenure.core.writes import delete_node, release
 from tenure.model.api.meta import BEGINNING, find_condition, format_time, later
 from tenure.model.api.names import FINALIZER
 from tenure.model.api.node import Node
@@ -186,7 +187,7 @@ def _marked(
     """Where the claim alone cannot be read: its Nodes leave with it, and take no new pods."""
     readable = [node for node in nodes if not is_unreadable(node)]
     if isinstance(about, Node):
-        return close_leaving(about) if about in readable else None
+        return close_terminating(about) if about in readable else None
     waiting = (one for one in readable if not one.deleting and FINALIZER in one.metadata.finalizers)
     node = next(waiting, None)
     return delete_node(node) if node is not None and claim.deleting else None

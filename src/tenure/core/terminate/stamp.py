@@ -1,0 +1,48 @@
+"""The termination timestamp of a NodeClaim: the only owner of its annotation.
+
+It says by when the claim has to be gone. What it means is in ``deadline``; here it is written and
+taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.core.decision import Patch
+from tenure.core.writes import patch
+from tenure.errors import shown
+from tenure.model.api.meta import format_time
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.nodeclaim import NodeClaim
+
+
+def stamp_claim(
+    claim: NodeClaim, ahead: timedelta = timedelta(), beside: Mapping[str, str] | None = None
+) -> Patch:
+    """With the deadline: the instant of the write, or so much later; ``beside``: annotations."""
+    action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: "", **(beside or {})}})
+    return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, ahead=ahead)
+
+
+def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
+    """With an instant that is known: for users to see."""
+    return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: format_time(deadline)}})
+
+
+def take_off_stamp(claim: NodeClaim) -> Patch:
+    """From a claim that is not being deleted, and so has no deadline."""
+    return patch(claim, {"annotations": no_stamp()})
+
+
+def no_stamp() -> dict[str, None]:
+    """The same as annotations, for a patch that takes off more than that."""
+    return {TERMINATION_TIMESTAMP: None}
+
+
+def stale_stamp(claim: NodeClaim) -> str:
+    """What is said of that."""
+    written = f"{TERMINATION_TIMESTAMP}: {shown(claim.termination_stamp or '')}"
+    return f"{written} is taken off: the claim is not being deleted"
