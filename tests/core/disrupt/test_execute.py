@@ -190,7 +190,7 @@ def test_and_the_mark_names_it_once_it_is_there() -> None:
 
 
 def test_a_pod_that_waits_has_the_room_first_and_ours_gets_another() -> None:
-    """What goes makes room under the pool's limits, for the time of the exchange."""
+    """What goes makes room under the pool's limits, for the time of the command."""
     limited = a_pool(limits={"cpu": "8"})
     first = a_pending_pod("first", requests=BIG)
     found = verdicts(limited, going(), sick(), POD, *come(), first)

@@ -100,7 +100,7 @@ def created(found: list[Verdict]) -> list[dict[str, Any]]:
     return [body_of(verdict) for verdict in found if isinstance(verdict.action, Create)]
 
 
-# -- the exchange --------------------------------------------------------------------------
+# -- the command --------------------------------------------------------------------------
 
 
 def test_pods_that_fit_nowhere_else_get_a_new_node_that_says_whom_it_replaces() -> None:

@@ -29,7 +29,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class Command(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim
     nodes: tuple[Node, ...]
     #: By the names that the claim's mark has; None is gone.
@@ -124,12 +124,12 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
                 yield boot.due_at
 
 
-def exchange_of(claim: NodeClaim, snapshot: Snapshot) -> Exchange:
+def command_of(claim: NodeClaim, snapshot: Snapshot) -> Command:
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
         nodes = {}  # Whose they are cannot be told.
     named = listed(claim.annotations.get(names.REPLACED_BY, ""))
-    return Exchange(
+    return Command(
         claim=claim,
         nodes=tuple(nodes[name] for name in sorted(nodes)),
         replacements=tuple((name, _standing_in(name, claim, snapshot)) for name in named),
@@ -137,17 +137,17 @@ def exchange_of(claim: NodeClaim, snapshot: Snapshot) -> Exchange:
     )
 
 
-def exchanges_under_way(snapshot: Snapshot) -> tuple[Exchange, ...]:
+def commands_under_way(snapshot: Snapshot) -> tuple[Command, ...]:
     """Of all our claims, those that leave included: whoever is drained still needs his place."""
     marked = snapshot.replaced_claims()
     ours = (marked[name] for name in sorted(marked) if is_ours(marked[name], snapshot))
-    return tuple(exchange_of(claim, snapshot) for claim in ours)
+    return tuple(command_of(claim, snapshot) for claim in ours)
 
 
-def is_readable(exchange: Exchange, snapshot: Snapshot) -> bool:
+def is_readable(command: Command, snapshot: Snapshot) -> bool:
     """Whether it may go on: the claim, its Nodes, their pods and its pool can all be read."""
-    pool = snapshot.pools.get(exchange.claim.pool_name)
-    return not in_the_way(exchange.claim, exchange.nodes, pool, snapshot)
+    pool = snapshot.pools.get(command.claim.pool_name)
+    return not in_the_way(command.claim, command.nodes, pool, snapshot)
 
 
 def standing_in(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:

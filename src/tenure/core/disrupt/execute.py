@@ -1,7 +1,7 @@
 """Let a node go whose replacements are there: the last look before there is no way back.
 
 Its replacements stood open while they came up, and others may have taken the room. So of each
-exchange whose replacements are all initialized, the first of these that applies:
+command whose replacements are all initialized, the first of these that applies:
 
 1. tolerated   what it had is gone or has changed, and is not due: it waits for that;
 2. obstacles   pods that must not be moved have come, and nothing bounds the wait for them;
@@ -28,8 +28,19 @@ import msgspec
 from tenure.core.decision import Commitment, Concern, Delete, Patch, Verdict
 from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
 from tenure.core.disrupt.candidates import Contender, contender_of
-from tenure.core.disrupt.command import Exchange, comes_up, exchanges_under_way, is_readable
-from tenure.core.disrupt.simulate import Exchanges, Mover, Plan, Seating, mover_of
+from tenure.core.disrupt.command import (
+    Command,
+    comes_up,
+    commands_under_way,
+    is_readable,
+)
+from tenure.core.disrupt.simulate import (
+    LeavingNode,
+    Plan,
+    Reservations,
+    Simulation,
+    leaving_node,
+)
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.repair.cause import merged
@@ -55,18 +66,18 @@ STAMPED: Final = timedelta(minutes=1)
 
 
 class UnderWay(msgspec.Struct, frozen=True):
-    """An exchange whose replacements are there."""
+    """A command whose replacements are there."""
 
-    exchange: Exchange
+    command: Command
     contender: Contender
 
 
-def ready_exchanges(snapshot: Snapshot) -> Iterator[UnderWay]:
-    for exchange in exchanges_under_way(snapshot):
-        claim, node = exchange.claim, exchange.node
-        complete = exchange.complete and is_readable(exchange, snapshot)
+def ready_commands(snapshot: Snapshot) -> Iterator[UnderWay]:
+    for command in commands_under_way(snapshot):
+        claim, node = command.claim, command.node
+        complete = command.complete and is_readable(command, snapshot)
         if not claim.deleting and node is not None and complete:
-            yield UnderWay(exchange, contender_of(claim, node, snapshot))
+            yield UnderWay(command, contender_of(claim, node, snapshot))
 
 
 class Release:
@@ -75,42 +86,42 @@ class Release:
     def __init__(
         self,
         under_way: UnderWay,
-        exchanges: Exchanges,
+        simulation: Simulation,
         settings: Settings,
         now: datetime,
-        seating: Seating,
+        reservations: Reservations,
     ) -> None:
-        self._exchange, self._contender = under_way.exchange, under_way.contender
-        self._claim = under_way.exchange.claim
-        self._exchanges, self._settings, self._now = exchanges, settings, now
-        self._seating = seating
+        self._command, self._contender = under_way.command, under_way.contender
+        self._claim = under_way.command.claim
+        self._simulation, self._settings, self._now = simulation, settings, now
+        self._reservations = reservations
 
     def verdicts(self) -> Iterator[Verdict]:
-        exchange, node = self._exchange, self._exchange.node
+        command, node = self._command, self._command.node
         # Who gives it up speaks by himself, and nothing may be done meanwhile.
-        off = exchange.pointless(self._settings, self._now) or exchange.failure(self._now)
+        off = command.pointless(self._settings, self._now) or command.failure(self._now)
         if node is None or off or not is_closed(node):
             return
         verdict = self._tolerated() or self._held()
         if verdict is None:
-            mover = mover_of(
+            leaving = leaving_node(
                 self._claim,
                 node,
                 (item.pod for item in self._contender.drain.pods),
                 (room for _, room in self._contender.replacements),
             )
-            plan = self._plan(mover)
+            plan = self._plan(leaving)
             yield from launched(plan, self._claim.name)
             verdict = self._missing(plan) or self._going(node)
             verdict = no_later(verdict, plan.changes_at)
-        verdict = no_later(verdict, *(at for at in exchange.instants() if at > self._now))
+        verdict = no_later(verdict, *(at for at in command.instants() if at > self._now))
         yield from (self._without_stamp(verdict), also_of(node, verdict))
 
     def waits(self, until: datetime) -> Iterator[Verdict]:
         """For its turn, where there are very many."""
         message = f"its replacements are there, and its turn to go comes after {format_time(until)}"
         verdict = _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=until)
-        node, told = self._exchange.node, self._without_stamp(verdict)
+        node, told = self._command.node, self._without_stamp(verdict)
         yield from (told, also_of(node, verdict)) if node is not None else (told,)
 
     def _without_stamp(self, verdict: Verdict) -> Verdict:
@@ -120,17 +131,17 @@ class Release:
         return msgspec.structs.replace(verdict, action=take_off_stamp(self._claim))
 
     def _tolerated(self) -> Verdict | None:
-        exchange = self._exchange
-        if exchange.due(self._now) or exchange.overdue(self._now):
+        command = self._command
+        if command.due(self._now) or command.overdue(self._now):
             return None
-        at = min(one.due_at for one in exchange.ill if one.due_at is not None)
+        at = min(one.due_at for one in command.ill if one.due_at is not None)
         message = f"what is wrong with it now is tolerated until {format_time(at)}"
         return _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
 
     @property
     def _bound(self) -> timedelta | None:
         """By what is due, and nothing else."""
-        bounds = (one.bound for one in self._exchange.due(self._now))
+        bounds = (one.bound for one in self._command.due(self._now))
         return min((span for span in bounds if span is not None), default=None)
 
     def _held(self) -> Verdict | None:
@@ -153,15 +164,19 @@ class Release:
             recheck_at=until,
         )
 
-    def _plan(self, mover: Mover) -> Plan:
-        seating = self._seating
-        plan = self._exchanges.plan(mover, self._settings, self._now, credit=False, seating=seating)
+    def _plan(self, leaving: LeavingNode) -> Plan:
+        reservations = self._reservations
+        plan = self._simulation.plan(
+            leaving, self._settings, self._now, credit=False, reservations=reservations
+        )
         if plan.claims:
             more = "more is launched for them, as for every pod that waits"
             why = f"others have taken its pods' places; {more}"
             return Plan(why=why, passing=True, changes_at=plan.changes_at)
         if plan.why and not plan.passing:
-            return self._exchanges.plan(mover, self._settings, self._now, seating=seating)
+            return self._simulation.plan(
+                leaving, self._settings, self._now, reservations=reservations
+            )
         return plan
 
     def _missing(self, plan: Plan) -> Verdict | None:
@@ -172,7 +187,7 @@ class Release:
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
             return _say(self._claim, reason, f"its replacements are there, but {plan.why}")
-        known = self._exchange.names
+        known = self._command.names
         came = [one.name for one in self._came() if one.name not in known]
         if not came:
             return None
@@ -211,18 +226,18 @@ class Release:
         return msgspec.structs.replace(verdict, commits=self._commitment(bound))
 
     def _where(self) -> str:
-        if self._exchange.names:
-            named, many = ", ".join(self._exchange.names), len(self._exchange.names) > 1
+        if self._command.names:
+            named, many = ", ".join(self._command.names), len(self._command.names) > 1
             return (
                 f"replacement NodeClaim{'s' * many} {named} {'are' if many else 'is'} initialized"
             )
         return "its pods fit on other Nodes"
 
     def _commitment(self, bound: timedelta | None) -> Commitment:
-        due = self._exchange.due(self._now)
+        due = self._command.due(self._now)
         if not due:
             return Commitment(reason=Stage.INITIALIZATION, bound=bound)
-        cause = merged(due, (one.priority for one in self._exchange.rules.statements))
+        cause = merged(due, (one.priority for one in self._command.rules.statements))
         return Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
 
 

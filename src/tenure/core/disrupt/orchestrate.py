@@ -1,6 +1,6 @@
-"""Carry an exchange through until everything is there, or give it up.
+"""Carry a command through until everything is there, or give it up.
 
-What an exchange is, and where it stands, is in ``exchange``. Of each claim, the first of these:
+What a command is, and where it stands, is in ``command``. Of each claim, the first of these:
 
 1. cancelled   nothing is wrong any more, or a person vetoes it: the mark is taken off;
 2. failed      a replacement is gone or leaving, or has been Ready for long and is not
@@ -12,7 +12,7 @@ What an exchange is, and where it stands, is in ``exchange``. Of each claim, the
 5. waiting     for the replacements, and for whom until when. Once all of them are there,
                ``disruption`` looks whether its pods still have their places, and lets it go.
 
-A taint or a ``DisruptionReason`` that no exchange stands behind is taken off: that is how one
+A taint or a ``DisruptionReason`` that no command stands behind is taken off: that is how one
 which was given up leaves the old node as it was.
 """
 
@@ -32,7 +32,7 @@ from tenure.core.decision import (
     Subject,
     Verdict,
 )
-from tenure.core.disrupt.command import Exchange, exchange_of, is_readable
+from tenure.core.disrupt.command import Command, command_of, is_readable
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import DISRUPTION_REASON
 from tenure.core.repair.readiness import initialized_until
@@ -69,19 +69,19 @@ class ReplacementDecider:
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
 
-    def view(self, snapshot: Snapshot, key: str) -> Exchange | None:
+    def view(self, snapshot: Snapshot, key: str) -> Command | None:
         claim = snapshot.claims.get(key)
         if claim is None or claim.deleting:
             return None
         nodes = snapshot.nodes_with_provider(claim.provider_id)
         if not _is_marked(claim, nodes.values()) or not is_ours(claim, snapshot):
             return None
-        exchange = exchange_of(claim, snapshot)
-        return exchange if is_readable(exchange, snapshot) else None
+        command = command_of(claim, snapshot)
+        return command if is_readable(command, snapshot) else None
 
-    def decide(self, view: Exchange, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        command = _Command(view, settings, now)
-        verdict = command.next_step() if is_replaced(view.claim) else command.forgotten()
+    def decide(self, view: Command, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        progress = _Progress(view, settings, now)
+        verdict = progress.next_step() if is_replaced(view.claim) else progress.forgotten()
         if verdict is None:
             return ()
         if view.node is None or verdict.reason is Reason.DISRUPTION_FORGOTTEN:
@@ -95,26 +95,26 @@ def _is_marked(claim: NodeClaim, nodes: Iterable[Node]) -> bool:
     return any(not node.deleting and is_disrupted(node) for node in nodes)
 
 
-class _Command:
+class _Progress:
     """One claim that goes, at one instant."""
 
-    def __init__(self, exchange: Exchange, settings: Settings, now: datetime) -> None:
-        self._exchange, self._claim = exchange, exchange.claim
+    def __init__(self, command: Command, settings: Settings, now: datetime) -> None:
+        self._command, self._claim = command, command.claim
         self._settings, self._now = settings, now
 
     def next_step(self) -> Verdict | None:
-        instants = (at for at in self._exchange.instants() if at > self._now)
+        instants = (at for at in self._command.instants() if at > self._now)
         recheck_at = min(instants, default=None)
-        if why := self._exchange.pointless(self._settings, self._now):
+        if why := self._command.pointless(self._settings, self._now):
             message = f"{why}; it stays, and takes pods again"
             return self._say(Reason.DISRUPTION_CANCELLED, message, self._unmark(), recheck_at)
-        if why := self._exchange.failure(self._now):
+        if why := self._command.failure(self._now):
             return self._failed(why)
-        if self._claim.termination_stamp is not None and not self._exchange.complete:
+        if self._claim.termination_stamp is not None and not self._command.complete:
             message = f"{stale_stamp(self._claim)}; it stays until its replacements are initialized"
             action = take_off_stamp(self._claim)
             return self._say(Reason.STALE_DEADLINE, message, action, recheck_at)
-        node = self._exchange.node
+        node = self._command.node
         assert node is not None, "else it is pointless"
         closing = self._close(node) or self._reasoned()
         return self._say(Reason.REPLACING, self._progress(), closing, recheck_at)
@@ -123,7 +123,7 @@ class _Command:
         """Marks that nobody stands behind."""
         if self._claim.rebooting:
             return None
-        node = self._exchange.node
+        node = self._command.node
         if node is not None and not node.deleting and is_disrupted(node):
             message = f"Node {node.name} is not being disrupted; its taint is taken off"
             return self._say(Reason.DISRUPTION_FORGOTTEN, message, untaint_disrupted(node))
@@ -166,7 +166,7 @@ class _Command:
         return "everything that was launched for its pods is there; it is closed for new ones"
 
     def _awaited(self) -> Iterator[str]:
-        for name, replacement in self._exchange.replacements:
+        for name, replacement in self._command.replacements:
             if replacement is not None and not replacement.initialized:
                 until = initialized_until(replacement)
                 at = f" (by {format_time(until)} at the latest)" if until is not None else ""

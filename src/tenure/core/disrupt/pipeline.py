@@ -34,8 +34,15 @@ from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
 from tenure.core.disrupt.budgets import allowance
 from tenure.core.disrupt.candidates import PAUSE_MAX, Contender, Contest, contests_in
 from tenure.core.disrupt.command import comes_up
-from tenure.core.disrupt.execute import Release, UnderWay, launched, ready_exchanges
-from tenure.core.disrupt.simulate import Exchanges, Mover, Plan, Seating, exchanges_in, mover_of
+from tenure.core.disrupt.execute import Release, UnderWay, launched, ready_commands
+from tenure.core.disrupt.simulate import (
+    LeavingNode,
+    Plan,
+    Reservations,
+    Simulation,
+    leaving_node,
+    simulation_in,
+)
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import CLUSTER, moves_places, tells_of_places
@@ -67,7 +74,7 @@ class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
     contests: tuple[Contest, ...]
     #: Whose replacements are there.
     ready: tuple[UnderWay, ...]
-    exchanges: Exchanges
+    simulation: Simulation
 
 
 class DisruptionDecider:
@@ -89,11 +96,11 @@ class DisruptionDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         contests = tuple(contests_in(snapshot))
-        ready = tuple(ready_exchanges(snapshot))
+        ready = tuple(ready_commands(snapshot))
         if not contests and not ready:
             return None  # The usual case, and it must stay cheap.
-        exchanges = exchanges_in(snapshot, self._rooms, self._protection_clock)
-        return DisruptionView(contests=contests, ready=ready, exchanges=exchanges)
+        simulation = simulation_in(snapshot, self._rooms, self._protection_clock)
+        return DisruptionView(contests=contests, ready=ready, simulation=simulation)
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         found = list(_Pass(view, settings, now).verdicts())
@@ -128,7 +135,7 @@ class _Pass:
         self._started: dict[str, int] = {}
         #: Whose replacement is being planned.
         self._planned = ""
-        self._seating = Seating()
+        self._reservations = Reservations()
 
     def verdicts(self) -> Iterator[Verdict]:
         found: list[tuple[Contest, Candidate]] = []
@@ -142,7 +149,7 @@ class _Pass:
         turns = Turns(len(self._view.ready), self._now)
         for place, under_way in enumerate(self._view.ready):
             release = Release(
-                under_way, self._view.exchanges, self._settings, self._now, self._seating
+                under_way, self._view.simulation, self._settings, self._now, self._reservations
             )
             yield from release.verdicts() if turns.has(place) else release.waits(turns.next_at)
         self._turns = Turns(len(found), self._now)
@@ -170,7 +177,7 @@ class _Pass:
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
-        yield from self._exchange(contender, candidate)
+        yield from self._command(contender, candidate)
 
     # -- what holds it -----------------------------------------------------------------
 
@@ -250,12 +257,14 @@ class _Pass:
         commits = Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
         return msgspec.structs.replace(verdict, commits=commits)
 
-    def _exchange(self, contender: Contender, candidate: Candidate) -> Iterator[Verdict]:
+    def _command(self, contender: Contender, candidate: Candidate) -> Iterator[Verdict]:
         claim, why = candidate.claim, candidate.cause.message
         came = [(one, room) for one, room in contender.replacements if comes_up(one, self._now)]
         pods = (item.pod for item in contender.drain.pods)
-        mover = mover_of(claim, candidate.node, pods, (room for _, room in came))
-        plan = self._view.exchanges.plan(mover, self._settings, self._now, seating=self._seating)
+        leaving = leaving_node(claim, candidate.node, pods, (room for _, room in came))
+        plan = self._view.simulation.plan(
+            leaving, self._settings, self._now, reservations=self._reservations
+        )
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
             verdict = _say(claim, reason, f"{why}; {plan.why}", recheck_at=plan.changes_at)
@@ -269,11 +278,11 @@ class _Pass:
             message = f"{why}; its pods need {awaited}, which is being created"
             verdict = _say(claim, Reason.REPLACING, message, recheck_at=plan.changes_at)
         else:
-            verdict = self._marked(candidate, [one.name for one, _ in came], mover, plan)
+            verdict = self._marked(candidate, [one.name for one, _ in came], leaving, plan)
         yield from (verdict, also_of(candidate.node, verdict))
 
     def _marked(
-        self, candidate: Candidate, came: Sequence[str], mover: Mover, plan: Plan
+        self, candidate: Candidate, came: Sequence[str], leaving: LeavingNode, plan: Plan
     ) -> Verdict:
         mark = {
             names.REPLACED_BY: ",".join(came),
@@ -282,7 +291,7 @@ class _Pass:
         }
         what = f"it is replaced by {', '.join(came)}"
         if not came:
-            what = "its pods fit on other nodes" if mover.pods else "no reschedulable pods"
+            what = "its pods fit on other nodes" if leaving.pods else "no reschedulable pods"
         return _say(
             candidate.claim,
             Reason.REPLACING,

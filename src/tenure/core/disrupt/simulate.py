@@ -25,7 +25,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.claim.ownership import room_of
-from tenure.core.disrupt.command import exchanges_under_way
+from tenure.core.disrupt.command import commands_under_way
 from tenure.core.launchbreaker.breaker import without_claims
 from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.pool.facts import capacity_of
@@ -45,7 +45,7 @@ from tenure.packing.problem import ExistingNode, PoolTemplate
 from tenure.packing.result import Packing, Why
 
 
-class Mover(msgspec.Struct, frozen=True):
+class LeavingNode(msgspec.Struct, frozen=True):
     """A node that goes, or would: whom it leaves without a place, and what was launched for him."""
 
     claim: NodeClaim
@@ -65,12 +65,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     changes_at: datetime | None = None
 
 
-class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What every exchange depends on."""
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+    """What every command depends on."""
 
     places: Places
     #: Everybody who is being replaced.
-    movers: tuple[Mover, ...]
+    leaving: tuple[LeavingNode, ...]
     #: By the name of a node that is Ready and not initialized: from when on it is not counted on.
     late_at: Mapping[str, datetime]
     #: Names of nodes that are not initialized.
@@ -80,18 +80,18 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(
         self,
-        mover: Mover,
+        leaving: LeavingNode,
         settings: Settings,
         now: datetime,
         *,
         credit: bool = True,
-        seating: Seating | None = None,
+        reservations: Reservations | None = None,
     ) -> Plan:
         """``credit``: what goes makes room under its pool's limits.
 
-        ``seating``: shared by all plans of one look, so that it is worked out once for all.
+        ``reservations``: shared by all plans of one look, so that it is worked out once for all.
         """
-        if not mover.pods:
+        if not leaving.pods:
             return Plan()  # Nobody has to move.
         zones = self.places.zones.at(settings, now)
         _, breakers_change = without_claims(self.history, settings, now)
@@ -99,37 +99,37 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
-        seating = seating or Seating()
-        table, left = seating.without(self, mover, zones, settings, now)
-        before = self._seated(table, left, mover, zones, settings, now)
+        reservations = reservations or Reservations()
+        table, left = reservations.without(self, leaving, zones, settings, now)
+        before = self._seated(table, left, leaving, zones, settings, now)
         if before.claims:
             why = "pods that wait get their nodes first"
             return Plan(why=why, passing=True, changes_at=changes_at)
         templates: Sequence[PoolTemplate] = self.places.templates
-        if credit and not _waits_for_room(before, mover.claim.pool_name):
-            templates = _credited(templates, mover)
-        problem = self.places.problem(mover.pods, zones, settings, now)
+        if credit and not _waits_for_room(before, leaving.claim.pool_name):
+            templates = _credited(templates, leaving)
+        problem = self.places.problem(leaving.pods, zones, settings, now)
         found = pack(
             msgspec.structs.replace(problem, nodes=table.nodes(), templates=tuple(templates))
         )
-        plan = self._told(mover, found)
+        plan = self._told(leaving, found)
         return msgspec.structs.replace(plan, changes_at=changes_at)
 
-    def _told(self, mover: Mover, found: Packing) -> Plan:
-        for pod in mover.pods:
+    def _told(self, leaving: LeavingNode, found: Packing) -> Plan:
+        for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
                 return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
         if found.claims:
-            marks = {names.REPLACES: mover.claim.uid}
-            return Plan(claims=tuple(self.places.new_claims(found.claims, mover.pods, marks)))
-        awaited = sorted((set(found.placed.values()) & self.coming) - set(mover.own))
+            marks = {names.REPLACES: leaving.claim.uid}
+            return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))
+        awaited = sorted((set(found.placed.values()) & self.coming) - set(leaving.own))
         if awaited:
             why = f"its pods fit {', '.join(awaited)}, which is not initialized yet"
             return Plan(why=why, passing=True)
         return Plan()
 
     def seat_own(
-        self, table: _Table, other: Mover, zones: Look, settings: Settings, now: datetime
+        self, table: _Table, other: LeavingNode, zones: Look, settings: Settings, now: datetime
     ) -> list[Pod]:
         """Its pods take the places that were launched for them; those for whom there is none."""
         problem = self.places.problem(other.pods, zones, settings, now)
@@ -147,14 +147,14 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         self,
         table: _Table,
         left: Iterable[Pod],
-        mover: Mover,
+        leaving: LeavingNode,
         zones: Look,
         settings: Settings,
         now: datetime,
     ) -> Packing:
         """Everybody else has his place; what is still missing is in the answer."""
-        others = (one for one in self.movers if one.claim.uid != mover.claim.uid)
-        known = {pod.uid for one in (*others, mover) for pod in one.pods}
+        others = (one for one in self.leaving if one.claim.uid != leaving.claim.uid)
+        known = {pod.uid for one in (*others, leaving) for pod in one.pods}
         demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
         # Pods whose launch breaker is open wait for long: nobody else waits for them.
@@ -171,7 +171,7 @@ class Exchanges(msgspec.Struct, frozen=True, kw_only=True):
         return packing
 
 
-class Seating:
+class Reservations:
     """Pods of nodes being replaced are seated on their replacements: worked out once for many plans.
 
     Nearly always nodes that are replaced have nothing to do with each other. Then a table without
@@ -186,41 +186,51 @@ class Seating:
         self._concerned: Counter[str] = Counter()
 
     def without(
-        self, exchanges: Exchanges, mover: Mover, zones: Look, settings: Settings, now: datetime
+        self,
+        simulation: Simulation,
+        leaving: LeavingNode,
+        zones: Look,
+        settings: Settings,
+        now: datetime,
     ) -> tuple[_Table, list[Pod]]:
         """The table at which all others sit, and their pods that do not; its node takes no pods."""
         if self._full is None or self._empty is None:
-            self._empty, self._full = exchanges.empty_table(now), exchanges.empty_table(now)
-            for one in exchanges.movers:
-                self._left[one.claim.uid] = exchanges.seat_own(
+            self._empty, self._full = simulation.empty_table(now), simulation.empty_table(now)
+            for one in simulation.leaving:
+                self._left[one.claim.uid] = simulation.seat_own(
                     self._full, one, zones, settings, now
                 )
                 self._concerned.update(_concerned(one))
-        own = next((one for one in exchanges.movers if one.claim.uid == mover.claim.uid), None)
+        own = next((one for one in simulation.leaving if one.claim.uid == leaving.claim.uid), None)
         names_of_own = _concerned(own) if own is not None else set()
         others = Counter(names_of_own)
-        if any(self._concerned[name] > others[name] for name in {mover.node.name, *names_of_own}):
-            return self._slowly(exchanges, mover, zones, settings, now)
+        if any(self._concerned[name] > others[name] for name in {leaving.node.name, *names_of_own}):
+            return self._slowly(simulation, leaving, zones, settings, now)
         table = self._full.copy()
         table.restore(names_of_own, self._empty)
-        table.close(mover.node.name)
-        left = (pods for uid, pods in self._left.items() if uid != mover.claim.uid)
+        table.close(leaving.node.name)
+        left = (pods for uid, pods in self._left.items() if uid != leaving.claim.uid)
         return table, [pod for pods in left for pod in pods]
 
     def _slowly(
-        self, exchanges: Exchanges, mover: Mover, zones: Look, settings: Settings, now: datetime
+        self,
+        simulation: Simulation,
+        leaving: LeavingNode,
+        zones: Look,
+        settings: Settings,
+        now: datetime,
     ) -> tuple[_Table, list[Pod]]:
-        table = exchanges.empty_table(now)
-        table.close(mover.node.name)
+        table = simulation.empty_table(now)
+        table.close(leaving.node.name)
         left: list[Pod] = []
-        for other in exchanges.movers:
-            if other.claim.uid != mover.claim.uid:
-                left += exchanges.seat_own(table, other, zones, settings, now)
+        for other in simulation.leaving:
+            if other.claim.uid != leaving.claim.uid:
+                left += simulation.seat_own(table, other, zones, settings, now)
         return table, left
 
 
-def _concerned(mover: Mover) -> set[str]:
-    return {mover.node.name, *mover.own, *(pod.spec.node_name for pod in mover.pods)}
+def _concerned(leaving: LeavingNode) -> set[str]:
+    return {leaving.node.name, *leaving.own, *(pod.spec.node_name for pod in leaving.pods)}
 
 
 class _Table:
@@ -264,30 +274,32 @@ class _Table:
             self._nodes[old.name] = msgspec.structs.replace(old, pods=kept)
 
 
-def exchanges_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Exchanges:
+def simulation_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Simulation:
     demands = pods_to_place(snapshot, protection_clock)
     new = [claim for claim in snapshot.claims.values() if not claim.initialized]
     late = {room_of(claim, snapshot): initialized_until(claim) for claim in new}
-    return Exchanges(
+    return Simulation(
         places=places_in(snapshot, demands, rooms),
-        movers=tuple(_movers(snapshot)),
+        leaving=tuple(_leaving_nodes(snapshot)),
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
         coming=frozenset(late),
         history=remembered_launches(snapshot, demands),
     )
 
 
-def _movers(snapshot: Snapshot) -> Iterable[Mover]:
-    for exchange in exchanges_under_way(snapshot):
-        if exchange.node is not None:
-            pods = snapshot.pods_on(exchange.node.name).values()
-            own = [room_of(one, snapshot) for _, one in exchange.replacements if one is not None]
-            yield mover_of(exchange.claim, exchange.node, pods, own)
+def _leaving_nodes(snapshot: Snapshot) -> Iterable[LeavingNode]:
+    for command in commands_under_way(snapshot):
+        if command.node is not None:
+            pods = snapshot.pods_on(command.node.name).values()
+            own = [room_of(one, snapshot) for _, one in command.replacements if one is not None]
+            yield leaving_node(command.claim, command.node, pods, own)
 
 
-def mover_of(claim: NodeClaim, node: Node, pods: Iterable[Pod], own: Iterable[str] = ()) -> Mover:
+def leaving_node(
+    claim: NodeClaim, node: Node, pods: Iterable[Pod], own: Iterable[str] = ()
+) -> LeavingNode:
     moving = sorted(filter(is_reschedulable, pods), key=lambda pod: pod.uid)
-    return Mover(claim, node, tuple(moving), tuple(own))
+    return LeavingNode(claim, node, tuple(moving), tuple(own))
 
 
 def _waits_for_room(packing: Packing, pool: str) -> bool:
@@ -299,15 +311,15 @@ def _waits_for_room(packing: Packing, pool: str) -> bool:
     )
 
 
-def _credited(templates: Sequence[PoolTemplate], mover: Mover) -> list[PoolTemplate]:
+def _credited(templates: Sequence[PoolTemplate], leaving: LeavingNode) -> list[PoolTemplate]:
     """What goes makes room under its pool's limits."""
-    back = capacity_of(mover.claim, mover.node)
+    back = capacity_of(leaving.claim, leaving.node)
     return [
         msgspec.structs.replace(
             template,
             remaining={name: left + back.get(name, 0) for name, left in template.remaining.items()},
         )
-        if template.pool == mover.claim.pool_name and template.remaining is not None
+        if template.pool == leaving.claim.pool_name and template.remaining is not None
         else template
         for template in templates
     ]

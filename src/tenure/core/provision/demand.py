@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.claim.ownership import is_our_node, is_replaced
-from tenure.core.disrupt.command import Exchange, exchanges_under_way
+from tenure.core.disrupt.command import Command, commands_under_way
 from tenure.core.protect.protection import CREATION, protection_of
 from tenure.core.reboot.history import DISRUPTION_REASON
 from tenure.core.terminate.deadline import deadline_of, force_at
@@ -56,8 +56,8 @@ def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     for node in {**snapshot.leaving_nodes(), **unmarked}.values():
         if (is_held(node) or node.name in unmarked) and is_our_node(node, snapshot):
             demands += _leaving(node, snapshot, clock)
-    for exchange in exchanges_under_way(snapshot):
-        demands += _replaced(exchange, snapshot)
+    for command in commands_under_way(snapshot):
+        demands += _replaced(command, snapshot)
     demands.sort(key=lambda demand: demand.pod.uid)
     return demands
 
@@ -105,12 +105,12 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
     return demands
 
 
-def _replaced(exchange: Exchange, snapshot: Snapshot) -> list[Demand]:
+def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
     """Before it leaves; one that fails leaves everybody where he is."""
-    claim, node = exchange.claim, exchange.node
+    claim, node = command.claim, command.node
     told = claim.condition(DISRUPTION_REASON)
     since = told.last_transition_time if told is not None and told.status == "True" else None
-    lost = any(one is None or one.deleting for _, one in exchange.replacements)
+    lost = any(one is None or one.deleting for _, one in command.replacements)
     if claim.deleting or node is None or node.deleting or since is None or lost:
         return []
     pods = filter(is_reschedulable, snapshot.pods_on(node.name).values())

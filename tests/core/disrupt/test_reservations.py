@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.core.disrupt import simulate as replacement
-from tenure.core.disrupt.simulate import Exchanges, Seating, exchanges_in
+from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.nodecache import Rooms
 from tenure.model.api.resource import NODES
@@ -22,7 +22,7 @@ REPAIR = {
 }
 
 
-def exchanges_of(nodes: int) -> tuple[Story, Exchanges]:
+def simulation_of(nodes: int) -> tuple[Story, Simulation]:
     """A cluster in which every node is unhealthy and some are being replaced."""
     types = a_requirement("node.kubernetes.io/instance-type", "c7i.large")
     pool = a_pool(requirements=[types], repair=REPAIR, disruption={"budgets": [{"nodes": "100%"}]})
@@ -31,24 +31,24 @@ def exchanges_of(nodes: int) -> tuple[Story, Exchanges]:
     for node in story.all(NODES):
         story.kubelets.silence(node["metadata"]["name"])
     story.run(85 * SECOND)
-    found = exchanges_in(story.controller.snapshot(), Rooms(), CREATION)
-    assert len(found.movers) > 2, "else there is nothing to share"
+    found = simulation_in(story.controller.snapshot(), Rooms(), CREATION)
+    assert len(found.leaving) > 2, "else there is nothing to share"
     return story, found
 
 
 def test_a_shared_seating_gives_the_plans_that_each_would_have_alone() -> None:
-    story, exchanges = exchanges_of(8)
+    story, simulation = simulation_of(8)
     with story:
-        shared, settings, now = Seating(), story.options.settings, story.now
-        for mover in exchanges.movers:
-            alone = exchanges.plan(mover, settings, now)
-            assert exchanges.plan(mover, settings, now, seating=shared) == alone
+        shared, settings, now = Reservations(), story.options.settings, story.now
+        for leaving in simulation.leaving:
+            alone = simulation.plan(leaving, settings, now)
+            assert simulation.plan(leaving, settings, now, reservations=shared) == alone
 
 
 def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    story, exchanges = exchanges_of(8)
+    story, simulation = simulation_of(8)
     count = 0
 
     def counted(problem: Problem) -> Packing:
@@ -58,10 +58,10 @@ def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
 
     monkeypatch.setattr(replacement, "pack", counted)
     with story:
-        shared, settings, now = Seating(), story.options.settings, story.now
-        first, second = exchanges.movers[:2]
-        exchanges.plan(first, settings, now, seating=shared)
-        assert count > len(exchanges.movers)
+        shared, settings, now = Reservations(), story.options.settings, story.now
+        first, second = simulation.leaving[:2]
+        simulation.plan(first, settings, now, reservations=shared)
+        assert count > len(simulation.leaving)
         count = 0
-        exchanges.plan(second, settings, now, seating=shared)
+        simulation.plan(second, settings, now, reservations=shared)
         assert count <= 3
