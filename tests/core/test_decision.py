@@ -14,6 +14,7 @@ from tenure.core.decision import (
     Create,
     Delete,
     Evict,
+    Ground,
     Launch,
     Patch,
     Subject,
@@ -31,7 +32,7 @@ ACTIONS = [
     (release(a_claim()), False),
     (Create(resource=NODE_CLAIMS, name="a", body={}), False),
     (Launch(request=launch_request(a_claim(), "embedded")), False),
-    (delete_claim(a_claim()), True),
+    (delete_claim(a_claim(), Ground.REPLACED), True),
     (Evict(name="web", namespace="default", uid="u"), True),
     (Terminate(provider_id="cloud://a", claim_uid="u"), True),
 ]

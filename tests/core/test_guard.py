@@ -14,6 +14,7 @@ from tenure.core.decision import (
     Delete,
     DeletePod,
     Evict,
+    Ground,
     Launch,
     Patch,
     Reboot,
@@ -74,7 +75,7 @@ ALLOWED: list[Any] = [
     pytest.param(patch(a_node(), LABELS), [a_node()], id="write to a Node with our label"),
     pytest.param(patch(a_pool(), LABELS), [a_pool()], id="write to a pool of ours"),
     pytest.param(a_window_patch("status"), [], id="say what a window comes to"),
-    pytest.param(delete_claim(a_claim()), [a_claim()], id="delete a claim"),
+    pytest.param(delete_claim(a_claim(), Ground.LAUNCH_FAILED), [a_claim()], id="delete a claim"),
     pytest.param(delete_node(a_node()), [a_leaving_claim(), a_node()], id="delete its Node"),
     pytest.param(a_creation(a_claim().spec.node_class_ref), [], id="create a claim"),
     pytest.param(
@@ -127,7 +128,7 @@ REFUSED: list[Any] = [
         id="another provider's claim",
     ),
     pytest.param(
-        delete_claim(a_claim()),
+        delete_claim(a_claim(), Ground.LAUNCH_FAILED),
         [a_claim(ref=FOREIGN)],
         "its node class OtherClass.example.com is not served here",
         id="deleting another provider's claim",

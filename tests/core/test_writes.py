@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenure.core.decision import Delete, Patch, Subject
+from tenure.core.decision import Delete, Ground, Patch, Subject
 from tenure.core.writes import delete_claim, delete_node, hold, patch, release, subject_of
 from tenure.model.api import names
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
@@ -37,8 +37,8 @@ def test_only_our_finalizer_is_taken_off() -> None:
 
 
 def test_a_claim_is_deleted_in_the_version_judged_a_node_in_any() -> None:
-    assert delete_claim(a_claim()) == Delete(
-        resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7"
+    assert delete_claim(a_claim(), Ground.REPLACED) == Delete(
+        resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7", ground=Ground.REPLACED
     )
     assert delete_node(a_node()) == Delete(resource=NODES, name="node-a", uid="uid-node-a")
 

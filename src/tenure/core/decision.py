@@ -83,6 +83,31 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return str(self.fact)
 
 
+class Ground(StrEnum):
+    """Why a claim is deleted, or its deadline is set. The guard holds each ground to its own rules.
+
+    The instance of a claim is lost for good, so no such write goes out without one.
+    """
+
+    #: Voluntary disruption and graceful repair: reason and replacements are marked on the claim.
+    REPLACED = "Replaced"
+    #: A graceful repair falls due on a claim that is leaving already.
+    REPAIR = "Repair"
+    #: A forceful repair.
+    REPAIR_FORCED = "RepairForced"
+    REBOOT_FAILED = "RebootFailed"
+    #: Never launched, registered, Ready or initialized in time.
+    TIME_OUT = "TimeOut"
+    #: The Node object is gone while the instance runs.
+    NODE_LOST = "NodeLost"
+    #: A user deleted the Node.
+    NODE_DELETED = "NodeDeleted"
+    #: The cloud will not launch an instance for the claim.
+    LAUNCH_FAILED = "LaunchFailed"
+    #: The cloud no longer lists the instance.
+    INSTANCE_GONE = "InstanceGone"
+
+
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
     """An object that an action depends on beside its own: read by itself right before the call.
 
@@ -111,6 +136,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     #: … so much later than it is.
     ahead: timedelta = timedelta()
     witness: Witness | None = None
+    #: Of one that sets a claim's deadline.
+    ground: Ground | None = None
 
 
 class Create(msgspec.Struct, frozen=True, kw_only=True, tag="Create"):
@@ -131,6 +158,8 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):
     namespace: str = ""
     resource_version: str = ""
     witness: Witness | None = None
+    #: Of a claim's deletion; a Node goes because its claim does.
+    ground: Ground | None = None
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="Evict"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tenure.core.decision import Delete, Patch, Subject, Witness
+from tenure.core.decision import Delete, Ground, Patch, Subject, Witness
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -71,12 +71,13 @@ def release(thing: Node | NodeClaim) -> Patch:
     return patch(thing, {"finalizers": kept})
 
 
-def delete_claim(claim: NodeClaim) -> Delete:
+def delete_claim(claim: NodeClaim, ground: Ground) -> Delete:
     return Delete(
         resource=NODE_CLAIMS,
         name=claim.name,
         uid=claim.uid,
         resource_version=claim.metadata.resource_version,
+        ground=ground,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.claim.garbage import GarbageDecider
-from tenure.core.decision import Delete, Subject, Terminate, Verdict
+from tenure.core.decision import Delete, Ground, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
@@ -96,7 +96,11 @@ def test_a_registered_claim_whose_instance_is_gone_is_deleted() -> None:
     assert verdict.reason is Reason.INSTANCE_VANISHED
     assert verdict.message == "the cloud did not list cloud://a at 2026-03-02T11:59:55Z"
     assert verdict.action == Delete(
-        resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7"
+        resource=NODE_CLAIMS,
+        name="a",
+        uid="uid-a",
+        resource_version="7",
+        ground=Ground.INSTANCE_GONE,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.claim.decider import LifecycleDecider
-from tenure.core.decision import Delete, Launch, Verdict
+from tenure.core.decision import Delete, Ground, Launch, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api import names
 from tenure.model.api.node import Taint
@@ -33,7 +33,9 @@ from tests.core.build import (
     units,
 )
 
-GIVE_UP = Delete(resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7")
+GIVE_UP = Delete(
+    resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7", ground=Ground.LAUNCH_FAILED
+)
 
 
 def verdict_on(claim: NodeClaim, **known: Any) -> Verdict:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.decision import Delete, Terminate, Verdict
+from tenure.core.decision import Delete, Ground, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api import names
@@ -52,7 +52,11 @@ def test_a_node_that_a_person_deletes_takes_its_claim_along() -> None:
     assert verdict.reason is Reason.NODE_DELETED
     assert verdict.message == "Node node-a is being deleted, and its claim goes with it"
     assert verdict.action == Delete(
-        resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7"
+        resource=NODE_CLAIMS,
+        name="a",
+        uid="uid-a",
+        resource_version="7",
+        ground=Ground.NODE_DELETED,
     )
 
 

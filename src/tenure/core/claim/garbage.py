@@ -18,7 +18,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.claim.ownership import is_missing, is_ours
-from tenure.core.decision import Concern, Subject, Terminate, Verdict
+from tenure.core.decision import Concern, Ground, Subject, Terminate, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, subject_of
@@ -152,7 +152,8 @@ def _vanished(view: VanishedView, settings: Settings) -> Verdict:
     elif view.node_ready:
         message = f"{what}, but its Node is Ready"
     else:
-        message, action, reason = what, delete_claim(claim), Reason.INSTANCE_VANISHED
+        message, reason = what, Reason.INSTANCE_VANISHED
+        action = delete_claim(claim, Ground.INSTANCE_GONE)
     return Verdict(
         concern=Concern.GARBAGE,
         subject=subject_of(claim),

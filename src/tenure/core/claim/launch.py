@@ -18,7 +18,7 @@ from datetime import datetime
 from tenure.core.claim.ownership import claim_status
 from tenure.core.claim.view import ClaimView, say
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Launch, Verdict
+from tenure.core.decision import Ground, Launch, Verdict
 from tenure.core.facts import RetriedAt
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, patch
@@ -39,10 +39,10 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
         return _ask(claim, settings)
     if failure.problem is LaunchProblem.OUT_OF_CAPACITY:
         reason = Reason.INSUFFICIENT_CAPACITY
-        return say(claim, reason, failure.message, action=delete_claim(claim))
+        return say(claim, reason, failure.message, action=delete_claim(claim, Ground.LAUNCH_FAILED))
     if failure.problem is LaunchProblem.MISCONFIGURED:
         reason = Reason.NODE_CLASS_NOT_READY
-        return say(claim, reason, failure.message, action=delete_claim(claim))
+        return say(claim, reason, failure.message, action=delete_claim(claim, Ground.LAUNCH_FAILED))
     if failure.retry_at is None or now >= failure.retry_at:
         return _ask(claim, settings)
     said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, failure.message))

@@ -25,7 +25,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Commitment, Concern, Delete, Patch, Verdict
+from tenure.core.decision import Commitment, Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
 from tenure.core.disrupt.candidates import Contender, contender_of
 from tenure.core.disrupt.command import (
@@ -204,7 +204,7 @@ class Release:
         bound, claim = self._bound, self._claim
         spans = [one for one in (bound, grace_period(claim)) if one is not None]
         span = min(spans) if bound is not None else None
-        action: Delete | Patch = delete_claim(claim)
+        action: Delete | Patch = delete_claim(claim, Ground.REPLACED)
         recheck_at = None
         if span is None and claim.termination_stamp is not None:
             action = take_off_stamp(claim)
@@ -212,7 +212,7 @@ class Release:
             began, until = written_between(claim, span, STAMPED)
             recheck_at = next((at for at in (began, until) if at > self._now), None)
             if not began <= self._now < until:
-                action = stamp_claim(claim, span)
+                action = stamp_claim(claim, Ground.REPLACED, span)
         within = f" within {Duration.of(min(spans))}" if spans else ""
         verdict = _say(
             claim,

@@ -23,7 +23,7 @@ from functools import partial
 
 from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.pool.facts import rules_of
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held
@@ -204,7 +204,8 @@ def _leaving(view: RebootView, now: datetime) -> Verdict | None:
 
 def _replaced(claim: NodeClaim) -> Verdict:
     message = f"{_why(claim)}; it is replaced"
-    return _say(claim, Reason.REBOOT_FAILED, message, action=delete_claim(claim))
+    action = delete_claim(claim, Ground.REBOOT_FAILED)
+    return _say(claim, Reason.REBOOT_FAILED, message, action=action)
 
 
 def _spared(claim: NodeClaim, hold: Hold) -> Verdict:
@@ -232,5 +233,6 @@ def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
         return None
     message = f"its reboot has failed, and its drain may take no longer than {Duration.of(span)}"
     # Then the deadline that it has is near enough.
-    at, action = hurried_until(claim, span), stamp_claim(claim, span)
+    at = hurried_until(claim, span)
+    action = stamp_claim(claim, Ground.REBOOT_FAILED, span)
     return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=at)

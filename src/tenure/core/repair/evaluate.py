@@ -30,7 +30,7 @@ import msgspec
 
 from tenure.core.claim.ownership import claim_status, is_replaced
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Concern, Verdict
+from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
@@ -64,6 +64,12 @@ _SAID_OF_NODES: Final = frozenset(
         Reason.INITIALIZATION_TIMEOUT,
     }
 )
+
+#: What a forceful end is for; all else that ends by force is a time-out.
+_GROUNDS: Final = {
+    Reason.NODE_LOST: Ground.NODE_LOST,
+    Reason.REPAIRING: Ground.REPAIR_FORCED,
+}
 
 _say = partial(say, Concern.REPAIR)
 
@@ -316,7 +322,8 @@ class _Round:
         message = f"{message}, and has to be gone within {Duration.of(span)}"
         near_enough = hurried_until(claim, span)
         # It may have recovered by the time of the call.
-        action = msgspec.structs.replace(stamp_claim(claim, span), witness=as_judged(node))
+        stamp = stamp_claim(claim, Ground.REPAIR, span)
+        action = msgspec.structs.replace(stamp, witness=as_judged(node))
         return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
 
     def _by_force(self, member: Member, reason: Reason, message: str, *, counted: bool) -> Verdict:
@@ -325,7 +332,7 @@ class _Round:
         if held is not None:
             return held
         permit = self._holds.probe(member) if counted else None
-        action = force(member, self._now, permit)
+        action = force(member, self._now, _GROUNDS.get(reason, Ground.TIME_OUT), permit)
         verdict = _say(member.claim, reason, message + _tried(permit), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.core.decision import Action, Commitment, Delete, Verdict, Witness
+from tenure.core.decision import Action, Commitment, Delete, Ground, Verdict, Witness
 from tenure.core.repair.domains import Permit
 from tenure.core.repair.health import Member
 from tenure.core.terminate.deadline import deadline_of, stamp_of
@@ -22,15 +22,17 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODES
 
 
-def force(member: Member, now: datetime, probe: Permit | None = None) -> Action | None:
+def force(
+    member: Member, now: datetime, ground: Ground, probe: Permit | None = None
+) -> Action | None:
     """The next write; None once its time is over and it is being deleted."""
     claim, witness = member.claim, _witness(member)
     deadline, stamp = deadline_of(claim), stamp_of(claim)
     if claim.deleting and deadline is not None and deadline.at <= now:
         return None
     if not claim.deleting and stamp is not None and stamp <= now:
-        return msgspec.structs.replace(delete_claim(claim), witness=witness)
-    stamped = stamp_claim(claim, beside=probe_mark(probe) if probe is not None else None)
+        return msgspec.structs.replace(delete_claim(claim, ground), witness=witness)
+    stamped = stamp_claim(claim, ground, beside=probe_mark(probe) if probe is not None else None)
     return msgspec.structs.replace(stamped, witness=witness)
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Verdict
+from tenure.core.decision import Ground, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import is_held
 from tenure.core.terminate.node import blockers_of, some, volume_blocks
@@ -54,7 +54,8 @@ def decide_claim(
     if not claim.deleting:
         deleted = ", ".join(node.name for node in view.nodes if node.deleting)
         message = f"Node {deleted} is being deleted, and its claim goes with it"
-        return say(claim, Reason.NODE_DELETED, message, action=delete_claim(claim))
+        action = delete_claim(claim, Ground.NODE_DELETED)
+        return say(claim, Reason.NODE_DELETED, message, action=action)
     for node in view.nodes:
         if not node.deleting and _is_registered(claim, node):
             message = f"it is being deleted, and Node {node.name} goes with it"

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.core.decision import Patch
+from tenure.core.decision import Ground, Patch
 from tenure.core.writes import patch
 from tenure.errors import shown
 from tenure.model.api.meta import format_time
@@ -20,11 +20,14 @@ from tenure.model.api.nodeclaim import NodeClaim
 
 
 def stamp_claim(
-    claim: NodeClaim, ahead: timedelta = timedelta(), beside: Mapping[str, str] | None = None
+    claim: NodeClaim,
+    ground: Ground,
+    ahead: timedelta = timedelta(),
+    beside: Mapping[str, str] | None = None,
 ) -> Patch:
     """With the deadline: the instant of the write, or so much later; ``beside``: annotations."""
     action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: "", **(beside or {})}})
-    return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, ahead=ahead)
+    return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, ahead=ahead, ground=ground)
 
 
 def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
