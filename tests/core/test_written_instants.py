@@ -14,7 +14,7 @@ from tenure.model.api.names import (
     REPLACEMENT_FAILED,
     TERMINATION_TIMESTAMP,
 )
-from tenure.model.cloud.repairs import peers_statements
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     NOW,
     a_claim,
@@ -60,7 +60,7 @@ def test_no_instant_on_a_sick_claim_stops_a_decider(decider: AnyDecider, written
         a_claim("a", annotations=notes),
         node,
         a_pod("web", node="node-a"),
-        repair_statements=peers_statements(),
+        repair_statements=kwok_statements(),
         instance_types=types(),
     )
 

@@ -25,11 +25,11 @@ from tenure.model.api import names
 from tenure.model.api.kinds import TYPES, decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.snapshot.unreadable import why_unreadable
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.evaluate.evaluator import Judge
 from tests.core.build import (
     NOW,
@@ -47,7 +47,7 @@ from tests.core.build import (
 
 SETTINGS: Final = Settings()
 OBSERVATIONS: Final = Observations(
-    repair_statements=peers_statements(timedelta(minutes=10)), instance_types=types()
+    repair_statements=kwok_statements(timedelta(minutes=10)), instance_types=types()
 )
 #: How far apart the turns are: retries and rechecks come about, too.
 STEP: Final = timedelta(milliseconds=50)

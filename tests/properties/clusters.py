@@ -52,7 +52,6 @@ from tenure.model.api.workload import (
 )
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.cloud.offering import InstanceType, Offering
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.snapshot.observations import (
     Arrival,
     EvictionAnswer,
@@ -67,6 +66,7 @@ from tenure.model.snapshot.observations import (
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.requirements import Requirement as Wanted
 from tenure.model.values.requirements import Requirements
+from tenure.providers.kwok.repairs import kwok_statements
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 GIB = 2**30 * UNIT
@@ -469,7 +469,7 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         return {claim.uid: value for claim, value in found if claim and value is not None}
 
     return Observations(
-        repair_statements=peers_statements(),
+        repair_statements=kwok_statements(),
         instances=known("instance"),
         launch_failures=known("failure"),
         terminations=known("answer"),

@@ -17,9 +17,9 @@ from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
 from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.evaluate.evaluator import Judge
 from tests.core.build import (
     NOW,
@@ -43,7 +43,7 @@ from tests.properties.honesty import (
 
 THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LATER = st.sampled_from([1, 5, 10, 21, 120, 590, 1200, 1800]).map(lambda s: timedelta(seconds=s))
-KNOWN = Observations(repair_statements=peers_statements(), instance_types=types(a_type(cpu="8")))
+KNOWN = Observations(repair_statements=kwok_statements(), instance_types=types(a_type(cpu="8")))
 OURS = Snapshot.of().ours
 
 #: Seconds ago; the interesting ones are around ten and thirty minutes.

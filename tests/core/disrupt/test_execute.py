@@ -22,7 +22,7 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.cloud.repairs import peers_statements
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -68,7 +68,7 @@ def come(name: str = "b", **fields: Any) -> list[Any]:
 
 
 def verdicts(*objects: Any, now: datetime = NOW, **known: Any) -> list[Verdict]:
-    usual: dict[str, Any] = {"repair_statements": peers_statements(), "instance_types": types()}
+    usual: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool()]
     return judged(DisruptionDecider(), a_class(), *pools, *objects, now=now, **usual | known)
 
@@ -124,7 +124,7 @@ def test_a_stamp_that_was_not_written_for_this_is_written_anew(stamp: str, writt
 
 def test_without_a_bound_a_stamp_is_taken_off_before_it_goes() -> None:
     own = {"conditionType": "KWOKUnhealthy", "toleration": "1s", "terminationMode": "Graceful"}
-    stated = [one for one in peers_statements() if one.condition_type == "Ready"]
+    stated = [one for one in kwok_statements() if one.condition_type == "Ready"]
     pool = a_pool(repair={"policies": [{**own, "status": "True"}]})
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
     known: Any = {"repair_statements": tuple(stated)}
@@ -266,7 +266,7 @@ def test_pods_that_must_not_move_any_more_hold_it_where_nothing_bounds_the_wait(
         statement
         if bounded or statement.condition_type != "KWOKUnhealthy"
         else _without_bound(statement)
-        for statement in peers_statements()
+        for statement in kwok_statements()
     )
     mine = a_pod(requests=BIG, protected="true")
     told = on_claim(going(), sick(), mine, *come(), repair_statements=statements)

@@ -21,8 +21,8 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -67,7 +67,7 @@ def sick(*, taints: Any = (DISRUPTED,), type_: str = "KWOKUnhealthy", **fields: 
 def verdicts(*objects: Any, now: datetime = NOW, settings: Settings = SETTINGS) -> list[Verdict]:
     lenient = {"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "Never"}]}
     pools = (a_pool(), a_pool("lenient", repair=lenient))
-    known = peers_statements()
+    known = kwok_statements()
     return judged(DECIDER, *pools, *objects, now=now, settings=settings, repair_statements=known)
 
 

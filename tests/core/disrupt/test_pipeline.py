@@ -27,9 +27,9 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -87,7 +87,7 @@ def well(count: int) -> list[Any]:
 
 
 def verdicts(*objects: Any, now: datetime = NOW, **known: Any) -> list[Verdict]:
-    usual: dict[str, Any] = {"repair_statements": peers_statements(), "instance_types": types()}
+    usual: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
     return judged(DisruptionDecider(), a_class(), *pools, *objects, now=now, **usual | known)
 
@@ -182,7 +182,7 @@ def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:
     found = verdicts(pool, *full(), waiting)
     assert len(created(found)) == 1
     assert about(found, "NodeClaim/a").reason is not Reason.DISRUPTION_WAITS
-    known = Observations(repair_statements=peers_statements(), instance_types=types())
+    known = Observations(repair_statements=kwok_statements(), instance_types=types())
     snapshot = Snapshot.of(a_class(), pool, *full(), waiting, observations=known)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(minutes=1))
 
@@ -239,7 +239,7 @@ def test_who_is_blocked_takes_no_budget_from_who_is_not() -> None:
             "policies": [{"conditionType": SICK, "status": "True", "toleration": "1s"}],
         },
     )
-    unbounded = peers_statements()[:1]
+    unbounded = kwok_statements()[:1]
     held = [
         a_claim("a"),
         sick("a", since=ago(600)),
@@ -413,7 +413,7 @@ def test_a_node_that_is_ready_and_never_initialized_goes_the_pools_own_way() -> 
 )
 @pytest.mark.parametrize("seconds", [0.5, 1, 30, 60, 600, 3600])
 def test_nothing_changes_before_it_said_it_might(objects: list[Any], seconds: float) -> None:
-    known = Observations(repair_statements=peers_statements(), instance_types=types())
+    known = Observations(repair_statements=kwok_statements(), instance_types=types())
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
     snapshot = Snapshot.of(a_class(), *pools, *objects, observations=known)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(seconds=seconds))

@@ -20,8 +20,8 @@ from tenure.model.api.resource import (
     NODES,
     PODS,
 )
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -245,5 +245,5 @@ def test_a_policy_may_leave_the_status_to_a_provider_that_watches_the_condition(
     policies = [{"conditionType": "KWOKUnhealthy", "toleration": "5m"}]
     pool = stamped(repair={"policies": policies})
     assert said(verdict_on(a_class(), pool))["RepairValid"][0] == "False"
-    known = {"repair_statements": peers_statements()}
+    known = {"repair_statements": kwok_statements()}
     assert said(verdict_on(a_class(), pool, **known))["RepairValid"][0] == "True"

@@ -25,10 +25,10 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node, NodeSystemInfo, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import RebootAnswer
 from tenure.model.snapshot.unreadable import stand_in
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -101,7 +101,7 @@ def the_node(*taints: Taint, boot: str = "boot-1", **more: Any) -> Node:
 def judged(*objects: Any, **more: Any) -> list[Verdict]:
     """In a pool as it is by default, by what the provider states about sick nodes."""
     pool: tuple[Any, ...] = () if any(isinstance(one, NodePool) for one in objects) else (a_pool(),)
-    known = {"repair_statements": peers_statements()} | more
+    known = {"repair_statements": kwok_statements()} | more
     return judged_alone(DECIDER, *pool, *objects, **known)
 
 

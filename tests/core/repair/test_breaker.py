@@ -12,7 +12,7 @@ from tenure.core.reasons import Reason
 from tenure.core.repair.breaker import Breaker
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
-from tenure.model.cloud.repairs import peers_statements
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, judged
 
 
@@ -60,7 +60,7 @@ def a_broken_node(name: str = "a", **fields: Any) -> Any:
 
 
 def repaired(*objects: Any) -> Verdict:
-    found = judged(RepairDecider(), POOL, *objects, a_claim(), repair_statements=peers_statements())
+    found = judged(RepairDecider(), POOL, *objects, a_claim(), repair_statements=kwok_statements())
     return about(found, "NodeClaim/a")
 
 

@@ -15,8 +15,8 @@ from tenure.model.api.meta import Condition
 from tenure.model.api.names import DO_NOT_REPAIR, TERMINATION_TIMESTAMP
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     NOW,
     REGISTERED,
@@ -35,7 +35,7 @@ from tests.core.build import (
 )
 
 DECIDER = RepairDecider()
-STATEMENTS = peers_statements(ready=timedelta(minutes=30))
+STATEMENTS = kwok_statements(ready=timedelta(minutes=30))
 FORCEFUL = a_pool(repair={"defaultTolerationDuration": "10m"})
 
 

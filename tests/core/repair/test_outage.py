@@ -15,10 +15,10 @@ from tenure.core.repair.outage import domains_in, read_permit
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     NOW,
     REGISTERED,
@@ -38,7 +38,7 @@ from tests.core.build import (
 from tests.core.outage import REPAIR, a_dead_zone, a_member, members, pools
 
 OFF = Settings(repair_domain_breaker=False)
-STATEMENTS = peers_statements()
+STATEMENTS = kwok_statements()
 
 
 def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:

@@ -13,10 +13,11 @@ from tenure.core.repair.policies import Prospect, in_words, what_would_happen
 from tenure.core.repair.rules import Rules, illnesses
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
-from tenure.model.cloud.repairs import RepairAction, RepairStatement, peers_statements
+from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import TEN_MINUTES_AGO, a_node, a_pool
 
-PROVIDER = peers_statements(ready=timedelta(minutes=30))
+PROVIDER = kwok_statements(ready=timedelta(minutes=30))
 MINUTE = timedelta(minutes=1)
 
 

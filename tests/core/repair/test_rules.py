@@ -12,7 +12,8 @@ from tenure.core.repair.rules import FORCEFUL, GRACEFUL, Illness, Rules, illness
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Repair
-from tenure.model.cloud.repairs import RepairAction, RepairStatement, peers_statements
+from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import a_node
 
 SINCE = datetime(2024, 11, 1, 15, 2, 48, tzinfo=UTC)
@@ -162,12 +163,12 @@ def test_what_only_the_pool_watches_is_replaced_without_a_bound() -> None:
 def test_what_an_entry_leaves_out_is_the_providers() -> None:
     entry = {"conditionType": "KWOKRebootRequired", "toleration": "2m"}
     node = sick("KWOKRebootRequired", "True")
-    (illness,) = found(node, a_block(entry), statements=peers_statements())
+    (illness,) = found(node, a_block(entry), statements=kwok_statements())
     assert (illness.action, illness.bound) == (RepairAction.REBOOT, MINUTE)
     assert illness.due_at == SINCE + 2 * MINUTE
     told = {**entry, "action": "Replace", "terminationGracePeriod": "3m"}
     graceful = a_block(told, terminationMode="Graceful")
-    (illness,) = found(node, graceful, statements=peers_statements())
+    (illness,) = found(node, graceful, statements=kwok_statements())
     assert (illness.action, illness.bound) == (RepairAction.REPLACE, 3 * MINUTE)
     assert illness.mode == GRACEFUL
 

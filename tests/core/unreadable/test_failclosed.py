@@ -16,9 +16,9 @@ from tenure.core.terminate.drain import DrainDecider
 from tenure.core.unreadable.decider import UnreadableDecider, in_the_way
 from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.api.resource import NODES
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, stand_in
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     NOW,
@@ -74,7 +74,7 @@ def test_nothing_is_written_to_what_cannot_be_read(action: Any) -> None:
 
 
 def repaired(*objects: Any) -> list[Verdict]:
-    statements = peers_statements(ready=timedelta(minutes=30))
+    statements = kwok_statements(ready=timedelta(minutes=30))
     return judged(RepairDecider(), *objects, repair_statements=statements)
 
 

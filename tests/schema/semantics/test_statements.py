@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.model.cloud.repairs import RepairAction, RepairStatement, peers_statements
+from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.schema.semantics.statements import statement_problems
 
 NONE = timedelta()
@@ -19,7 +20,7 @@ def stated(**fields: Any) -> RepairStatement:
 
 
 def test_the_peers_set_is_sound_and_so_is_none_at_all() -> None:
-    assert not list(statement_problems(peers_statements()))
+    assert not list(statement_problems(kwok_statements()))
     assert not list(statement_problems(()))
 
 

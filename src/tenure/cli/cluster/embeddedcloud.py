@@ -16,9 +16,10 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.offering import InstanceType
-from tenure.model.cloud.repairs import RepairStatement, peers_statements
+from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.cloud.catalogue import instance_types, select
 
 LEADER: Final = "tenure up, which serves this cluster"
@@ -28,7 +29,7 @@ _ONLY_THERE: Final = "only tenure up, which serves this cluster, knows them"
 class EmbeddedCloud:
     name: Final = "embedded"
     node_classes: Final = (KWOK_NODE_CLASSES,)
-    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
+    repair_statements: Final[tuple[RepairStatement, ...]] = kwok_statements()
     options: Final[Mapping[str, str]] = {}
 
     @asynccontextmanager

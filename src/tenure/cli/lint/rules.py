@@ -34,7 +34,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT, KWOK_GROUP
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.workload import PodDisruptionBudget
-from tenure.model.cloud.repairs import peers_statements
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.schema.advice import advice_for, by_force, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.structure.crd import CUSTOM_KINDS
@@ -143,7 +143,7 @@ def _watched(obj: ApiObject) -> frozenset[str]:
     """What the pool's provider watches, as far as that is one of ours."""
     if not isinstance(obj, NodePool) or obj.node_class_ref.group != KWOK_GROUP:
         return frozenset()
-    return frozenset(one.condition_type for one in peers_statements())
+    return frozenset(one.condition_type for one in kwok_statements())
 
 
 def _unsaid(source: Source) -> Iterator[Finding]:

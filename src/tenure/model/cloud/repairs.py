@@ -31,35 +31,3 @@ class RepairStatement(msgspec.Struct, frozen=True, kw_only=True):
     #: 0 to 100; of several due ones the highest is told.
     priority: int = 0
     action: RepairAction = RepairAction.REPLACE
-
-
-def peers_statements(ready: timedelta = timedelta(minutes=10)) -> tuple[RepairStatement, ...]:
-    """What the peer's KWOK provider states. ``ready``: the toleration of a node that is not."""
-    none = timedelta()
-    return (
-        RepairStatement(
-            condition_type="Ready", status="False", toleration=ready, grace_period=none
-        ),
-        RepairStatement(
-            condition_type="Ready",
-            status="Unknown",
-            reason=".*",
-            toleration=ready,
-            grace_period=none,
-        ),
-        RepairStatement(
-            condition_type="KWOKUnhealthy",
-            status="True",
-            reason=".*",
-            toleration=timedelta(seconds=30),
-            grace_period=timedelta(seconds=45),
-        ),
-        RepairStatement(
-            condition_type="KWOKRebootRequired",
-            status="True",
-            reason=".*",
-            toleration=timedelta(seconds=30),
-            grace_period=timedelta(minutes=1),
-            action=RepairAction.REBOOT,
-        ),
-    )

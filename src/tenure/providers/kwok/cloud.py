@@ -44,7 +44,7 @@ from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.offering import InstanceType
-from tenure.model.cloud.repairs import RepairStatement, peers_statements
+from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.duration import parse_duration
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.provider import Surroundings
@@ -59,6 +59,7 @@ from tenure.providers.kwok.machines import (
     node_name,
     read_machine,
 )
+from tenure.providers.kwok.repairs import kwok_statements
 
 _CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)
 _NO_DELAY: Final = timedelta(0)
@@ -69,7 +70,7 @@ class KwokCloud:
 
     name: Final = "kwok"
     node_classes: Final = (KWOK_NODE_CLASSES,)
-    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
+    repair_statements: Final[tuple[RepairStatement, ...]] = kwok_statements()
 
     def __init__(self, surroundings: Surroundings, types: tuple[InstanceType, ...]) -> None:
         self._api = surroundings.api

@@ -39,9 +39,10 @@ from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.offering import InstanceType, OfferingKey
-from tenure.model.cloud.repairs import RepairStatement, peers_statements
+from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.duration import parse_duration
 from tenure.model.values.quantity import format_resources
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.actors.kubelet.nodestatus import Machine
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.cloud.billing import Bill
@@ -102,7 +103,7 @@ class SimulatedCloud:
 
     name: Final = "embedded"
     node_classes: Final = (KWOK_NODE_CLASSES,)
-    repair_statements: Final[tuple[RepairStatement, ...]] = peers_statements()
+    repair_statements: Final[tuple[RepairStatement, ...]] = kwok_statements()
 
     def __init__(
         self,
