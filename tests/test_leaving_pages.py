@@ -18,10 +18,10 @@ from tenure.core.reasons import Reason
 from tenure.core.terminate.schedule import timetable
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.schema.findings import CODES
 from tests.core.build import HOUR_AGO, NOW, a_claim, a_node, a_pod
 from tests.folders import ROOT
+from tests.snapshots import snapshot_with
 
 DOCS = ROOT / "docs"
 STORY = ROOT / "examples" / "scenarios" / "deadline.yaml"
@@ -130,7 +130,7 @@ def test_the_four_examples_protect_for_as_long_as_they_say() -> None:
 
 def test_a_protection_together_with_a_deadline() -> None:
     claim = a_claim(spec={"termination_grace_period": "72h"})
-    snapshot = Snapshot.of(claim, a_node(), a_pod(protected="4h", creation_timestamp=HOUR_AGO))
+    snapshot = snapshot_with(claim, a_node(), a_pod(protected="4h", creation_timestamp=HOUR_AGO))
     table = timetable(snapshot.nodes["node-a"], snapshot, Settings(), NOW)
     assert table.pods[0].asked_at == NOW + timedelta(hours=3)
     assert table.deadline is not None

@@ -42,10 +42,10 @@ from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, parse_resources
 from tenure.model.values.requirements import Requirement as Allowed
 from tenure.model.values.requirements import Requirements
+from tests.snapshots import snapshot_with
 
 Fields = dict[str, Any]
 
@@ -82,7 +82,7 @@ def judged(
     **known: Any,
 ) -> list[Verdict]:
     """What the decider says of these objects; keyword arguments are what we observed."""
-    snapshot = Snapshot.of(*objects, observations=Observations(**known))
+    snapshot = snapshot_with(*objects, observations=Observations(**known))
     return decide_all(decider, snapshot, settings, now)
 
 

@@ -25,8 +25,8 @@ from tenure.core.policy import deciders
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.writes import delete_claim, release
 from tenure.model.api.resource import NODE_CLAIMS
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import NOW, SETTINGS, a_claim, a_leaving_claim, a_pod
+from tests.snapshots import snapshot_with
 
 ACTIONS = [
     (release(a_claim()), False),
@@ -73,6 +73,6 @@ def test_a_reason_is_one_word_that_can_be_searched_for() -> None:
 
 
 def test_judging_everything_skips_what_there_is_nothing_to_say_about() -> None:
-    snapshot = Snapshot.of(a_claim("b"), a_leaving_claim("a"), a_claim("c"))
+    snapshot = snapshot_with(a_claim("b"), a_leaving_claim("a"), a_claim("c"))
     found = decide_all(LifecycleDecider(), snapshot, SETTINGS, NOW)
     assert [verdict.subject.name for verdict in found] == ["b", "c"]

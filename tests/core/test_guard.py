@@ -25,7 +25,6 @@ from tenure.model.api.names import REBOOTING_TAINT
 from tenure.model.api.node import Taint
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, PODS
 from tenure.model.snapshot.observations import Observations, TerminationAnswer
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     FOREIGN,
@@ -39,6 +38,7 @@ from tests.core.build import (
     ago,
     condition,
 )
+from tests.snapshots import snapshot_with
 
 GONE = Observations(terminations={"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)})
 RUNNING = Observations(terminations={"uid-a": TerminationAnswer(asked_at=ago(1))})
@@ -91,7 +91,7 @@ ALLOWED: list[Any] = [
 
 @pytest.mark.parametrize(("action", "objects"), ALLOWED)
 def test_the_guard_lets_us(action: Action, objects: list[Any]) -> None:
-    assert veto(action, Snapshot.of(*objects), NOW) is None
+    assert veto(action, snapshot_with(*objects), NOW) is None
 
 
 REFUSED: list[Any] = [
@@ -235,7 +235,7 @@ REFUSED: list[Any] = [
 
 @pytest.mark.parametrize(("action", "objects", "sentence"), REFUSED)
 def test_the_guard_says_no(action: Action, objects: list[Any], sentence: str) -> None:
-    refusal = veto(action, Snapshot.of(*objects), NOW)
+    refusal = veto(action, snapshot_with(*objects), NOW)
     assert refusal is not None
     assert refusal.startswith(sentence)
 
@@ -253,7 +253,7 @@ def test_the_guard_says_no(action: Action, objects: list[Any], sentence: str) ->
 def test_a_finalizer_goes_only_after_the_instance(
     thing: Any, known: Observations, allowed: bool
 ) -> None:
-    snapshot = Snapshot.of(a_leaving_claim(), a_leaving_node(), observations=known)
+    snapshot = snapshot_with(a_leaving_claim(), a_leaving_node(), observations=known)
     refusal = veto(release(thing), snapshot, NOW)
     assert (refusal is None) is allowed
     assert allowed or refusal == (
@@ -262,15 +262,15 @@ def test_a_finalizer_goes_only_after_the_instance(
 
 
 def test_a_node_that_no_claim_stands_for_may_be_released() -> None:
-    assert veto(release(a_leaving_node()), Snapshot.of(a_leaving_node()), NOW) is None
+    assert veto(release(a_leaving_node()), snapshot_with(a_leaving_node()), NOW) is None
 
 
 def test_finalizers_of_others_may_be_written_around_ours() -> None:
     held = a_leaving_claim(finalizers=("karpenter.sh/termination", "x"))
     keeps = patch(held, {"finalizers": ["karpenter.sh/termination"]})
-    assert veto(keeps, Snapshot.of(held), NOW) is None
+    assert veto(keeps, snapshot_with(held), NOW) is None
     released = a_leaving_claim(finalizers=("x",))
-    assert veto(patch(released, {"finalizers": []}), Snapshot.of(released), NOW) is None
+    assert veto(patch(released, {"finalizers": []}), snapshot_with(released), NOW) is None
 
 
 def test_a_status_is_no_release() -> None:
@@ -278,4 +278,4 @@ def test_a_status_is_no_release() -> None:
     said = status_patch(
         NODE_CLAIMS, "a", uid="uid-a", resource_version="7", status={}, conditions=()
     )
-    assert veto(said, Snapshot.of(claim), NOW) is None
+    assert veto(said, snapshot_with(claim), NOW) is None

@@ -44,6 +44,7 @@ from tests.core.build import (
     condition,
     types,
 )
+from tests.snapshots import snapshot_with
 
 SETTINGS: Final = Settings()
 OBSERVATIONS: Final = Observations(
@@ -165,7 +166,7 @@ class Bystanders:
         }
 
     def _snapshot(self) -> Snapshot:
-        return Snapshot(self._tables, OBSERVATIONS, ours=Snapshot.of().ours)
+        return Snapshot(self._tables, OBSERVATIONS, ours=snapshot_with().ours)
 
 
 def _placed(said: tuple[Reason, str] | None) -> bool:

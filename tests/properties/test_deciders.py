@@ -29,13 +29,14 @@ from tests.properties.honesty import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
+from tests.snapshots import snapshot_with
 
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LATER = [timedelta(seconds=seconds) for seconds in (1, 5, 10, 21, 120)]
 
 
 def snapshot_of(cluster: Cluster, objects: Iterable[ApiObject] | None = None) -> Snapshot:
-    return Snapshot.of(
+    return snapshot_with(
         *(cluster.objects if objects is None else objects), observations=cluster.observations
     )
 
@@ -168,7 +169,7 @@ def _two_claims(*, backwards: bool = False) -> Snapshot:
     from tenure.model.api.nodeclaim import NodeClaim
 
     claims = [NodeClaim(metadata=ObjectMeta(name=name, uid=name)) for name in ("a", "b")]
-    return Snapshot.of(*(reversed(claims) if backwards else claims))
+    return snapshot_with(*(reversed(claims) if backwards else claims))
 
 
 def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> None:

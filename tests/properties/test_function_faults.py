@@ -37,6 +37,7 @@ from tests.core.build import (
 )
 from tests.properties.clusters import NOW
 from tests.properties.honesty import SETTINGS
+from tests.snapshots import snapshot_with
 
 #: More of everything than may fail at one line without being a fault of ours.
 MANY = ALIKE_MAX + 2
@@ -70,7 +71,7 @@ def judged(snapshot: Snapshot, all_deciders: Any) -> Judge:
 
 def a_snapshot() -> Snapshot:
     known = Observations(instance_types=types(a_type()))
-    return Snapshot.of(*a_cluster(), observations=known)
+    return snapshot_with(*a_cluster(), observations=known)
 
 
 def fail(*_: object) -> Any:
@@ -114,7 +115,7 @@ def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.M
     monkeypatch.setattr(provision, "pack", pack)
     known = Observations(instance_types=types(a_type()))
     waiting = [a_pending_pod(f"waits-{n}", since=ago(120)) for n in range(pods)]
-    snapshot = Snapshot.of(a_class(), a_pool(), *waiting, observations=known)
+    snapshot = snapshot_with(a_class(), a_pool(), *waiting, observations=known)
     judge = judged(snapshot, deciders())
     assert snapshot.unreadable() == {}
     assert packed == [pods]

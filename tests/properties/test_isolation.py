@@ -26,6 +26,7 @@ from tenure.runtime.evaluate.evaluator import Judge
 from tests.faults import ERRORS, faulty
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.honesty import SETTINGS
+from tests.snapshots import snapshot_with
 
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 RESOURCE_OF = {type_: resource for resource, type_ in TYPES.items()}
@@ -100,7 +101,7 @@ def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
     before: Cluster, after: Cluster, masks: tuple[int, int]
 ) -> None:
     tables, judge = Tables(), Judge(deciders(), SETTINGS, unmoved=UNMOVED)
-    snapshot = Snapshot(tables, before.observations, ours=Snapshot.of().ours)
+    snapshot = Snapshot(tables, before.observations, ours=snapshot_with().ours)
     for objects, mask in ((before.objects, masks[0]), (after.objects, masks[1])):
         items = [unread(item) if mask >> n % 8 & 1 else item for n, item in enumerate(objects)]
         kept = {(RESOURCE_OF[type_of(item)], item.key) for item in items}
@@ -137,7 +138,7 @@ def test_what_cannot_be_read_promises_no_place_and_takes_none_from_others(
 
 
 def with_room(objects: Iterable[ApiObject], cluster: Cluster) -> list[str]:
-    snapshot = Snapshot.of(*objects, observations=cluster.observations)
+    snapshot = snapshot_with(*objects, observations=cluster.observations)
     return [node.name for node in nodes_with_room(snapshot)]
 
 
@@ -202,13 +203,13 @@ def past_deadline(cluster: Cluster) -> set[str]:
 def judged(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Judge, Snapshot]:
     tables, judge = Tables(), Judge(deciders(), SETTINGS, unmoved=UNMOVED)
     changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in objects]
-    snapshot = Snapshot(tables, cluster.observations, ours=Snapshot.of().ours)
+    snapshot = Snapshot(tables, cluster.observations, ours=snapshot_with().ours)
     judge.turn(snapshot, changes, (), NOW)
     return judge, snapshot
 
 
 def in_full(objects: Iterable[ApiObject], cluster: Cluster) -> list[Verdict]:
-    snapshot = Snapshot.of(*objects, observations=cluster.observations)
+    snapshot = snapshot_with(*objects, observations=cluster.observations)
     return [v for decider in deciders() for v in decide_all(decider, snapshot, SETTINGS, NOW)]
 
 

@@ -36,6 +36,7 @@ from tests.properties.honesty import (
     check_order_does_not_matter,
     verdicts_of,
 )
+from tests.snapshots import snapshot_with
 
 OWNERS = ("web", "db-bbbbb", "db-ccccc")
 AGENT = Taint(key="example.com/agent", effect="NoExecute")
@@ -110,7 +111,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[ApiObject], Observations]:
 
 
 def snapshot_of(objects: list[ApiObject], observations: Observations) -> Snapshot:
-    return Snapshot.of(*objects, observations=observations)
+    return snapshot_with(*objects, observations=observations)
 
 
 @THOROUGH

@@ -20,6 +20,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import parse_duration
 from tests.properties.clusters import NOW, Cluster, clusters
+from tests.snapshots import snapshot_with
 
 EVER = datetime.max.replace(tzinfo=UTC)
 #: What the random clusters may write as a protection, in seconds from a pod's creation.
@@ -28,7 +29,7 @@ CAP = timedelta(minutes=9)
 
 
 def look(cluster: Cluster) -> tuple[Snapshot, dict[str, Verdict]]:
-    snapshot = Snapshot.of(*cluster.objects, observations=cluster.observations)
+    snapshot = snapshot_with(*cluster.objects, observations=cluster.observations)
     told = decide_all(DrainDecider(), snapshot, Settings(), NOW)
     return snapshot, {f"{v.subject.namespace}/{v.subject.name}": v for v in told}
 

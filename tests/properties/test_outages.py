@@ -40,11 +40,12 @@ from tests.properties.honesty import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
+from tests.snapshots import snapshot_with
 
 THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LATER = st.sampled_from([1, 5, 10, 21, 120, 590, 1200, 1800]).map(lambda s: timedelta(seconds=s))
 KNOWN = Observations(repair_statements=kwok_statements(), instance_types=types(a_type(cpu="8")))
-OURS = Snapshot.of().ours
+OURS = snapshot_with().ours
 
 #: Seconds ago; the interesting ones are around ten and thirty minutes.
 instants = st.sampled_from([-30, 0, 5, 590, 595, 600, 605, 900, 1790, 1800, 4000])
@@ -121,7 +122,7 @@ def deciders() -> tuple[AnyDecider, ...]:
 
 
 def snapshot_of(objects: tuple[ApiObject, ...]) -> Snapshot:
-    return Snapshot.of(*objects, observations=KNOWN)
+    return snapshot_with(*objects, observations=KNOWN)
 
 
 @THOROUGH

@@ -19,6 +19,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tests.properties.clusters import NOW, Cluster, clusters
+from tests.snapshots import snapshot_with
 
 THOROUGH = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SETTINGS = Settings()
@@ -27,7 +28,7 @@ MOMENT = timedelta(microseconds=1)
 
 def snapshot_of(cluster: Cluster, objects: tuple[ApiObject, ...] | None = None) -> Snapshot:
     shown = cluster.objects if objects is None else objects
-    return Snapshot.of(*shown, observations=cluster.observations)
+    return snapshot_with(*shown, observations=cluster.observations)
 
 
 def with_claims_along(cluster: Cluster) -> Snapshot:

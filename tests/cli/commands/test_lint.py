@@ -17,7 +17,6 @@ from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.cli.main import run
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodepool import Repair
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
 from tests.builders import a_budget as a_written_budget
@@ -27,6 +26,7 @@ from tests.core.build import NOW, a_claim, a_node, a_pending_pod, a_window
 from tests.core.build import a_budget as a_living_budget
 from tests.core.build import a_pod as a_living_pod
 from tests.core.build import a_pool as a_living_pool
+from tests.snapshots import snapshot_with
 
 Obj = dict[str, Any]
 
@@ -381,7 +381,7 @@ def test_nonsense_is_a_finding_and_no_crash(
 
 
 def living(*objects: Any) -> list[str]:
-    remarks, _ = remarks_on_cluster(Snapshot.of(*objects), NOW)
+    remarks, _ = remarks_on_cluster(snapshot_with(*objects), NOW)
     return [f"{one.finding.code} {one.about}" for one in remarks]
 
 
@@ -493,5 +493,5 @@ def test_a_policy_without_a_status_is_one_result_beside_another_error(lint: Any)
 def test_a_policy_without_a_status_is_the_same_result_in_a_cluster() -> None:
     block = msgspec.convert({"policies": [UNSAID], "terminationMode": "Graceful"}, Repair)
     pool = a_living_pool(repair=block)
-    found, _ = remarks_on_cluster(Snapshot.of(pool), NOW)
+    found, _ = remarks_on_cluster(snapshot_with(pool), NOW)
     assert [one.finding.code for one in found] == ["StatusMissing"]

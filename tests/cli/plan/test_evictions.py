@@ -11,9 +11,9 @@ from tenure.cli.plan.evictions import foresee_refusals
 from tenure.model.api.pod import Pod
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.observationstore import Knowledge
 from tests.core.build import NOW, a_budget, a_leaving_node, a_pod, ago, condition
+from tests.snapshots import snapshot_with
 
 
 def a_web_pod(name: str = "web", ready: str = "True", **fields: Any) -> Pod:
@@ -28,7 +28,7 @@ def always(budget: PodDisruptionBudget) -> PodDisruptionBudget:
 def refused(*objects: Any) -> dict[str, str]:
     """By pod UID: the sentence."""
     knowledge = Knowledge()
-    foresee_refusals(Snapshot.of(a_leaving_node(), *objects), knowledge, Settings(), NOW)
+    foresee_refusals(snapshot_with(a_leaving_node(), *objects), knowledge, Settings(), NOW)
     return {uid: answer.message for uid, answer in knowledge.evictions.items()}
 
 

@@ -13,7 +13,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -29,6 +29,7 @@ from tests.core.build import (
     condition,
     judged,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = LifecycleDecider()
 
@@ -79,7 +80,7 @@ def test_a_claim_that_is_being_deleted_is_not_this_deciders_business() -> None:
 
 
 def test_a_key_without_a_claim_has_no_view() -> None:
-    assert DECIDER.view(Snapshot.of(), "gone") is None
+    assert DECIDER.view(snapshot_with(), "gone") is None
 
 
 def test_a_claim_at_work_is_written_to_by_nobody() -> None:
@@ -120,7 +121,7 @@ def test_two_nodes_with_one_provider_id_are_reported_at_every_stage(stage: int) 
 
 
 def test_changes_of_claims_and_their_nodes_touch_the_claim() -> None:
-    snapshot = Snapshot.of(a_claim(), a_node())
+    snapshot = snapshot_with(a_claim(), a_node())
     changes = {
         "claim": Change(NODE_CLAIMS, "a", None, a_claim()),
         "node": Change(NODES, "node-a", a_node(), a_node(ready=False)),
@@ -131,7 +132,7 @@ def test_changes_of_claims_and_their_nodes_touch_the_claim() -> None:
 
 
 def test_what_is_learned_about_a_claim_concerns_it_alone() -> None:
-    snapshot = Snapshot.of(a_claim())
+    snapshot = snapshot_with(a_claim())
     assert list(DECIDER.observed(Subject("NodeClaim", "a"), snapshot)) == ["a"]
     assert list(DECIDER.observed(Subject("Pod", "a", "default"), snapshot)) == []
 

@@ -12,7 +12,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
 from tenure.model.snapshot.observations import Observations, OrphanSighting, TerminationAnswer
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -27,6 +27,7 @@ from tests.core.build import (
     condition,
     judged,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = GarbageDecider()
 
@@ -129,19 +130,19 @@ def test_a_list_that_was_made_about_when_the_instance_was_launched_says_nothing(
 )
 def test_a_claim_is_left_alone_because(claim: Any) -> None:
     assert judged(DECIDER, claim, vanished={"uid-a": ago(5)}) == []
-    snapshot = Snapshot.of(claim, observations=Observations(vanished={"uid-a": ago(5)}))
+    snapshot = snapshot_with(claim, observations=Observations(vanished={"uid-a": ago(5)}))
     assert DECIDER.view(snapshot, claim.name) is None
 
 
 def test_what_is_gone_has_no_view() -> None:
-    snapshot = Snapshot.of()
+    snapshot = snapshot_with()
     assert DECIDER.view(snapshot, "gone") is None
     assert DECIDER.view(snapshot, "instance/gone") is None
 
 
 def test_whose_change_concerns_whom() -> None:
     lost = Observations(vanished={"uid-a": ago(5)})
-    snapshot = Snapshot.of(a_claim(), a_node(), observations=lost)
+    snapshot = snapshot_with(a_claim(), a_node(), observations=lost)
     changes = {
         "claim": Change(NODE_CLAIMS, "a", None, a_claim()),
         "node": Change(NODES, "node-a", None, a_node()),
@@ -149,7 +150,7 @@ def test_whose_change_concerns_whom() -> None:
     }
     touched = {what: set(DECIDER.touched(each, snapshot)) for what, each in changes.items()}
     assert touched == {"claim": {"a"}, "node": {"a"}, "pod": set()}
-    quiet = Snapshot.of(a_claim(), a_node())
+    quiet = snapshot_with(a_claim(), a_node())
     assert list(DECIDER.touched(changes["node"], quiet)) == [], "heartbeats must stay cheap"
 
 
@@ -163,4 +164,4 @@ def test_whose_change_concerns_whom() -> None:
     ids=str,
 )
 def test_what_is_learned_concerns_the_instance_or_claim(subject: Subject, keys: Any) -> None:
-    assert list(DECIDER.observed(subject, Snapshot.of())) == keys
+    assert list(DECIDER.observed(subject, snapshot_with())) == keys

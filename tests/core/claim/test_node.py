@@ -8,8 +8,9 @@ from tenure.core.claim.node import NodeDecider
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import FOREIGN, a_claim, a_leaving_node, a_node, a_pod, condition, judged
+from tests.snapshots import snapshot_with
 
 DECIDER = NodeDecider()
 
@@ -78,7 +79,7 @@ def test_a_leaving_node_is_judged_by_its_drain() -> None:
 
 def test_what_a_nodes_state_depends_on() -> None:
     claim, node, pod = a_claim(), a_node(), a_pod()
-    snapshot = Snapshot.of(claim, node, pod)
+    snapshot = snapshot_with(claim, node, pod)
     assert set(DECIDER.touched(Change(NODES, node.key, None, node), snapshot)) == {node.name}
     assert set(DECIDER.touched(Change(NODE_CLAIMS, "a", claim, None), snapshot)) == {node.name}
     assert not set(DECIDER.touched(Change(PODS, pod.key, None, pod), snapshot))

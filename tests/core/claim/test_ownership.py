@@ -9,7 +9,6 @@ import pytest
 
 from tenure.core.claim.ownership import claim_status, class_label, is_missing, is_our_node, is_ours
 from tenure.core.conditions import Wanted
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -20,11 +19,12 @@ from tests.core.build import (
     ago,
     condition,
 )
+from tests.snapshots import snapshot_with
 
 
 def test_a_claim_is_ours_by_the_kind_of_its_class() -> None:
-    assert is_ours(a_claim(), Snapshot.of())
-    assert not is_ours(a_claim(ref=FOREIGN), Snapshot.of())
+    assert is_ours(a_claim(), snapshot_with())
+    assert not is_ours(a_claim(ref=FOREIGN), snapshot_with())
     assert class_label(OURS) == CLASS_LABEL
 
 
@@ -42,7 +42,7 @@ TWIN = a_claim("b", status={"provider_id": "cloud://a"})
     ],
 )
 def test_a_node_is_ours(objects: Any, node: Any, ours: bool) -> None:
-    assert is_our_node(node, Snapshot.of(*objects)) is ours
+    assert is_our_node(node, snapshot_with(*objects)) is ours
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import BY_KIND
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import body_of, judged, said
 from tests.folders import DATA
+from tests.snapshots import snapshot_with
 
 
 def objects(name: str) -> list[ApiObject]:
@@ -55,4 +55,4 @@ def test_its_pools_keep_hash_size_and_conditions_and_get_only_ours_on_top(pool: 
 
 
 def test_its_nodes_take_pods() -> None:
-    assert all(node.initialized for node in nodes_with_room(Snapshot.of(*FLEET)))
+    assert all(node.initialized for node in nodes_with_room(snapshot_with(*FLEET)))

@@ -11,7 +11,6 @@ from tenure.core.disrupt.blockers import Disruption, obstacles
 from tenure.core.protect.decider import SINCE
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_DISRUPT
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     NOW,
     SETTINGS,
@@ -22,6 +21,7 @@ from tests.core.build import (
     ahead,
     condition,
 )
+from tests.snapshots import snapshot_with
 
 ALL = list(Disruption)
 VOLUNTARY = [reason for reason in ALL if reason is not Disruption.UNHEALTHY]
@@ -33,7 +33,7 @@ def in_the_way(
     reason: Disruption, *pods: Any, node: Any = None, claim: Any = None, **more: Any
 ) -> list[str]:
     claim, node = claim or a_claim(), node or a_node()
-    drain = drain_until(node, None, Snapshot.of(claim, node, *pods))
+    drain = drain_until(node, None, snapshot_with(claim, node, *pods))
     found = obstacles(reason, claim, drain, SETTINGS, NOW, **more)
     return [f"{blocker.subject}: {blocker.message}" for blocker in found]
 
@@ -85,7 +85,7 @@ def test_a_repair_does_not_ask_the_node() -> None:
 def test_what_ends_says_when() -> None:
     annotations = {DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     claim, node = a_claim(), a_node(annotations=annotations)
-    drain = drain_until(node, None, Snapshot.of(claim, node, a_pod(protected="90m")))
+    drain = drain_until(node, None, snapshot_with(claim, node, a_pod(protected="90m")))
     found = obstacles(Disruption.DRIFTED, claim, drain, SETTINGS, NOW)
     assert [blocker.until for blocker in found] == [ahead(3600), ahead(1800)]
 

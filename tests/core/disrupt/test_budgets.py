@@ -17,7 +17,6 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import INITIALIZED, REPLACED_BY, ZONE
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import NodePool
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.cron import Cron
 from tests.core.build import (
     DISRUPTED,
@@ -31,6 +30,7 @@ from tests.core.build import (
     a_pool,
     condition,
 )
+from tests.snapshots import snapshot_with
 
 ALL = list(Disruption)
 DRIFTED, UNHEALTHY = Disruption.DRIFTED, Disruption.UNHEALTHY
@@ -63,7 +63,7 @@ def asked(
     node: Node | None = None,
     now: datetime = NOW,
 ) -> Allowance:
-    fleet = fleet_of("general", Snapshot.of(pool, *(thing for pair in pairs for thing in pair)))
+    fleet = fleet_of("general", snapshot_with(pool, *(thing for pair in pairs for thing in pair)))
     return allowance(pool, reason, node or a_node("node-w00"), fleet, now)
 
 
@@ -395,7 +395,7 @@ def test_what_cannot_be_understood_closes_the_pool_and_says_what_it_is(
     assert answer.why.startswith(
         f"a budget that cannot be understood closes the pool: spec.disruption.{at}: got "
     )
-    assert limit(pool, reason, fleet_of("general", Snapshot.of(pool)), NOW) == 0
+    assert limit(pool, reason, fleet_of("general", snapshot_with(pool)), NOW) == 0
 
 
 # -- the pool as a whole ---------------------------------------------------------------
@@ -416,13 +416,13 @@ def test_what_cannot_be_understood_closes_the_pool_and_says_what_it_is(
 def test_for_the_pool_as_a_whole_groups_add_up(budgets: list[dict[str, Any]], most: int) -> None:
     pool = pool_with(*budgets)
     fleet = [*zoned(3, "a"), *zoned(2, "b"), leaving()]
-    snapshot = Snapshot.of(pool, *(thing for pair in fleet for thing in pair))
+    snapshot = snapshot_with(pool, *(thing for pair in fleet for thing in pair))
     assert limit(pool, DRIFTED, fleet_of("general", snapshot), NOW) == most
 
 
 def test_who_uses_budgets_is_counted_by_reason() -> None:
     fleet = [*well(2), leaving(), pair("u", ready=False)]
-    snapshot = Snapshot.of(*(thing for pair in fleet for thing in pair))
+    snapshot = snapshot_with(*(thing for pair in fleet for thing in pair))
     used = {reason: consuming(reason, fleet_of("general", snapshot)) for reason in ALL}
     assert used == {reason: 1 if reason is UNHEALTHY else 2 for reason in ALL}
 
@@ -454,7 +454,7 @@ def test_no_more_nodes_are_ever_on_their_way_than_the_budget_says(
 def test_a_change_of_another_label_is_no_change_of_the_fleet() -> None:
     pool = pool_with({"nodes": "1", "per": ZONE})
     one, other = (
-        fleet_of("general", Snapshot.of(pool, *pair("x", labels={ZONE: "a", "job": job})))
+        fleet_of("general", snapshot_with(pool, *pair("x", labels={ZONE: "a", "job": job})))
         for job in ("web", "batch")
     )
     assert one == other

@@ -28,7 +28,6 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
@@ -51,6 +50,7 @@ from tests.core.build import (
     types,
 )
 from tests.properties.honesty import check_honest_recheck
+from tests.snapshots import snapshot_with
 
 A_MINUTE_AGO = ago(60)
 SICK, REBOOT = "KWOKUnhealthy", "KWOKRebootRequired"
@@ -183,7 +183,7 @@ def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:
     assert len(created(found)) == 1
     assert about(found, "NodeClaim/a").reason is not Reason.DISRUPTION_WAITS
     known = Observations(repair_statements=kwok_statements(), instance_types=types())
-    snapshot = Snapshot.of(a_class(), pool, *full(), waiting, observations=known)
+    snapshot = snapshot_with(a_class(), pool, *full(), waiting, observations=known)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(minutes=1))
 
 
@@ -415,7 +415,7 @@ def test_a_node_that_is_ready_and_never_initialized_goes_the_pools_own_way() -> 
 def test_nothing_changes_before_it_said_it_might(objects: list[Any], seconds: float) -> None:
     known = Observations(repair_statements=kwok_statements(), instance_types=types())
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
-    snapshot = Snapshot.of(a_class(), *pools, *objects, observations=known)
+    snapshot = snapshot_with(a_class(), *pools, *objects, observations=known)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(seconds=seconds))
 
 

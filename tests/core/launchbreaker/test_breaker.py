@@ -30,7 +30,6 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import DepartedClaim, Observations, TerminationAnswer
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.packing.pack import pack
 from tenure.packing.problem import Problem
@@ -50,6 +49,7 @@ from tests.core.build import (
     condition,
     types,
 )
+from tests.snapshots import snapshot_with
 
 MINUTE = timedelta(minutes=1)
 WEB = "StatefulSet/default/web"
@@ -90,7 +90,7 @@ def decided(
     if not any(isinstance(one, NodePool) for one in objects):
         objects = (a_pool(), *objects)
     known = {"instance_types": types(), **known}
-    snapshot = Snapshot.of(a_class(), *objects, observations=Observations(**known))
+    snapshot = snapshot_with(a_class(), *objects, observations=Observations(**known))
     return decide_all(ProvisionDecider(), snapshot, settings, now)
 
 
@@ -499,7 +499,7 @@ def test_nothing_is_packed_while_no_pod_needs_a_node() -> None:
     text = written(ledger)
     assert text is not None
     assert packings(a_pool_that_remembers(text), *launches(1)) == 0
-    view = ProvisionDecider().view(Snapshot.of(a_class(), a_pool_that_remembers(text)), "cluster")
+    view = ProvisionDecider().view(snapshot_with(a_class(), a_pool_that_remembers(text)), "cluster")
     assert view is not None
     assert view.places is None
 

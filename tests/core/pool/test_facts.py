@@ -16,7 +16,6 @@ from tenure.core.pool.facts import (
 )
 from tenure.model.api.meta import Condition
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -31,6 +30,7 @@ from tests.core.build import (
     condition,
     units,
 )
+from tests.snapshots import snapshot_with
 
 FOUR_CPUS = units(cpu=4, memory=8 * 2**30, pods=20, nodes=1)
 
@@ -74,7 +74,7 @@ def test_a_node_class_can_be_used_or_says_why_not(node_class: Any, problem: Any)
 
 
 def test_a_pool_is_ours_by_the_kind_of_its_class() -> None:
-    snapshot = Snapshot.of(a_class())
+    snapshot = snapshot_with(a_class())
     assert is_ours(a_pool(), snapshot)
     assert not is_ours(a_pool(ref=FOREIGN), snapshot)
     assert node_class_of(a_pool(), snapshot) == a_class()
@@ -115,7 +115,7 @@ def test_a_claim_counts_as(claim: NodeClaim, node: Any, size: dict[str, int]) ->
 
 
 def test_a_pool_is_the_sum_of_its_claims_without_those_that_leave() -> None:
-    snapshot = Snapshot.of(
+    snapshot = snapshot_with(
         a_claim(),
         a_node(),
         a_claim("b", stage=LAUNCHED),
@@ -126,7 +126,7 @@ def test_a_pool_is_the_sum_of_its_claims_without_those_that_leave() -> None:
 
 
 def test_of_two_nodes_with_one_provider_id_neither_is_believed() -> None:
-    snapshot = Snapshot.of(
+    snapshot = snapshot_with(
         a_claim(),
         a_node(status={"capacity": {"cpu": "1"}}),
         a_node("node-b", status={"capacity": {"cpu": "2"}}),

@@ -20,7 +20,7 @@ from tenure.model.api.resource import (
     NODES,
     PODS,
 )
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,
@@ -36,6 +36,7 @@ from tests.core.build import (
     judged,
     said,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = PoolDecider()
 
@@ -227,7 +228,7 @@ def test_two_bad_blocks_are_one_verdict_that_names_both() -> None:
 
 
 def test_whose_change_concerns_a_pool() -> None:
-    snapshot = Snapshot.of(a_pool(), a_claim(), a_node())
+    snapshot = snapshot_with(a_pool(), a_claim(), a_node())
     changes = {
         "pool": Change(NODE_POOLS, "general", None, a_pool()),
         "claim": Change(NODE_CLAIMS, "a", a_claim(), None),

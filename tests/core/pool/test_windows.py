@@ -10,8 +10,9 @@ from tenure.core.decision import Subject, Verdict
 from tenure.core.pool.windows import NOT_ENFORCED, WindowDecider
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, PODS
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import a_pod, a_window, body_of, condition, judged, said
+from tests.snapshots import snapshot_with
 
 DECIDER = WindowDecider()
 
@@ -46,7 +47,7 @@ def test_a_window_that_cannot_be_understood_says_where() -> None:
 
 
 def test_only_windows_concern_windows() -> None:
-    snapshot = Snapshot.of(a_window())
+    snapshot = snapshot_with(a_window())
     window = Change(MAINTENANCE_WINDOWS, "office-hours", None, a_window())
     assert list(DECIDER.touched(window, snapshot)) == ["office-hours"]
     assert list(DECIDER.touched(Change(PODS, "p", None, a_pod()), snapshot)) == []

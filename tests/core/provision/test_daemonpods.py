@@ -23,6 +23,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.values.quantity import parse_resources
 from tenure.packing.requests import HostPort, host_ports, spec_requests
 from tests.core.build import a_daemon_set, a_limit_range, a_pod, ago
+from tests.snapshots import snapshot_with
 
 GENERATION = "deprecated.daemonset.template.generation"
 
@@ -55,7 +56,7 @@ def a_daemon_pod(name: str, cpu: str, *, ports: tuple[int, ...] = (), **metadata
 
 def kept(*objects: Any) -> dict[str, int] | None:
     """What is kept for the one DaemonSet; None when it is not counted on."""
-    found = daemons(Snapshot.of(*objects))
+    found = daemons(snapshot_with(*objects))
     return spec_requests(found[0].spec) if found else None
 
 
@@ -76,7 +77,7 @@ def test_the_newest_living_pod_says_more_than_the_template() -> None:
     older = a_daemon_pod("older", "2", creation_timestamp=ago(90))
     newer = a_daemon_pod("newer", "3", ports=(9100,), creation_timestamp=ago(60))
     gone = a_daemon_pod("gone", "4", creation_timestamp=ago(30), deletion_timestamp=ago(5))
-    (found,) = daemons(Snapshot.of(agent, older, newer, gone))
+    (found,) = daemons(snapshot_with(agent, older, newer, gone))
     assert spec_requests(found.spec) == amounts(cpu="3")
     assert host_ports(found.spec) == (HostPort(9100),)
     assert found.spec.affinity is None, "which nodes it comes to is the template's to say"

@@ -22,7 +22,7 @@ from tenure.model.api.resource import (
     NODES,
     PODS,
 )
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
     LAUNCHED,
     a_claim,
@@ -41,6 +41,7 @@ from tests.core.build import (
     judged,
     types,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = ProvisionDecider()
 
@@ -334,7 +335,7 @@ def test_a_claim_gets_a_name_that_is_free_and_the_same_in_every_look() -> None:
 
 
 def test_what_placing_pods_depends_on() -> None:
-    snapshot = Snapshot.of()
+    snapshot = snapshot_with()
     concerned = {
         resource.kind
         for resource in (
@@ -353,7 +354,7 @@ def test_what_placing_pods_depends_on() -> None:
     [("NodeClass", ["cluster"]), ("NodeClaim", ["cluster"]), ("Pod", []), ("Instance", [])],
 )
 def test_answers_of_the_cloud_about_classes_and_claims_move_pods(kind: str, keys: Any) -> None:
-    assert list(DECIDER.observed(Subject(kind, "x"), Snapshot.of())) == keys
+    assert list(DECIDER.observed(Subject(kind, "x"), snapshot_with())) == keys
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from tenure.core.provision.demand import Demand, pods_to_place
 from tenure.model.api.pod import SchedulingGate, Toleration
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     FOREIGN,
     MINUTE_AGO,
@@ -23,10 +22,11 @@ from tests.core.build import (
     ahead,
     condition,
 )
+from tests.snapshots import snapshot_with
 
 
 def demands(*objects: Any) -> list[Demand]:
-    return pods_to_place(Snapshot.of(*objects))
+    return pods_to_place(snapshot_with(*objects))
 
 
 def test_a_pod_that_found_no_node_has_waited_since_the_scheduler_said_so() -> None:

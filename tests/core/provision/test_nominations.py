@@ -15,7 +15,6 @@ from tenure.model.api.names import NOMINATED_PODS, UNREACHABLE_TAINT
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     FOREIGN,
     INITIALIZED,
@@ -36,6 +35,7 @@ from tests.core.build import (
     judged,
     types,
 )
+from tests.snapshots import snapshot_with
 
 WEB = a_pending_pod(creation_timestamp=ago(90))
 
@@ -46,7 +46,7 @@ def for_web(name: str = "a", *, stage: int = 0, **fields: Any) -> NodeClaim:
 
 
 def nomination(*objects: Any) -> Nomination | None:
-    snapshot = Snapshot.of(a_class(), a_pool(), *objects)
+    snapshot = snapshot_with(a_class(), a_pool(), *objects)
     return nominations_in(snapshot, pods_to_place(snapshot)).get(WEB.uid)
 
 

@@ -17,7 +17,6 @@ from tenure.model.api import names
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import Requirement, ResourceRequests
 from tenure.model.snapshot.observations import ClassRefusal, Observations
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.requirements import Requirement as Allowed
 from tenure.model.values.requirements import Requirements
 from tenure.packing.problem import ExistingNode, PoolTemplate
@@ -42,6 +41,7 @@ from tests.core.build import (
     types,
     units,
 )
+from tests.snapshots import snapshot_with
 
 ROOM = units(cpu=4, memory=8 * 2**30, pods=20)
 BATCH = Taint(key="batch", effect="NoSchedule")
@@ -50,7 +50,7 @@ STARTING = Taint(key=names.NOT_READY_TAINT, effect="NoSchedule")
 
 
 def only_node(*objects: Any) -> ExistingNode:
-    (node,) = nodes_with_room(Snapshot.of(*objects))
+    (node,) = nodes_with_room(snapshot_with(*objects))
     return node
 
 
@@ -79,7 +79,7 @@ def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) ->
     found = only_node(claim, node)
     assert (found.taints, found.available, found.initialized) == ((BATCH,), ROOM, False)
     ready = a_node(taints=away)
-    assert in_service_since(Snapshot.of(claim, ready)) == {}, "the scheduler cannot use it now"
+    assert in_service_since(snapshot_with(claim, ready)) == {}, "the scheduler cannot use it now"
 
 
 def test_pods_that_leave_a_node_to_be_rebooted_leave_their_room_to_their_successors() -> None:
@@ -131,7 +131,7 @@ def test_a_node_that_has_not_registered_is_taken_with_its_claims_labels_and_tain
     ],
 )
 def test_no_pod_is_put_onto(objects: Any) -> None:
-    assert nodes_with_room(Snapshot.of(*objects)) == []
+    assert nodes_with_room(snapshot_with(*objects)) == []
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_no_pod_is_put_onto(objects: Any) -> None:
 )
 def test_the_pods_count_that_run_on(claim: Any, node: Any) -> None:
     pod, done = a_pod(), a_pod("done", phase="Succeeded")
-    assert closed_nodes(Snapshot.of(claim, node, pod, done)) == [
+    assert closed_nodes(snapshot_with(claim, node, pod, done)) == [
         ExistingNode.holding(
             [pod],
             name="node-a",
@@ -157,7 +157,7 @@ def test_the_pods_count_that_run_on(claim: Any, node: Any) -> None:
 
 
 def test_a_node_that_takes_pods_is_not_closed() -> None:
-    assert closed_nodes(Snapshot.of(a_claim(), a_node(), a_pod())) == []
+    assert closed_nodes(snapshot_with(a_claim(), a_node(), a_pod())) == []
 
 
 def test_before_the_launch_is_answered_a_claim_has_the_labels_that_are_certain() -> None:
@@ -196,7 +196,7 @@ def test_before_the_launch_is_answered_a_claim_holds(listed: tuple[str, ...], cp
     requests = ResourceRequests(requests={"cpu": "2"})
     claim = a_claim(stage=0, spec={"requirements": (wanted,), "resources": requests})
     sold = types(a_type("tiny", cpu="1"), a_type(), a_type("large", cpu="16"))
-    (node,) = nodes_with_room(Snapshot.of(claim, observations=Observations(instance_types=sold)))
+    (node,) = nodes_with_room(snapshot_with(claim, observations=Observations(instance_types=sold)))
     assert node.available["cpu"] == units(cpu=cpu)["cpu"]
 
 
@@ -215,7 +215,7 @@ def test_a_claim_that_cannot_be_read_has_only_its_labels() -> None:
 
 def pools(*objects: Any, **known: Any) -> tuple[list[PoolTemplate], dict[str, str]]:
     known = {"instance_types": types()} | known
-    return open_pools(Snapshot.of(*objects, observations=Observations(**known)))
+    return open_pools(snapshot_with(*objects, observations=Observations(**known)))
 
 
 def remaining(*objects: Any, **known: Any) -> Any:

@@ -17,7 +17,6 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     NOW,
@@ -36,6 +35,7 @@ from tests.core.build import (
     types,
 )
 from tests.core.outage import REPAIR, a_dead_zone, a_member, members, pools
+from tests.snapshots import snapshot_with
 
 OFF = Settings(repair_domain_breaker=False)
 STATEMENTS = kwok_statements()
@@ -47,7 +47,7 @@ def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
 
 def held(*objects: Any) -> list[str]:
     """The domains that are held, or may come to be."""
-    snapshot = Snapshot.of(*objects, observations=Observations(repair_statements=STATEMENTS))
+    snapshot = snapshot_with(*objects, observations=Observations(repair_statements=STATEMENTS))
     return [str(outbreak.domain) for outbreak in domains_in(snapshot).outbreaks]
 
 

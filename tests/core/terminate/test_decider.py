@@ -15,7 +15,7 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.snapshot.observations import TerminationAnswer
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
     a_budget,
     a_claim,
@@ -27,6 +27,7 @@ from tests.core.build import (
     condition,
     judged,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = TerminationDecider()
 BOTH = {"node/node-a", "a"}
@@ -77,14 +78,14 @@ def test_from_the_deletion_of_a_node_to_its_end_in_the_right_order() -> None:
 
 
 def test_every_claim_and_node_that_leaves_has_a_key() -> None:
-    snapshot = Snapshot.of(a_leaving_claim("b"), a_claim(), a_leaving_node(), a_node("node-c"))
+    snapshot = snapshot_with(a_leaving_claim("b"), a_claim(), a_leaving_node(), a_node("node-c"))
     assert set(DECIDER.keys(snapshot)) == {"b", *BOTH}
 
 
 def test_whose_change_concerns_whom() -> None:
     node, claim, pod = a_leaving_node(), a_leaving_claim(), a_pod()
     elsewhere = a_pod("other", node="node-b")
-    snapshot = Snapshot.of(claim, node, pod)
+    snapshot = snapshot_with(claim, node, pod)
     changes = {
         "claim": Change(NODE_CLAIMS, "a", a_claim(), claim),
         "node": Change(NODES, "node-a", None, node),
@@ -107,14 +108,14 @@ def test_whose_change_concerns_whom() -> None:
 
 
 def test_answers_about_claims_and_pods_concern_what_leaves() -> None:
-    snapshot = Snapshot.of(a_leaving_claim(), a_leaving_node(), a_pod())
+    snapshot = snapshot_with(a_leaving_claim(), a_leaving_node(), a_pod())
     assert list(DECIDER.observed(Subject("NodeClaim", "a"), snapshot)) == ["a"]
     assert set(DECIDER.observed(Subject("Pod", "web", "default"), snapshot)) == BOTH
     assert list(DECIDER.observed(Subject("Instance", "cloud://a"), snapshot)) == []
 
 
 def test_keys_of_what_is_gone_have_no_view() -> None:
-    snapshot = Snapshot.of(a_leaving_claim(), a_leaving_node())
+    snapshot = snapshot_with(a_leaving_claim(), a_leaving_node())
     assert DECIDER.view(snapshot, "gone") is None
     assert DECIDER.view(snapshot, "node/gone") is None
     assert DECIDER.view(snapshot, "node/node-a") is None, "it is judged with its claim"

@@ -21,7 +21,7 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.snapshot.observations import EvictionAnswer
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -37,6 +37,7 @@ from tests.core.build import (
     condition,
     judged,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = DrainDecider()
 CRITICAL = {"priority_class_name": "system-node-critical"}
@@ -317,7 +318,7 @@ def test_nobody_is_asked_to_leave_because(objects: Any, why: str) -> None:
 def test_whose_change_concerns_which_drain() -> None:
     node, quiet = a_leaving_node(), a_node("node-b", claim="b")
     pod, elsewhere = a_pod(), a_pod("other", node="node-b")
-    snapshot = Snapshot.of(a_leaving_claim(), node, quiet, pod, elsewhere)
+    snapshot = snapshot_with(a_leaving_claim(), node, quiet, pod, elsewhere)
     changes = {
         "node": Change(NODES, "node-a", None, node),
         "pod": Change(PODS, "default/web", pod, None),
@@ -350,5 +351,5 @@ def test_whose_change_concerns_which_drain() -> None:
 def test_an_answer_about_a_pod_concerns_the_drain_of_its_node(
     subject: Subject, keys: list[str]
 ) -> None:
-    snapshot = Snapshot.of(a_leaving_node(), a_pod(), a_pod("other", node="node-b"))
+    snapshot = snapshot_with(a_leaving_node(), a_pod(), a_pod("other", node="node-b"))
     assert list(DECIDER.observed(subject, snapshot)) == keys

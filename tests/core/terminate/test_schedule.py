@@ -16,7 +16,6 @@ from tenure.model.api.workload import (
 )
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer, Observations
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     NOW,
     a_budget,
@@ -30,12 +29,13 @@ from tests.core.build import (
     condition,
     meta,
 )
+from tests.snapshots import snapshot_with
 
 SETTINGS = Settings()
 
 
 def table_of(*objects: ApiObject, now: datetime = NOW, **known: Any) -> Timetable:
-    snapshot = Snapshot.of(*objects, observations=Observations(**known))
+    snapshot = snapshot_with(*objects, observations=Observations(**known))
     return timetable(snapshot.nodes["node-a"], snapshot, SETTINGS, now)
 
 

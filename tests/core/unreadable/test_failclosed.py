@@ -16,7 +16,6 @@ from tenure.core.terminate.drain import DrainDecider
 from tenure.core.unreadable.decider import UnreadableDecider, in_the_way
 from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.api.resource import NODES
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, stand_in
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.executor.guard import veto
@@ -35,6 +34,7 @@ from tests.core.build import (
     condition,
     judged,
 )
+from tests.snapshots import snapshot_with
 
 PROBLEM = "Expected `int`, got `str`"
 SICK = condition("Ready", "False", "KubeletNotReady", at=ago(3600))
@@ -65,7 +65,7 @@ def a_verdict(action: Any) -> Verdict:
     ids=["patch", "delete", "evict"],
 )
 def test_nothing_is_written_to_what_cannot_be_read(action: Any) -> None:
-    snapshot = Snapshot.of(unread(a_node()), unread(a_pod()))
+    snapshot = snapshot_with(unread(a_node()), unread(a_pod()))
     (found,) = fail_closed((a_verdict(action),), snapshot)
     assert (found.reason, found.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
 
@@ -129,17 +129,17 @@ def test_a_pod_that_cannot_be_read_holds_its_node_a_reboot_and_a_replacement() -
     here, elsewhere = unread(a_pod()), unread(a_pod(node="node-b"))
     somewhere = unread(a_pod(node=UNKNOWN))
     for pod, blocks in ((here, True), (elsewhere, False), (somewhere, True)):
-        snapshot = Snapshot.of(pool, claim, node, pod)
+        snapshot = snapshot_with(pool, claim, node, pod)
         assert bool(in_the_way(claim, (node,), pool, snapshot)) is blocks
         assert not in_the_way(claim, (node,), pool, snapshot, pods=False)
         terminate = Terminate(provider_id=claim.provider_id, claim_uid=claim.uid)
-        leaving = Snapshot.of(pool, a_leaving_claim(), a_leaving_node(), pod)
+        leaving = snapshot_with(pool, a_leaving_claim(), a_leaving_node(), pod)
         why = veto(terminate, leaving, NOW) or ""
         assert ("cannot be read" in why) is blocks, "the guard is the last line of defence"
 
 
 def test_the_view_of_a_key_is_the_stand_in_that_it_names() -> None:
-    snapshot = Snapshot.of(*(unread(a_pod(f"p{n}")) for n in range(3)))
+    snapshot = snapshot_with(*(unread(a_pod(f"p{n}")) for n in range(3)))
     decider = UnreadableDecider()
     keys = list(decider.keys(snapshot))
     found = [decider.view(snapshot, key) for key in keys]

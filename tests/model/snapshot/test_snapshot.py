@@ -21,6 +21,7 @@ from tenure.model.api.workload import DaemonSet, PodDisruptionBudget
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.snapshot.unreadable import stand_in
+from tests.snapshots import snapshot_with
 
 WAITING = Condition(type="PodScheduled", status="False", reason="Unschedulable")
 
@@ -55,7 +56,7 @@ def test_everything_is_found_by_its_key() -> None:
     agent = DaemonSet(metadata=named("agent", namespace="default"))
     budget = PodDisruptionBudget(metadata=named("web", namespace="default"))
     pod, node, claim = a_pod(), a_node(), a_claim()
-    snapshot = Snapshot.of(pool, window, agent, budget, pod, node, claim)
+    snapshot = snapshot_with(pool, window, agent, budget, pod, node, claim)
     assert snapshot.pools == {"general": pool}
     assert snapshot.windows == {"nights": window}
     assert snapshot.daemon_sets == {"default/agent": agent}
@@ -81,7 +82,7 @@ def test_groups_follow_what_objects_say() -> None:
         deletion_timestamp=datetime(2026, 3, 2, tzinfo=UTC),
         labels={names.NODEPOOL: "batch"},
     )
-    snapshot = Snapshot.of(
+    snapshot = snapshot_with(
         a_pod("bound", "n1"), a_pod("waiting", waiting=True), a_node(), leaving, a_claim()
     )
     assert set(snapshot.pods_on("n1")) == {"default/bound"}
@@ -95,7 +96,7 @@ def test_groups_follow_what_objects_say() -> None:
 
 def test_nobody_is_in_the_group_without_a_name() -> None:
     """A claim that is not launched and a Node without a provider id have nothing in common."""
-    snapshot = Snapshot.of(a_pod(), a_node(provider=""), a_claim(provider="", pool=""))
+    snapshot = snapshot_with(a_pod(), a_node(provider=""), a_claim(provider="", pool=""))
     assert snapshot.pods_on("") == {}
     assert snapshot.nodes_with_provider("") == {}
     assert snapshot.claims_with_provider("") == {}
@@ -104,14 +105,14 @@ def test_nobody_is_in_the_group_without_a_name() -> None:
 
 
 def test_a_nodes_claim_is_the_one_with_its_provider_id_if_there_is_only_one() -> None:
-    assert Snapshot.of(a_claim()).claim_of(a_node()) == a_claim()
-    assert Snapshot.of(a_claim(), a_claim("c2")).claim_of(a_node()) is None
-    assert Snapshot.of().claim_of(a_node()) is None
+    assert snapshot_with(a_claim()).claim_of(a_node()) == a_claim()
+    assert snapshot_with(a_claim(), a_claim("c2")).claim_of(a_node()) is None
+    assert snapshot_with().claim_of(a_node()) is None
 
 
 def test_a_node_class_is_found_by_group_kind_and_name() -> None:
     default = KWOKNodeClass(metadata=named("default"))
-    snapshot = Snapshot.of(a_pod(), default)
+    snapshot = snapshot_with(a_pod(), default)
     assert snapshot.node_class("karpenter.kwok.sh", "KWOKNodeClass", "default") == default
     assert snapshot.node_class("karpenter.kwok.sh", "KWOKNodeClass", "other") is None
     assert snapshot.node_class("example.com", "OtherClass", "default") is None

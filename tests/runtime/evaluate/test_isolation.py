@@ -20,6 +20,7 @@ from tenure.runtime.evaluate.isolation import ALIKE_MAX, TRIES_MAX, Isolation
 from tenure.runtime.evaluate.setaside import LEFT_OVER_PAUSE, PAUSE_MIN
 from tenure.runtime.evaluate.setaside import TRIES_MAX as TRIED_AT_ONCE
 from tests.core.build import NOW, a_node, a_pod, a_pool
+from tests.snapshots import snapshot_with
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ class Isolated:
     """An evaluation that is repeated for as long as that makes sense."""
 
     def __init__(self, *objects: ApiObject) -> None:
-        self.snapshot = Snapshot.of(*objects)
+        self.snapshot = snapshot_with(*objects)
         self.isolation = Isolation()
         self.tries = 0
 

@@ -31,7 +31,7 @@ from tenure.model.api.workload import (
     VolumeAttachment,
 )
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in, type_of
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in
 
 T = TypeVar("T", bound=ApiObject)
 #: What a Node's conditions do so soon after its creation is its boot.
@@ -308,24 +308,6 @@ class Snapshot:
         self.observations = observations if observations is not None else Observations()
         #: (group, kind) of the node classes that our provider serves.
         self.ours = ours
-
-    @classmethod
-    def of(
-        cls,
-        *items: ApiObject,
-        observations: Observations | None = None,
-        ours: frozenset[tuple[str, str]] = frozenset(
-            {(r.KWOK_NODE_CLASSES.group, "KWOKNodeClass")}
-        ),
-    ) -> Snapshot:
-        """A snapshot of just these objects."""
-        from tenure.model.api.kinds import TYPES
-
-        resource_of = {type_: resource for resource, type_ in TYPES.items()}
-        tables = Tables()
-        for item in items:
-            tables.put(resource_of[type_of(item)], item)
-        return cls(tables, observations, ours=ours)
 
     def once(self, work_out: Callable[[Snapshot], V]) -> V:
         """What follows from the objects and the provider's statements: worked out once for all.
