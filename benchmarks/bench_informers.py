@@ -34,8 +34,10 @@ from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.kubeconfig import load_access
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.clock.machine import SystemClock
 from tenure.schema.structure.crd import generate
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
 from testbed.controlplane import ControlPlane, control_plane
 
 NODES: Final = 5_000
@@ -124,11 +126,11 @@ async def _with_client(plane: ControlPlane, work: Callable[[Client], Awaitable[T
 
 async def _fill(client: Client, nodes: int) -> None:
     began, pods = time.monotonic(), nodes * PODS_PER_NODE
-    for crd in generate():
+    for crd in generate(SERVED_KINDS):
         await client.create(_CRDS, crd)
     await _until_served(client)
     for obj in fleet.setting():
-        resource = {kind.kind: kind for kind in (r.KWOK_NODE_CLASSES, r.NODE_POOLS)}[obj["kind"]]
+        resource = {kind.kind: kind for kind in (KWOK_NODE_CLASSES, r.NODE_POOLS)}[obj["kind"]]
         await client.create(resource, obj)
     await client.create(
         r.NAMESPACES,
@@ -146,7 +148,7 @@ async def _fill(client: Client, nodes: int) -> None:
 async def _until_served(client: Client) -> None:
     while True:
         try:
-            for kind in (r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS, r.KWOK_NODE_CLASSES):
+            for kind in (r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES):
                 await client.list_page(kind)
         except Exception:  # noqa: BLE001  # not served yet
             await asyncio.sleep(0.1)

@@ -15,9 +15,12 @@ from docs.conformance_page import conformance_page
 from docs.metrics_page import metrics_page
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
+from tenure.providers.registry import DEFAULT, find
 from tenure.schema.structure import crd
 
 ROOT = Path(__file__).parents[1]
+#: The chart ships the CRDs of the provider that ships with Tenure.
+KINDS = (*crd.CUSTOM_KINDS, *find(DEFAULT).kinds)
 
 _HEADER = """\
 # Reasons
@@ -42,7 +45,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "metrics.md": metrics_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "conformance.md": conformance_page(),
-        **{crds / name: text for name, text in crd.files().items()},
+        **{crds / name: text for name, text in crd.files(KINDS).items()},
         **chart.files(),
     }
 

@@ -6,14 +6,20 @@ from typing import Final
 
 from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.resource import KWOK_NODE_CLASSES
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.api.resource import Resource
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import type_of
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 
 #: (group, kind) of the node classes that the kwok provider serves.
 SERVED: Final = frozenset({KWOK_NODE_CLASSES.group_kind})
-_RESOURCE_OF: Final = {type_: resource for resource, type_ in TYPES.items()}
+#: The kind that each type of object is of.
+RESOURCE_OF: Final[dict[type[ApiObject], Resource]] = {
+    **{type_: resource for resource, type_ in TYPES.items()},
+    NodeClass: KWOK_NODE_CLASSES,
+}
 
 
 def snapshot_with(
@@ -23,5 +29,5 @@ def snapshot_with(
 ) -> Snapshot:
     tables = Tables()
     for item in items:
-        tables.put(_RESOURCE_OF[type_of(item)], item)
+        tables.put(RESOURCE_OF[type_of(item)], item)
     return Snapshot(tables, observations, ours=ours)

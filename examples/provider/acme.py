@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -17,7 +18,8 @@ from tenure.errors import (
     ProviderError,
     SpecError,
 )
-from tenure.model.api.meta import ApiObject
+from tenure.model.api.fields import said
+from tenure.model.api.meta import ApiObject, Wire
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodeclass import NodeClass
@@ -29,9 +31,38 @@ from tenure.model.cloud.repairs import RepairAction, RepairStatement
 from tenure.model.values.quantity import format_resources, parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.provider import Surroundings
+from tenure.schema.structure.crd import AGE, Column, CustomKind
+from tenure.schema.structure.rules import Rule
 
 ACME_CLASSES = Resource(
     "acme.example.com", "v1", "AcmeNodeClass", "acmenodeclasses", namespaced=False
+)
+
+
+class AcmeNodeClassSpec(Wire, frozen=True, kw_only=True):
+    network: Annotated[
+        str, said("The network that machines are connected to.", required=True, maxLength=63)
+    ] = ""
+
+
+class AcmeNodeClass(ApiObject, frozen=True, kw_only=True):
+    """How Acme makes machines."""
+
+    spec: Annotated[AcmeNodeClassSpec, said("What machines of this class have.", required=True)] = (
+        AcmeNodeClassSpec()
+    )
+
+
+ACME_KIND = CustomKind(
+    ACME_CLASSES,
+    AcmeNodeClass,
+    columns=(Column("Network", ".spec.network"), AGE),
+    short_names=("acmenc",),
+    rules={
+        "spec.network": (
+            Rule("self.startsWith('n-')", "must be the id of a network, for example n-1"),
+        )
+    },
 )
 ZONES = ("north", "south")
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -164,6 +195,8 @@ class AcmeProvider:
 
     name = AcmeCloud.name
     node_classes = AcmeCloud.node_classes
+    kinds = (ACME_KIND,)
+    repair_statements = STATEMENTS
     options: Mapping[str, str] = {}
 
     def __init__(self, acme: Acme) -> None:

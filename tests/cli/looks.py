@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 
 from tenure.cli.cluster.look import Sight, look
 from tenure.cli.explain.explanation import Question
-from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
 from tenure.ports.transport import Request, Response, Stream, Transport
+from tenure.providers.kwok.nodeclass import KWOK_KIND, KWOK_NODE_CLASSES
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.readonly import LookOnlyTransport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.transport import InProcessTransport
@@ -22,6 +23,8 @@ class TheCloudOf:
 
     name = "embedded"
     node_classes = (KWOK_NODE_CLASSES,)
+    kinds = (KWOK_KIND,)
+    repair_statements = kwok_statements()
     options: Mapping[str, str] = {}
 
     def __init__(self, world: World) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tenure.model.api.resource import ALL, Resource
+from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.admission.kinds import ALL
 from tests.contract.doors import Answer, Door
 from tests.schema.cases import CASES, GOOD_CASES, Case
 

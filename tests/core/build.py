@@ -25,7 +25,7 @@ from tenure.model.api.nodeclaim import (
     Requirement,
     ResourceRequests,
 )
-from tenure.model.api.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
+from tenure.model.api.nodeclass import NodeClass, NodeClassStatus
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from tenure.model.api.window import MaintenanceWindow
@@ -50,7 +50,7 @@ from tests.snapshots import snapshot_with
 Fields = dict[str, Any]
 
 NOW: Final = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-OURS: Final = NodeClassRef(group=names.KWOK_GROUP, kind="KWOKNodeClass", name="default")
+OURS: Final = NodeClassRef(group="karpenter.kwok.sh", kind="KWOKNodeClass", name="default")
 FOREIGN: Final = NodeClassRef(group="example.com", kind="OtherClass", name="default")
 CLASS_LABEL: Final = {"karpenter.kwok.sh/kwoknodeclass": "default"}
 SIZE: Final = {"cpu": "4", "memory": "8Gi", "pods": "20"}
@@ -275,11 +275,9 @@ def a_pool(
     return msgspec.structs.replace(pool, metadata=named)
 
 
-def a_class(
-    name: str = "default", *, ready: Condition | None = None, **fields: Any
-) -> KWOKNodeClass:
-    status = KWOKNodeClassStatus(conditions=(ready or condition("Ready"),))
-    return KWOKNodeClass(metadata=meta(name, **fields), status=status)
+def a_class(name: str = "default", *, ready: Condition | None = None, **fields: Any) -> NodeClass:
+    status = NodeClassStatus(conditions=(ready or condition("Ready"),))
+    return NodeClass(metadata=meta(name, **fields), status=status)
 
 
 def a_budget(name: str = "web", *, app: str = "web", **status: Any) -> PodDisruptionBudget:

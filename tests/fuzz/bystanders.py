@@ -22,7 +22,7 @@ from tenure.core.policy import UNMOVED, deciders
 from tenure.core.reasons import Reason
 from tenure.core.unreadable.readers import READERS
 from tenure.model.api import names
-from tenure.model.api.kinds import TYPES, decode
+from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
@@ -44,7 +44,7 @@ from tests.core.build import (
     condition,
     types,
 )
-from tests.snapshots import snapshot_with
+from tests.snapshots import RESOURCE_OF, snapshot_with
 
 SETTINGS: Final = Settings()
 OBSERVATIONS: Final = Observations(
@@ -58,7 +58,6 @@ IN_FULL_EVERY: Final = 200
 RAW_MAX: Final = 3000
 #: So many odd objects are there at once.
 STAYING_MAX: Final = 60
-RESOURCE_OF: Final = {type_: resource for resource, type_ in TYPES.items()}
 
 
 def the_cluster() -> list[ApiObject]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from tenure.model.api import names
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.builders import a_node_class, a_pool, pod_spec
 
 Manifest = dict[str, Any]
@@ -269,7 +270,7 @@ SPECS: Final[dict[Resource, Fields]] = {
         ("nodeName", ("a" * 63, "gone")),
         ("source.persistentVolumeName", ("gone", "pv")),
     ),
-    r.KWOK_NODE_CLASSES: (("nodeRegistrationDelay", SPANS), ("image", TEXTS)),
+    KWOK_NODE_CLASSES: (("nodeRegistrationDelay", SPANS), ("image", TEXTS)),
 }  # fmt: skip
 
 #: By kind: fields of the status, conditions aside.
@@ -286,7 +287,7 @@ STATUSES: Final[dict[Resource, Fields]] = {
                     ("lastPodEventTime", INSTANTS)),
     r.NODE_POOLS: (("nodes", NUMBERS), ("resources.cpu", AMOUNTS)),
     r.MAINTENANCE_WINDOWS: (("nodesMatched", NUMBERS),),
-    r.KWOK_NODE_CLASSES: (),
+    KWOK_NODE_CLASSES: (),
 }  # fmt: skip
 _NODEINFO: Final = ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage",
                     "containerRuntimeVersion", "kubeletVersion", "kubeProxyVersion",
@@ -399,7 +400,7 @@ def _base(resource: Resource, name: str, random: Random) -> Manifest:
     elif resource == r.VOLUME_ATTACHMENTS:
         spec = {"attacher": "example.com", "nodeName": "odd-1",
                 "source": {"persistentVolumeName": "pv"}}  # fmt: skip
-    elif resource == r.KWOK_NODE_CLASSES:
+    elif resource == KWOK_NODE_CLASSES:
         spec = a_node_class(name)["spec"]
     return {
         "apiVersion": resource.api_version,

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from tenure.kube.webhook.admission import Admission
+from tenure.providers.kwok.nodeclass import KWOK_KIND
 
 Json = dict[str, Any]
 
@@ -15,7 +16,7 @@ KWOK = ("karpenter.kwok.sh", "KWOKNodeClass")
 
 def admission(*watched: str) -> Admission:
     """``watched``: what the provider states; nothing: nobody knows."""
-    return Admission({KWOK}, watched=watched or None)
+    return Admission({KWOK}, (KWOK_KIND,), watched=watched or None)
 
 
 def a_review(new: Json | None, old: Json | None = None, **request: Any) -> bytes:

@@ -26,7 +26,7 @@ from tenure.model.api.nodeclaim import (
     Requirement,
     ResourceRequests,
 )
-from tenure.model.api.nodeclass import KWOKNodeClass, KWOKNodeClassStatus
+from tenure.model.api.nodeclass import NodeClass, NodeClassStatus
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import (
     Container,
@@ -70,7 +70,7 @@ from tenure.providers.kwok.repairs import kwok_statements
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 GIB = 2**30 * UNIT
-OURS = NodeClassRef(group=names.KWOK_GROUP, kind="KWOKNodeClass", name="default")
+OURS = NodeClassRef(group="karpenter.kwok.sh", kind="KWOKNodeClass", name="default")
 FOREIGN = NodeClassRef(group="example.com", kind="OtherClass", name="default")
 
 CLASS_LABEL = {f"{OURS.group}/kwoknodeclass": "default"}
@@ -584,9 +584,9 @@ def clusters(draw: st.DrawFn) -> Cluster:
     if draw(st.sampled_from([False] * 9 + [True])):
         filled = (*map(with_one_provider_id, filled),)
     pod_count = draw(st.integers(1, 6))
-    ready = KWOKNodeClassStatus(conditions=(condition("Ready", "True", NOW),))
+    ready = NodeClassStatus(conditions=(condition("Ready", "True", NOW),))
     objects: list[ApiObject] = [
-        KWOKNodeClass(metadata=draw(metas("default")), status=ready),
+        NodeClass(metadata=draw(metas("default")), status=ready),
         draw(pools("general")),
         draw(budgets()),
         draw(windows()),

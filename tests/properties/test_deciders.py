@@ -17,7 +17,6 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.policy import UNMOVED, deciders
 from tenure.core.reasons import Reason
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot, Tables
@@ -29,7 +28,7 @@ from tests.properties.honesty import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
-from tests.snapshots import snapshot_with
+from tests.snapshots import RESOURCE_OF, snapshot_with
 
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LATER = [timedelta(seconds=seconds) for seconds in (1, 5, 10, 21, 120)]
@@ -74,15 +73,14 @@ def test_no_verdict_changes_before_it_said_it_might(cluster: Cluster) -> None:
 def test_judging_only_what_changed_equals_judging_everything(
     before: Cluster, after: Cluster, later: timedelta
 ) -> None:
-    resource_of = {type_: resource for resource, type_ in TYPES.items()}
     ours = snapshot_of(before).ours
     tables = Tables()
     judge = Judge(deciders(), SETTINGS, unmoved=UNMOVED)
-    first = [tables.put(resource_of[type(item)], item) for item in before.objects]
+    first = [tables.put(RESOURCE_OF[type(item)], item) for item in before.objects]
     judge.turn(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
 
-    kept = {(resource_of[type(item)], item.key) for item in after.objects}
-    changes = [tables.put(resource_of[type(item)], item) for item in after.objects]
+    kept = {(RESOURCE_OF[type(item)], item.key) for item in after.objects}
+    changes = [tables.put(RESOURCE_OF[type(item)], item) for item in after.objects]
     changes += [
         tables.remove(resource, key)
         for resource in list(tables.objects)
@@ -102,11 +100,10 @@ def test_judging_only_what_changed_equals_judging_everything(
 def test_what_a_concern_says_does_not_move_it_touches_nothing_of_it(
     cluster: Cluster, after: Cluster
 ) -> None:
-    resource_of = {type_: resource for resource, type_ in TYPES.items()}
     tables = Tables()
     for item in cluster.objects:
-        tables.put(resource_of[type(item)], item)
-    changes = [tables.put(resource_of[type(item)], item) for item in after.objects]
+        tables.put(RESOURCE_OF[type(item)], item)
+    changes = [tables.put(RESOURCE_OF[type(item)], item) for item in after.objects]
     snapshot = Snapshot(tables, cluster.observations, ours=snapshot_of(cluster).ours)
     for decider in deciders():
         for change in changes:

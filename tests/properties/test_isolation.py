@@ -13,7 +13,6 @@ from tenure.core.policy import UNMOVED, deciders
 from tenure.core.provision.supply import nodes_with_room
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import deadline_of
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -26,10 +25,9 @@ from tenure.runtime.evaluate.evaluator import Judge
 from tests.faults import ERRORS, faulty
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.honesty import SETTINGS
-from tests.snapshots import snapshot_with
+from tests.snapshots import RESOURCE_OF, snapshot_with
 
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-RESOURCE_OF = {type_: resource for resource, type_ in TYPES.items()}
 
 errors = st.sampled_from(ERRORS)
 Said = dict[tuple[Concern, str], tuple[Reason, str]]

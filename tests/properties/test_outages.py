@@ -15,7 +15,6 @@ from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
@@ -40,7 +39,7 @@ from tests.properties.honesty import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
-from tests.snapshots import snapshot_with
+from tests.snapshots import RESOURCE_OF, snapshot_with
 
 THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LATER = st.sampled_from([1, 5, 10, 21, 120, 590, 1200, 1800]).map(lambda s: timedelta(seconds=s))
@@ -153,12 +152,11 @@ def test_judging_only_what_changed_equals_judging_everything(
     before: tuple[ApiObject, ...], after: tuple[ApiObject, ...], picked: int, later: timedelta
 ) -> None:
     """Only some of the changes come, so that most of the outage is as it was."""
-    resource_of = {type_: resource for resource, type_ in TYPES.items()}
     tables, judge = Tables(), Judge(deciders(), SETTINGS)
-    first = [tables.put(resource_of[type(item)], item) for item in before]
+    first = [tables.put(RESOURCE_OF[type(item)], item) for item in before]
     judge.turn(Snapshot(tables, KNOWN, ours=OURS), first, (), NOW)
     some = [item for index, item in enumerate(after) if picked >> index & 3 == 3]
-    changes = [tables.put(resource_of[type(item)], item) for item in some]
+    changes = [tables.put(RESOURCE_OF[type(item)], item) for item in some]
     snapshot = Snapshot(tables, KNOWN, ours=OURS)
     judge.turn(snapshot, changes, (), NOW + later)
     full = [v for d in deciders() for v in decide_all(d, snapshot, SETTINGS, NOW + later)]

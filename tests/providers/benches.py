@@ -16,7 +16,7 @@ from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClassRef
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.values.quantity import parse_resources
@@ -28,6 +28,7 @@ from tenure.providers.contract import Bench
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import built_in_types, instance_type
 from tenure.providers.kwok.cloud import KwokCloud
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport

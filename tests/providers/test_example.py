@@ -8,13 +8,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 
+from tenure.cli.main import run
 from tenure.errors import SpecError
+from tenure.kube.webhook.admission import Admission
 from tenure.providers.registry import GROUP, find, names
 from tests.folders import ROOT
+from tests.kube.reviews import a_review
 
 EXAMPLE = ROOT / "examples" / "provider"
 PAGE = ROOT / "docs" / "providers.md"
@@ -50,6 +56,57 @@ def test_an_unknown_name_is_answered_with_the_strangers_too() -> None:
     assert {"acme", "kwok"} <= set(names())
     with pytest.raises(SpecError, match=r"'azme', expected one of the providers .*: acme, kwok"):
         find("azme")
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_strangers_kind_is_printed_with_the_crds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["crds", "--provider", "acme"]) == 0
+    printed = yaml.safe_load_all(capsys.readouterr().out)
+    kinds = [one["spec"]["names"]["kind"] for one in printed]
+    assert kinds == ["NodePool", "NodeClaim", "MaintenanceWindow", "AcmeNodeClass"]
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("spec", "remark"),
+    [
+        ({"network": "n-1"}, ""),
+        ({"network": "blue"}, "expected the id of a network"),
+        ({"netwrk": "n-1"}, "Did you mean network?"),
+        ({}, "spec.network"),
+    ],
+)
+def test_lint_checks_the_strangers_kind(
+    spec: dict[str, str], remark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = {
+        "apiVersion": "acme.example.com/v1",
+        "kind": "AcmeNodeClass",
+        "metadata": {"name": "default"},
+        "spec": spec,
+    }
+    file = tmp_path / "class.yaml"
+    file.write_text(yaml.safe_dump(manifest))
+    assert (run(["lint", str(file)]) != 0) is bool(remark)
+    assert remark in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_webhook_checks_the_strangers_kind() -> None:
+    acme = find("acme")
+    served = [kind.group_kind for kind in acme.node_classes]
+    bad = msgspec.structs.replace(acme.kinds[0], problems=lambda _: [SpecError("spec", 1, "two")])
+    obj = {
+        "apiVersion": "acme.example.com/v1",
+        "kind": "AcmeNodeClass",
+        "metadata": {"name": "default"},
+        "spec": {"network": "n-1"},
+    }
+    now = datetime(2026, 3, 2, tzinfo=UTC)
+    for kind, allowed in ((acme.kinds[0], True), (bad, False)):
+        _, judgement = Admission(served, (kind,)).answer(a_review(obj), now)
+        assert judgement.allowed is allowed
+        assert not judgement.warnings
 
 
 def test_the_example_keeps_the_contract(tmp_path: Path) -> None:

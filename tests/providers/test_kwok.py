@@ -15,7 +15,7 @@ from tenure.errors import (
 )
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.api.resource import NODES
 from tenure.model.cloud.offering import Offering
 from tenure.model.values.quantity import parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
@@ -23,6 +23,7 @@ from tenure.ports.transport import Response
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import instance_type
 from tenure.providers.kwok.cloud import KwokCloud
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.kube.doors import Scripted
 from tests.providers.benches import SOLD_OUT, StoreBench, class_ref
 from tests.providers.tales import Deaf, in_kwok, tell, the_node

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from tenure.errors import InstanceGone, Misconfigured, Unavailable
-from tenure.model.api.resource import CONFIG_MAPS, KWOK_NODE_CLASSES, NODES
+from tenure.model.api.resource import CONFIG_MAPS, NODES
 from tenure.model.cloud.instance import InstanceState
 from tenure.ports.transport import Request, Response, Stream, Transport
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.providers.benches import StoreBench
 
 Json = dict[str, Any]

@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from tenure.model.api.resource import BY_KIND
 from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.providers.kwok import labels
 from tenure.providers.kwok.catalogue import CPUS, ZONES, built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.typesfile import parse_types
+from tenure.sim.apiserver.admission.kinds import BY_KIND
 from tests.folders import ROOT
 from tests.providers.benches import StoreBench
 from tests.providers.tales import tell

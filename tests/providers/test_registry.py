@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tenure.errors import SpecError
-from tenure.model.api.resource import KWOK_NODE_CLASSES
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.providers.kwok.provider import KWOK
 from tenure.providers.registry import GROUP, find, names
 
@@ -68,7 +68,7 @@ def test_a_plugin_that_cannot_be_imported_is_told_of_when_it_is_asked_for_and_no
     ids=["a class", "something else"],
 )
 def test_what_is_no_provider_is_refused_with_what_one_has(value: str) -> None:
-    with pytest.raises(SpecError, match="an object with name, node_classes, options, open"):
+    with pytest.raises(SpecError, match=r"an object with name, node_classes, kinds, .*, open"):
         find("odd", [point("odd", value)])
 
 

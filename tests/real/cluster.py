@@ -15,15 +15,11 @@ from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.kubeconfig import load_access
-from tenure.model.api.resource import (
-    KWOK_NODE_CLASSES,
-    MAINTENANCE_WINDOWS,
-    NODE_CLAIMS,
-    NODE_POOLS,
-    Resource,
-)
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, Resource
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.clock.machine import SystemClock
 from tenure.schema.structure.crd import dump
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
 from testbed.controlplane import ControlPlane
 
 CRDS: Final = Resource(
@@ -48,7 +44,7 @@ def install_crds(plane: ControlPlane) -> None:
 async def _install(kubeconfig: Path) -> None:
     async with connected(kubeconfig) as transport:
         client = Client(transport)
-        for crd in yaml.safe_load_all(dump()):
+        for crd in yaml.safe_load_all(dump(SERVED_KINDS)):
             await client.create(CRDS, crd)
         for resource in (NODE_POOLS, NODE_CLAIMS, MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES):
             await _served(client, resource)

@@ -16,6 +16,7 @@ from tenure.errors import Conflict, NotFound
 from tenure.kube.client.client import Client
 from tenure.model.api import resource as r
 from tenure.providers.kwok import labels as kwok
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
 from tests.real.cluster import LOOK_EVERY, connected
 
@@ -25,7 +26,7 @@ ORDER: Final = (
     (r.PODS, r.POD_DISRUPTION_BUDGETS),
     (r.VOLUME_ATTACHMENTS, r.PERSISTENT_VOLUME_CLAIMS),
     (r.PERSISTENT_VOLUMES,),
-    (r.NODE_POOLS, r.NODE_CLAIMS, r.MAINTENANCE_WINDOWS, r.KWOK_NODE_CLASSES),
+    (r.NODE_POOLS, r.NODE_CLAIMS, r.MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES),
     (r.CONFIG_MAPS,),
     (r.NODES,),
 )

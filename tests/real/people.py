@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.kube.client.client import Client
-from tenure.model.api.resource import BY_KIND, DEPLOYMENTS, NAMESPACES, Resource
+from tenure.model.api.resource import DEPLOYMENTS, NAMESPACES, Resource
+from tenure.sim.apiserver.admission.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.cluster import connected

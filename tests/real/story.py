@@ -15,21 +15,14 @@ from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
 from tenure.errors import AlreadyExists, TenureError
 from tenure.kube.client.client import Client
-from tenure.model.api.resource import (
-    BY_KIND,
-    DEPLOYMENTS,
-    NAMESPACES,
-    NODE_CLAIMS,
-    NODES,
-    PODS,
-    Resource,
-)
+from tenure.model.api.resource import DEPLOYMENTS, NAMESPACES, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.loop import Controller
+from tenure.sim.apiserver.admission.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.account import PROVIDER_NAMESPACE, account

@@ -13,7 +13,8 @@ from tenure.model.api.names import (
     NODEPOOL,
     REPLACES,
 )
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
 from tests.real import patients

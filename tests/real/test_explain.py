@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tenure.cli.main import run
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_budget, a_cluster, a_deployment, a_pod
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account, install_account

@@ -18,6 +18,7 @@ from tenure.kube.certs import make_authority
 from tenure.kube.client.client import Client
 from tenure.kube.webhook.admission import Admission
 from tenure.kube.webhook.webhook import Webhook, WebhookSettings
+from tenure.providers.kwok.nodeclass import KWOK_KIND
 from testbed.controlplane import ControlPlane
 from testbed.manifests import CHART
 from tests.real.account import NAMESPACE, account
@@ -242,7 +243,7 @@ def _webhook(client: Client, calendar: Calendar, port: int) -> Webhook:
     return Webhook(
         client=client,
         clock=calendar,
-        admission=Admission({("karpenter.kwok.sh", "KWOKNodeClass")}),
+        admission=Admission({("karpenter.kwok.sh", "KWOKNodeClass")}, (KWOK_KIND,)),
         settings=WebhookSettings(namespace=NAMESPACE, is_pod=False, host="127.0.0.1", port=port),
         say=lambda _: None,
         complain=lambda line: pytest.fail(line),

@@ -7,8 +7,9 @@ from contextlib import suppress
 from random import Random
 
 from tenure.kube.client.client import Client
-from tenure.model.api.resource import DAEMON_SETS, KWOK_NODE_CLASSES, LIMIT_RANGES, PODS, Resource
+from tenure.model.api.resource import DAEMON_SETS, LIMIT_RANGES, PODS, Resource
 from tenure.ports.transport import Request, Response, Stream, Transport
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.loop import Controller
 from tenure.runtime.view import View
 from tenure.sim.dsl import Story

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tenure.schema.manifest import check_manifest
+from tenure.errors import SpecError
+from tenure.schema import manifest as manifests
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
 from tests.schema.cases import CASES, GOOD_CASES, Case
 from tests.schema.objects import Json, a_pool, a_window, an_object
 
@@ -81,6 +83,10 @@ MISTAKES = [
         "apiVersion: got 'karpenter.sh/v1beta1', expected karpenter.sh/v1",
     ),
 ]
+
+
+def check_manifest(manifest: Json, at: str = "") -> list[SpecError]:
+    return manifests.check_manifest(manifest, SERVED_KINDS, at)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodeclass import KWOKNodeClass
 from tenure.model.api.nodepool import NodePool
-from tenure.schema.structure.validate import schema_for
+from tenure.providers.kwok.nodeclass import KWOKNodeClass
+from tenure.sim.apiserver.admission.customkinds import schema_for
 from tests.folders import DATA
 
 LINES = (DATA / "karpenter-1.15-custom-kinds.jsonl").read_bytes()

@@ -1,7 +1,7 @@
-"""What a cloud plugin is: a name, the node classes it serves, and a way to open its cloud.
+"""What a cloud plugin declares, and how its cloud is opened.
 
-A provider is a value that costs nothing to look at: importing it, and asking for its name
-and its kinds, reaches nobody. Only ``open`` does.
+Everything that differs by provider is declared here: kinds with their schema, options, defaults.
+Reading a declaration connects to nothing. Only ``open`` does.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import msgspec
 
 from tenure.errors import TenureError
 from tenure.model.api.resource import Resource
+from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
+from tenure.schema.structure.crd import CustomKind
 
 #: Where a provider that keeps something in the cluster keeps it, unless told otherwise.
 DEFAULT_NAMESPACE: Final = "kube-system"
@@ -80,6 +82,17 @@ class Provider(Protocol):
     @property
     def node_classes(self) -> tuple[Resource, ...]:
         """The kinds of node classes it serves: they are watched, and they make things *ours*."""
+        ...
+
+    @property
+    def kinds(self) -> tuple[CustomKind, ...]:
+        """The kinds whose CRD it ships: their schema, and what is valid. ``tenure crds`` prints
+        them, ``tenure lint`` and the webhook check objects against them."""
+        ...
+
+    @property
+    def repair_statements(self) -> tuple[RepairStatement, ...]:
+        """What its cloud will state, as far as that is known before it is opened."""
         ...
 
     @property

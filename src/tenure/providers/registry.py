@@ -8,6 +8,7 @@ whose SDK is missing, is in nobody's way, and says what is wrong with it when it
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
@@ -15,7 +16,11 @@ from tenure.errors import SpecError
 from tenure.ports.provider import Provider
 
 GROUP: Final = "tenure.providers"
-#: Where a person names one.
+#: What is used where none is named; it ships with Tenure.
+DEFAULT: Final = "kwok"
+#: What every provider has.
+_ATTRIBUTES: Final = ("name", "node_classes", "kinds", "repair_statements", "options", "open")
+#: Where a user names one.
 _AT: Final = "--provider"
 
 
@@ -27,6 +32,16 @@ def names(found: Iterable[EntryPoint] | None = None) -> tuple[str, ...]:
     """Every provider's name, whether or not it can be imported."""
     every = installed() if found is None else found
     return tuple(sorted({point.name for point in every}))
+
+
+def usable(found: Iterable[EntryPoint] | None = None) -> tuple[Provider, ...]:
+    """Every provider that can be imported. What is wrong with another one, ``find`` says."""
+    every = installed() if found is None else tuple(found)
+    loaded: list[Provider] = []
+    for name in names(every):
+        with suppress(SpecError):
+            loaded.append(find(name, every))
+    return tuple(loaded)
 
 
 def find(name: str, found: Iterable[EntryPoint] | None = None) -> Provider:
@@ -52,6 +67,8 @@ def _loaded(point: EntryPoint) -> Provider:
         expected = f"a provider that can be imported from {point.value}; {why}"
         raise SpecError(_AT, point.name, expected, "Is its SDK installed?") from error
     if isinstance(provider, type) or not isinstance(provider, Provider):
-        expected = f"a provider at {point.value}: an object with name, node_classes, options, open"
-        raise SpecError(_AT, point.name, expected, "See docs/providers.md.")
+        lacks = [one for one in _ATTRIBUTES if not hasattr(provider, one)]
+        expected = f"a provider at {point.value}: an object with {', '.join(_ATTRIBUTES)}"
+        hint = f"It has no {', '.join(lacks)}." if lacks else "It is a class."
+        raise SpecError(_AT, point.name, expected, f"{hint} See docs/providers.md.")
     return provider

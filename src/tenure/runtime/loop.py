@@ -135,7 +135,9 @@ class Controller:
             stopwatch=self.metrics.stopwatch,
             evaluated=self._evaluated,
         )
-        self.events = EventRecorder(client, clock, settings, report)
+        self.events = EventRecorder(
+            client, clock, settings, report, node_classes=cloud.node_classes
+        )
         self.census = Census(
             client=client,
             cloud=cloud,

@@ -9,17 +9,17 @@ and reading the value says why, the latter is shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.api.kinds import TYPES
-from tenure.model.api.resource import Resource
-from tenure.schema.problems import Problems, problems_of
+from tenure.model.api.kinds import type_for
+from tenure.schema.problems import Problems, problems_in
 from tenure.schema.structure import fielderror, shape
+from tenure.schema.structure.crd import CustomKind
 from tenure.schema.structure.fielderror import FieldError
 from tenure.schema.structure.shape import Unknown
 from tenure.schema.structure.validate import CustomResourceSchema, Json, schema_for
@@ -34,13 +34,13 @@ class Excerpt(msgspec.Struct, frozen=True, gc=False):
         return self.text
 
 
-def check_manifest(obj: Json, at: str = "") -> list[SpecError]:
-    """Everything wrong with a manifest of one of our kinds; nothing for other kinds.
+def check_manifest(obj: Json, kinds: Sequence[CustomKind], at: str = "") -> list[SpecError]:
+    """Everything wrong with a manifest of one of these kinds; nothing for other kinds.
 
     ``at`` says where the manifest stands, for example ``pool.yaml``; it leads each line.
     """
     version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
-    schema = schema_for(version.partition("/")[0], kind)
+    schema = schema_for(version.partition("/")[0], kind, kinds)
     if schema is None:
         return []
     if version != schema.resource.api_version:
@@ -57,7 +57,7 @@ def _problems(obj: Json, schema: CustomResourceSchema) -> Iterator[SpecError]:
         yield _unknown_field(unknown)
     stored = schema.default(schema.prune(obj))
     errors = [error for error in schema.validate(stored) if error is not fielderror.UNCHECKED]
-    precise = () if _is_unreadable(errors) else _precise_problems(stored, schema.resource)
+    precise = () if _is_unreadable(errors) else _precise_problems(stored, schema.kind)
     kept = [error for error in _last_words(errors) if not _is_said_better(error, precise)]
     for error in kept:
         yield SpecError(error.field, _shown(error.value), error.expected, error.hint)
@@ -89,9 +89,9 @@ def _is_unreadable(errors: list[FieldError]) -> bool:
     return any(error.reason == fielderror.TYPE_INVALID for error in errors)
 
 
-def _precise_problems(obj: Json, resource: Resource) -> Problems:
-    typed = msgspec.convert(obj, TYPES[resource])
-    return problems_of(typed, watched=None)  # A file does not say who its provider is.
+def _precise_problems(obj: Json, kind: CustomKind) -> Problems:
+    typed = msgspec.convert(obj, type_for(kind.resource))
+    return problems_in(typed, kind, watched=None)  # A file does not name its provider.
 
 
 def _covers(field: str, precise: str) -> bool:

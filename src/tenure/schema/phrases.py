@@ -27,7 +27,7 @@ PHRASES: Final = {
     fields.LABEL_VALUE: ("a label value", "Use letters, digits, '-', '_' and '.'."),
     fields.QUANTITY: ("a quantity", "Use for example 500m, 16 or 64Gi."),
     fields.TIME_ZONE: ("an IANA time zone", "Use for example Europe/Berlin or UTC."),
-    "^[^/]*$": ("an API group without a version", "Use for example karpenter.kwok.sh."),
+    "^[^/]*$": ("an API group without a version", "Use for example karpenter.k8s.aws."),
 }
 
 

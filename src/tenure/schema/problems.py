@@ -9,7 +9,7 @@ cannot disagree. For each kind, and where the status says it:
                       ``repair`` → ``RepairValid``: a bad block repairs nothing;
 - NodeClaim           ``Launched`` stays Unknown: nothing is launched for it;
 - MaintenanceWindow   ``Valid``: a bad one blocks;
-- KWOKNodeClass       the provider refuses to launch from it.
+- a node class        the provider refuses to launch from it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodeclass import KWOKNodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tenure.schema.semantics.claim import claim_problems
 from tenure.schema.semantics.disruption import disruption_problems
-from tenure.schema.semantics.nodeclass import node_class_problems
 from tenure.schema.semantics.repair import repair_problems
 from tenure.schema.semantics.template import template_problems
 from tenure.schema.semantics.window import window_problems
+from tenure.schema.structure.crd import CustomKind
 
 Problems = tuple[SpecError, ...]
 
@@ -68,10 +67,13 @@ def problems_of(obj: ApiObject, watched: Collection[str] | None = ()) -> Problem
             return tuple(claim_problems(obj))
         case MaintenanceWindow():
             return tuple(window_problems(obj))
-        case KWOKNodeClass():
-            return tuple(node_class_problems(obj))
         case _:
             return ()
+
+
+def problems_in(obj: ApiObject, kind: CustomKind, watched: Collection[str] | None = ()) -> Problems:
+    """Everything wrong with an object of that kind, which may be a provider's."""
+    return problems_of(obj, watched) if kind.problems is None else tuple(kind.problems(obj))
 
 
 def in_words(problems: Iterable[SpecError]) -> str:

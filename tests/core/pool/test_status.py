@@ -13,14 +13,9 @@ from tenure.core.pool.status import PoolDecider
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.api import names
 from tenure.model.api.nodepool import NodePool, NodePoolStatus
-from tenure.model.api.resource import (
-    KWOK_NODE_CLASSES,
-    NODE_CLAIMS,
-    NODE_POOLS,
-    NODES,
-    PODS,
-)
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,

@@ -15,7 +15,6 @@ from tenure.model.api.node import Node
 from tenure.model.api.resource import (
     DAEMON_SETS,
     EVENTS,
-    KWOK_NODE_CLASSES,
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
@@ -23,6 +22,7 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.snapshot.snapshot import Change
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.core.build import (
     LAUNCHED,
     a_claim,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Delete, Evict, Patch, Subject, Terminate, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
@@ -15,12 +16,15 @@ from tenure.core.terminate.decider import TerminationDecider
 from tenure.core.terminate.drain import DrainDecider
 from tenure.core.unreadable.decider import UnreadableDecider, in_the_way
 from tenure.core.unreadable.failclosed import fail_closed
-from tenure.model.api.resource import NODES
+from tenure.model.api.kinds import decode
+from tenure.model.api.resource import NODES, Resource
+from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import UNKNOWN, stand_in
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     NOW,
+    SETTINGS,
     a_budget,
     a_claim,
     a_leaving_claim,
@@ -145,3 +149,12 @@ def test_the_view_of_a_key_is_the_stand_in_that_it_names() -> None:
     found = [decider.view(snapshot, key) for key in keys]
     assert [view.stand_in.name for view in found if view is not None] == ["p0", "p1", "p2"]
     assert decider.view(snapshot, "pods:default/other") is None
+
+
+def test_a_node_class_of_any_provider_that_cannot_be_read_is_named_by_its_kind() -> None:
+    kind = Resource("acme.example.com", "v1", "AcmeNodeClass", "acmenodeclasses", False)
+    tables = Tables()
+    tables.put(kind, decode(kind, b'{"metadata": {"name": "default", "uid": "u"}, "spec": 7}'))
+    (verdict,) = decide_all(UnreadableDecider(), Snapshot(tables), SETTINGS, NOW)
+    assert str(verdict.subject) == "AcmeNodeClass/default"
+    assert verdict.message.startswith("AcmeNodeClass default cannot be read: ")

@@ -16,9 +16,9 @@ from tenure.core.decision import Patch
 from tenure.core.pool.status import PoolDecider
 from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
-from tenure.model.api.kinds import TYPES
+from tenure.model.api.kinds import type_for
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.resource import BY_KIND
+from tenure.sim.apiserver.admission.kinds import BY_KIND
 from tests.core.build import judged
 from tests.kube.reviews import Json, a_review, admission
 from tests.schema.objects import an_object
@@ -50,7 +50,7 @@ def refused(obj: Json) -> list[str]:
 def stored(obj: Json) -> ApiObject:
     metadata = {**obj["metadata"], "uid": "u", "resourceVersion": "7", "finalizers": FINALIZERS}
     resource = BY_KIND[obj["apiVersion"], obj["kind"]]
-    return msgspec.convert({**obj, "metadata": metadata}, TYPES[resource])
+    return msgspec.convert({**obj, "metadata": metadata}, type_for(resource))
 
 
 def status_says(obj: Json) -> str:

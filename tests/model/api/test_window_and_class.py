@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tenure.model.api.nodeclass import KWOKNodeClass
 from tenure.model.api.window import MaintenanceWindow
+from tenure.providers.kwok.nodeclass import KWOKNodeClass
 
 
 def test_a_window_reads_its_times_actions_and_nodes() -> None:

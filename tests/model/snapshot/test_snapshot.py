@@ -12,7 +12,7 @@ from tenure.model.api import names
 from tenure.model.api.meta import Condition, ObjectMeta
 from tenure.model.api.node import Node, NodeSpec
 from tenure.model.api.nodeclaim import NodeClaim, NodeClaimStatus
-from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod, PodSpec, PodStatus
 from tenure.model.api.resource import NODE_POOLS, NODES, PODS
@@ -111,7 +111,7 @@ def test_a_nodes_claim_is_the_one_with_its_provider_id_if_there_is_only_one() ->
 
 
 def test_a_node_class_is_found_by_group_kind_and_name() -> None:
-    default = KWOKNodeClass(metadata=named("default"))
+    default = NodeClass(metadata=named("default"))
     snapshot = snapshot_with(a_pod(), default)
     assert snapshot.node_class("karpenter.kwok.sh", "KWOKNodeClass", "default") == default
     assert snapshot.node_class("karpenter.kwok.sh", "KWOKNodeClass", "other") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from tenure.core.facts import RetriedAt, as_fact
 from tenure.core.reasons import Reason
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import EVENTS, NODE_CLAIMS
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, Resource
 from tenure.runtime.telemetry.events import QUEUE_MAX, REPEAT_AFTER, REWRITE_AFTER, EventRecorder
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
@@ -29,11 +30,13 @@ def an_opinion(reason: Reason, message: str = "because", **subject: Any) -> Verd
 class Newsroom:
     """A recorder at work on the store of a bench."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, node_classes: Sequence[Resource] = ()) -> None:
         self.bench = bench
         settings = bench.options.settings
         client = Client(bench.transport)
-        self.recorder = EventRecorder(client, bench.environment.clock, settings)
+        self.recorder = EventRecorder(
+            client, bench.environment.clock, settings, node_classes=node_classes
+        )
         self.task = bench.loop.create_task(self.recorder.run())
 
     def say(self, *verdicts: Verdict, then: timedelta = SECOND) -> None:
@@ -71,6 +74,18 @@ def test_an_eviction_is_news_only_once_the_api_has_agreed() -> None:
         room.recorder.acted(asked)
         bench.run(SECOND)
         assert sorted(room.published()) == [(Reason.EVICTING, 1), (Reason.EVICTION_REFUSED, 1)]
+
+
+def test_a_node_class_of_the_provider_has_events() -> None:
+    kind = Resource("acme.example.com", "v1", "AcmeNodeClass", "acmenodeclasses", False)
+    about = {"kind": kind.kind, "name": "default", "namespace": ""}
+    opinion = an_opinion(Reason.OBJECT_UNREADABLE, **about)
+    for known, events in (((), 0), ((kind,), 1)):
+        with Bench() as bench, Newsroom(bench, known) as room:
+            room.say(opinion)
+            found = bench.store.list(EVENTS)
+            assert len(found) == events
+            assert all(one["involvedObject"]["apiVersion"] == kind.api_version for one in found)
 
 
 def test_a_retried_eviction_that_succeeds_is_told_as_an_eviction() -> None:

@@ -10,10 +10,13 @@ import pytest
 import yaml
 
 from tenure.schema.structure import crd
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
 from tests.folders import ROOT
 
 COMMITTED = ROOT / "charts" / "tenure" / "crds"
-DEFINITIONS = {definition["spec"]["names"]["kind"]: definition for definition in crd.generate()}
+DEFINITIONS = {
+    definition["spec"]["names"]["kind"]: definition for definition in crd.generate(SERVED_KINDS)
+}
 
 
 def version_of(kind: str) -> dict[str, Any]:
@@ -39,17 +42,19 @@ ALL_PLACES = [
 
 def test_the_committed_files_are_current() -> None:
     committed = {path.name: path.read_text(encoding="utf-8") for path in COMMITTED.iterdir()}
-    assert committed == crd.files(), "run `make generate` and commit charts/tenure/crds"
+    assert committed == crd.files(SERVED_KINDS), "run `make generate` and commit charts/tenure/crds"
 
 
 def test_the_dump_holds_the_four_kinds_ready_to_apply() -> None:
-    assert list(yaml.safe_load_all(crd.dump())) == crd.generate()
+    assert list(yaml.safe_load_all(crd.dump(SERVED_KINDS))) == crd.generate(SERVED_KINDS)
     assert list(DEFINITIONS) == ["NodePool", "NodeClaim", "MaintenanceWindow", "KWOKNodeClass"]
 
 
 def test_writing_gives_one_file_per_kind(tmp_path: Path) -> None:
-    written = crd.write(tmp_path / "crds")
-    assert {path.name: path.read_text(encoding="utf-8") for path in written} == crd.files()
+    written = crd.write(tmp_path / "crds", SERVED_KINDS)
+    assert {path.name: path.read_text(encoding="utf-8") for path in written} == crd.files(
+        SERVED_KINDS
+    )
 
 
 @pytest.mark.parametrize(("at", "schema"), ALL_PLACES)

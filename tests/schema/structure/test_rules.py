@@ -8,8 +8,9 @@ import pytest
 
 from tenure.schema.structure.cel import compile_rule
 from tenure.schema.structure.fielderror import FieldError
-from tenure.schema.structure.rules import RULES, Rule
-from tenure.schema.structure.validate import CustomResourceSchema, schema_for
+from tenure.schema.structure.rules import Rule
+from tenure.schema.structure.validate import CustomResourceSchema
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS, schema_for
 from tests.schema.cases import CASES, GOOD_CASES, Case
 from tests.schema.objects import an_object
 
@@ -41,9 +42,9 @@ def test_what_breaks_a_rule_is_reported_where_it_is_broken(case: Case) -> None:
 
 
 ALL_RULES = [
-    pytest.param(kind, path, rule, id=f"{kind} {path}: {rule.message}")
-    for kind, places in RULES.items()
-    for path, rules in places.items()
+    pytest.param(kind.resource.kind, path, rule, id=f"{kind.resource.kind} {path}: {rule.message}")
+    for kind in SERVED_KINDS
+    for path, rules in kind.rules.items()
     for rule in rules
 ]
 
@@ -67,9 +68,9 @@ def test_each_message_says_what_must_be(kind: str, path: str, rule: Rule) -> Non
 
 
 COMPARING = [
-    pytest.param(kind, path, rule, id=f"{kind} {path}: {rule.message}")
-    for kind, places in RULES.items()
-    for path, rules in places.items()
+    pytest.param(kind.resource.kind, path, rule, id=f"{kind.resource.kind} {path}: {rule.message}")
+    for kind in SERVED_KINDS
+    for path, rules in kind.rules.items()
     for rule in rules
     if rule.compares
 ]

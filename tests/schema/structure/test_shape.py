@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.schema.structure.crd import CUSTOM_KINDS
-from tenure.schema.structure.validate import CustomResourceSchema, schema_for
+from tenure.schema.structure.validate import CustomResourceSchema
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS, schema_for
 from tests.schema.objects import Json, a_pool, a_window, an_object
 
 
@@ -119,7 +119,7 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=25,
 )
-KINDS = [pytest.param(custom.resource, id=custom.resource.kind) for custom in CUSTOM_KINDS]
+KINDS = [pytest.param(custom.resource, id=custom.resource.kind) for custom in SERVED_KINDS]
 
 
 @pytest.mark.parametrize("resource", KINDS)

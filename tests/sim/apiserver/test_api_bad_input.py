@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.model.api.resource import ALL, DEPLOYMENTS, NODE_POOLS, NODES, PODS, Resource
+from tenure.model.api.resource import DEPLOYMENTS, NODE_POOLS, NODES, PODS, Resource
 from tenure.ports.transport import (
     JSON,
     JSON_PATCH,
@@ -22,6 +22,7 @@ from tenure.ports.transport import (
     Request,
     Response,
 )
+from tenure.sim.apiserver.admission.kinds import ALL
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.environment import Environment

@@ -7,10 +7,9 @@ import pytest
 from tenure.errors import SpecError
 from tenure.model.api.names import ARCH, CAPACITY_SPOT, INSTANCE_TYPE, ZONE
 from tenure.model.values.quantity import format_resources
+from tenure.providers.kwok.labels import INSTANCE_FAMILY, INSTANCE_MEMORY
 from tenure.sim.cloud.catalogue import (
     GPU,
-    INSTANCE_FAMILY,
-    INSTANCE_MEMORY,
     instance_types,
     price_list,
     select,

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from tenure.errors import InstanceGone, Misconfigured, OutOfCapacity, ProviderError, Throttled
-from tenure.model.api.nodeclass import KWOKNodeClass
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import InstanceState
 from tenure.model.values.quantity import parse_resources
 from tenure.ports.cloud import Cloud
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
 from tenure.sim.cloud.billing import Bill
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import InfrastructureOptions

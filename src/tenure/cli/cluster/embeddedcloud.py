@@ -13,12 +13,12 @@ from typing import Final, NoReturn
 
 from tenure.errors import ProviderError
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
+from tenure.providers.kwok.nodeclass import KWOK_KIND, KWOK_NODE_CLASSES
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.cloud.catalogue import instance_types, select
 
@@ -30,6 +30,7 @@ class EmbeddedCloud:
     name: Final = "embedded"
     node_classes: Final = (KWOK_NODE_CLASSES,)
     repair_statements: Final[tuple[RepairStatement, ...]] = kwok_statements()
+    kinds: Final = (KWOK_KIND,)
     options: Final[Mapping[str, str]] = {}
 
     @asynccontextmanager

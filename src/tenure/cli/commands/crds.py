@@ -12,8 +12,16 @@ Examples:
 
 
 @click.command(epilog=EPILOG)
-def crds() -> None:
-    """Print the CRDs of NodePool, NodeClaim, MaintenanceWindow and KWOKNodeClass as YAML."""
-    from tenure.schema.structure.crd import dump  # loaded only when called
+@click.option(
+    "--provider",
+    envvar="TENURE_PROVIDER",
+    metavar="NAME",
+    default="",
+    help="Whose node classes. [default: the one that ships with Tenure; TENURE_PROVIDER]",
+)
+def crds(provider: str) -> None:
+    """Print the CRDs of NodePool, NodeClaim, MaintenanceWindow and the provider's node classes."""
+    from tenure.providers.registry import DEFAULT, find  # loaded only when called
+    from tenure.schema.structure.crd import CUSTOM_KINDS, dump
 
-    click.echo(dump(), nl=False)
+    click.echo(dump((*CUSTOM_KINDS, *find(provider or DEFAULT).kinds)), nl=False)

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.source import Source
 from tenure.cli.lint.workloads import (
@@ -29,15 +30,13 @@ from tenure.cli.lint.workloads import (
 from tenure.core.protect.protection import positive
 from tenure.core.terminate.workloads import Workload, all_findings, invalid_protection
 from tenure.errors import SpecError
-from tenure.model.api.kinds import TYPES
+from tenure.model.api.kinds import type_for
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import DO_NOT_DISRUPT, KWOK_GROUP
-from tenure.model.api.nodepool import NodePool
+from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.workload import PodDisruptionBudget
-from tenure.providers.kwok.repairs import kwok_statements
+from tenure.providers.registry import usable
 from tenure.schema.advice import advice_for, by_force, missing_statuses
 from tenure.schema.findings import Code, Finding
-from tenure.schema.structure.crd import CUSTOM_KINDS
 from tenure.schema.structure.validate import schema_for
 from tenure.sim.apiserver.store.tree import dig, without_nulls
 from tenure.sim.scenario.read.fields import Reader
@@ -45,7 +44,6 @@ from tenure.sim.scenario.read.manifests import check_shape
 
 #: How a field that does not exist is reported.
 _NO_SUCH_FIELD: Final = "a field that exists"
-_GROUPS: Final = frozenset(kind.resource.group for kind in CUSTOM_KINDS)
 #: Objects whose own annotation is read; on a pool it is in the template.
 _ANNOTATED: Final = {
     ("", "Node"): "metadata",
@@ -54,22 +52,25 @@ _ANNOTATED: Final = {
 }
 
 
-def remarks_on(sources: Sequence[Source], now: datetime) -> list[Remark]:
-    """In the order in which the objects stand."""
+def remarks_on(
+    sources: Sequence[Source], now: datetime, known: Known | None = None
+) -> list[Remark]:
+    """In the order in which the objects stand. ``known``: of the providers that are installed."""
+    known = known if known is not None else known_by(usable())
     found: dict[int, list[Finding]] = {id(source): [] for source in sources}
     workloads: list[tuple[Source, Workload]] = []
     budgets: list[tuple[Source, PodDisruptionBudget]] = []
     pools: list[ApiObject] = []
     for source in sources:
-        wrong = list(_wrong(source))
+        wrong = list(_wrong(source, known))
         found[id(source)] += [*wrong, *_annotations(source)]
         try:
-            if (custom := _typed(source)) is not None:
+            if (custom := _typed(source, known)) is not None:
                 pools.append(custom)
                 if wrong:
-                    found[id(source)] += missing_statuses(custom, _watched(custom))
+                    found[id(source)] += missing_statuses(custom, known.watched_by(custom))
                 else:
-                    found[id(source)] += advice_for(custom, now, _watched(custom))
+                    found[id(source)] += advice_for(custom, now, known.watched_by(custom))
                     found[id(source)] += _unsaid(source)
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
@@ -103,19 +104,20 @@ def _remark(source: Source, finding: Finding) -> Remark:
 # -- each for itself ---------------------------------------------------------------------
 
 
-def _wrong(source: Source) -> Iterator[Finding]:
+def _wrong(source: Source, of: Known) -> Iterator[Finding]:
     group, kind = source.kind
-    version, schema = source.value["apiVersion"], schema_for(group, kind)
+    version, schema = source.value["apiVersion"], schema_for(group, kind, of.kinds)
     if schema is not None and version != schema.resource.api_version:
         wanted = schema.resource.api_version
         yield Finding(Code.INVALID, "apiVersion", f"got {version!r}, expected {wanted}")
         return
-    if group in _GROUPS and schema is None:
-        known = ", ".join(one.resource.kind for one in CUSTOM_KINDS if one.resource.group == group)
-        yield Finding(Code.INVALID, "kind", f"got {kind!r}, expected one of {known}")
+    siblings = [one.resource.kind for one in of.kinds if one.resource.group == group]
+    if siblings and schema is None:
+        expected = f"expected one of {', '.join(siblings)}"
+        yield Finding(Code.INVALID, "kind", f"got {kind!r}, {expected}")
         return
     problems: list[SpecError] = []
-    check_shape(Reader(source.document, problems), source.value, source.at)
+    check_shape(Reader(source.document, problems), source.value, source.at, of.kinds)
     for problem in problems:
         code = Code.UNKNOWN_FIELD if problem.expected == _NO_SUCH_FIELD else Code.INVALID
         field = problem.at.removeprefix(f"{source.document.file}:").partition(": ")[2]
@@ -139,13 +141,6 @@ def _annotations(source: Source) -> Iterator[Finding]:
             yield Finding(Code.ANNOTATION_MISPLACED, at, message)
 
 
-def _watched(obj: ApiObject) -> frozenset[str]:
-    """What the pool's provider watches, as far as that is one of ours."""
-    if not isinstance(obj, NodePool) or obj.node_class_ref.group != KWOK_GROUP:
-        return frozenset()
-    return frozenset(one.condition_type for one in kwok_statements())
-
-
 def _unsaid(source: Source) -> Iterator[Finding]:
     """What the writer left to a default that may surprise."""
     if source.kind == ("karpenter.sh", "NodePool"):
@@ -154,13 +149,13 @@ def _unsaid(source: Source) -> Iterator[Finding]:
             yield by_force()
 
 
-def _typed(source: Source) -> ApiObject | None:
-    """An object of one of our kinds, with the defaults that the API would write."""
-    schema = schema_for(*source.kind)
+def _typed(source: Source, known: Known) -> ApiObject | None:
+    """An object of one of the known kinds, with the defaults that the API would write."""
+    schema = schema_for(*source.kind, known.kinds)
     if schema is None:
         return None
     stored = schema.default(schema.prune(without_nulls(source.value)))
-    return converted(stored, TYPES[schema.resource])
+    return converted(stored, type_for(schema.resource))
 
 
 # -- together ----------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def new_webhook(
     return Webhook(
         client=client,
         clock=SystemClock(),
-        admission=Admission([kind.group_kind for kind in provider.node_classes]),
+        admission=Admission([kind.group_kind for kind in provider.node_classes], provider.kinds),
         settings=WebhookSettings(
             name=settings.webhook_name,
             namespace=own or settings.lease_namespace,

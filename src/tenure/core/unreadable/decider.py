@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -51,7 +49,9 @@ class UnreadableDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> UnreadableView | None:
         plural, _, name = key.partition(":")
-        resource = _RESOURCES[plural]
+        resource = next((one for one in snapshot.kinds() if str(one) == plural), None)
+        if resource is None:
+            return None
         stand_in = snapshot.unreadable().get((resource, name))
         return UnreadableView(resource.kind, stand_in) if stand_in is not None else None
 
@@ -89,9 +89,6 @@ def in_the_way(
     there += snapshot.pods_nowhere().values()
     running = (pod for pod in there if pods and not pod.finished)
     return first_unreadable((pool, claim, *nodes, *running))
-
-
-_RESOURCES: Final = {str(resource): resource for resource in TYPES}
 
 
 def _key(resource: Resource, key: str) -> str:

@@ -19,7 +19,7 @@ old mistake never keeps anybody from mending something else, or from deleting th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -29,24 +29,17 @@ from tenure.errors import SpecError
 from tenure.model.api.kinds import Unreadable, decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodeclass import KWOKNodeClass
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import (
-    KWOK_NODE_CLASSES,
-    MAINTENANCE_WINDOWS,
-    NODE_CLAIMS,
-    NODE_POOLS,
-)
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.schema.advice import advice_for, by_force
 from tenure.schema.findings import Code, Finding
-from tenure.schema.problems import Problems, brought_by, problems_of
+from tenure.schema.problems import Problems, brought_by, problems_in
+from tenure.schema.structure.crd import CUSTOM_KINDS, CustomKind
 from tenure.schema.structure.fielderror import INVALID
 
 API_VERSION: Final = "admission.k8s.io/v1"
-JUDGED: Final = (NODE_POOLS, NODE_CLAIMS, MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES)
-_BY_KIND: Final = {(r.group, r.version, r.kind): r for r in JUDGED}
 #: Others share the 4,096 characters that an API server passes on.
 _WARNINGS_MAX: Final = 8
 _WARNING_LENGTH: Final = 250
@@ -99,12 +92,21 @@ _REVIEW: Final = msgspec.json.Decoder(_Review)
 
 class Admission:
     def __init__(
-        self, ours: Collection[tuple[str, str]], *, watched: Collection[str] | None = None
+        self,
+        ours: Collection[tuple[str, str]],
+        kinds: Sequence[CustomKind] = (),
+        *,
+        watched: Collection[str] | None = None,
     ) -> None:
-        """``ours``: group and kind of the node classes that our provider serves; ``watched``: the
-        conditions that it states, where that is known: its cloud may not be reached here."""
+        """``ours``: group and kind of the node classes that our provider serves; ``kinds``: those
+        whose schema it declares; ``watched``: the conditions that it states, where that is known:
+        its cloud may not be reached here."""
         self._ours = frozenset(ours)
         self._watched = watched
+        self._kinds = {
+            (kind.resource.group, kind.resource.version, kind.resource.kind): kind
+            for kind in (*CUSTOM_KINDS, *kinds)
+        }
 
     def answer(self, body: bytes, now: datetime) -> tuple[bytes, Judgement]:
         """The review to send back, and what was found."""
@@ -121,35 +123,38 @@ class Admission:
 
     def judge(self, request: AdmissionRequest, now: datetime) -> Judgement:
         about = request.kind
-        resource = _BY_KIND.get((about.group, about.version, about.kind))
-        if resource is None:
+        kind = self._kinds.get((about.group, about.version, about.kind))
+        if kind is None:
             return _passed(
                 f"{about.kind or 'no kind'} in {about.group}/{about.version}: not judged"
             )
         if request.operation not in ("CREATE", "UPDATE"):
             return _passed(f"the operation {request.operation or 'without a name'} is not judged")
-        new = decode(resource, request.object)
+        new = decode(kind.resource, request.object)
         if isinstance(new, Unreadable):
             return _passed(f"the object cannot be read: {new.problem}")
         if request.sub_resource or new.deleting:
             return Judgement()
-        old = decode(resource, request.old_object) if request.operation == "UPDATE" else None
-        if self._is_foreign(new):
+        old = decode(kind.resource, request.old_object) if request.operation == "UPDATE" else None
+        if self._is_foreign(new, kind):
             return Judgement(warnings=tuple(self._left_alone(new, old)))
-        return self._compared(new, old, now)
+        return self._compared(new, old, kind, now)
 
-    def _compared(self, new: ApiObject, old: ApiObject | None, now: datetime) -> Judgement:
+    def _compared(
+        self, new: ApiObject, old: ApiObject | None, kind: CustomKind, now: datetime
+    ) -> Judgement:
         if old is not None and _specs_equal(new, old):
             return Judgement()
-        wrong = problems_of(new, self._watched)
+        wrong = problems_in(new, kind, self._watched)
         if is_unreadable(old):  # Who can tell what the change has made wrong?
             return Judgement(warnings=_still_wrong(wrong))
-        brought = brought_by(wrong, problems_of(old, self._watched) if old else ())
+        before = problems_in(old, kind, self._watched) if old is not None else ()
+        brought = brought_by(wrong, before)
         if brought:
             return Judgement(problems=brought)
         if wrong:
             return Judgement(warnings=_still_wrong(wrong))
-        news = _news(new, old, now, self._watched or ())
+        news = _news(new, old, kind, now, self._watched or ())
         return Judgement(warnings=tuple(map(str, news)))
 
     def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
@@ -165,7 +170,7 @@ class Admission:
             f"provider, tenure looks after pools with {ours}"
         )
 
-    def _is_foreign(self, obj: ApiObject) -> bool:
+    def _is_foreign(self, obj: ApiObject, kind: CustomKind) -> bool:
         match obj:
             case NodePool():
                 ref = obj.node_class_ref
@@ -173,8 +178,8 @@ class Admission:
             case NodeClaim():
                 ref = obj.spec.node_class_ref
                 return (ref.group, ref.kind) not in self._ours
-            case KWOKNodeClass():
-                return (KWOK_NODE_CLASSES.group, KWOK_NODE_CLASSES.kind) not in self._ours
+            case NodeClass():
+                return kind.resource.group_kind not in self._ours
             case _:
                 return False
 
@@ -185,12 +190,16 @@ def _specs_equal(new: ApiObject, old: ApiObject) -> bool:
 
 
 def _news(
-    new: ApiObject, old: ApiObject | None, now: datetime, watched: Collection[str]
+    new: ApiObject,
+    old: ApiObject | None,
+    kind: CustomKind,
+    now: datetime,
+    watched: Collection[str],
 ) -> Iterator[Finding]:
     """What is worth a word; what a change brings about only where there is one."""
     if isinstance(new, NodePool) and isinstance(old, NodePool) and _turns_forceful(new, old):
         yield by_force()
-    readable = old is not None and not problems_of(old, None)
+    readable = old is not None and not problems_in(old, kind, None)
     known = set(advice_for(old, now)) if old is not None and readable else set()
     for finding in advice_for(new, now, watched):
         if finding.code is not Code.PERIOD_DRIFTS_NODES or finding not in known:

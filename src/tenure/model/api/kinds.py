@@ -12,7 +12,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodeclass import KWOKNodeClass, NodeClass
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.window import MaintenanceWindow
@@ -54,12 +54,16 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.NODE_POOLS: NodePool,
     r.NODE_CLAIMS: NodeClaim,
     r.MAINTENANCE_WINDOWS: MaintenanceWindow,
-    r.KWOK_NODE_CLASSES: KWOKNodeClass,
 }
 
 T = TypeVar("T")
 
-__all__ = ["TYPES", "Unreadable", "WatchEvent", "decode", "decode_event", "decode_list"]
+__all__ = ["TYPES", "Unreadable", "WatchEvent", "decode", "decode_event", "decode_list", "type_for"]
+
+
+def type_for(resource: r.Resource) -> type[ApiObject]:
+    """A kind that is not in the table is the node class of a provider."""
+    return TYPES.get(resource, NodeClass)
 
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
@@ -70,7 +74,6 @@ class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
 
 
 _DECODERS: Final = {res: msgspec.json.Decoder(type_) for res, type_ in TYPES.items()}
-#: A kind that is not in the table is watched because a provider calls it a node class.
 _NODE_CLASS: Final[msgspec.json.Decoder[ApiObject]] = msgspec.json.Decoder(NodeClass)
 
 _EVENTS: Final[dict[r.Resource, msgspec.json.Decoder[WatchEvent[ApiObject]]]] = {
@@ -101,7 +104,7 @@ def _decode_patiently(
 
     Not those of a Lease: who holds it is not to be guessed.
     """
-    type_ = TYPES.get(resource, NodeClass)
+    type_ = type_for(resource)
     try:
         if resource != r.LEASES:
             return msgspec.convert(_nearest(msgspec.json.decode(data)), type_)

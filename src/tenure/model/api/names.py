@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 GROUP: Final = "karpenter.sh"
-KWOK_GROUP: Final = "karpenter.kwok.sh"
 
 FINALIZER: Final = "karpenter.sh/termination"
 

@@ -53,7 +53,7 @@ class NodeClassRef(Wire, frozen=True, kw_only=True, gc=False):
         ),
     ] = ""
     kind: Annotated[
-        str, said("Kind of the node class, for example KWOKNodeClass.", required=True, maxLength=63)
+        str, said("Kind of the node class, for example EC2NodeClass.", required=True, maxLength=63)
     ] = ""
     name: Annotated[str, said("Name of the node class.", required=True, maxLength=253)] = ""
 

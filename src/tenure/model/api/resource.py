@@ -85,9 +85,6 @@ NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "NodeClaim", "nodeclaims", F
 MAINTENANCE_WINDOWS: Final = Resource(
     "karpenter.sh", "v1alpha1", "MaintenanceWindow", "maintenancewindows", False
 )
-KWOK_NODE_CLASSES: Final = Resource(
-    "karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses", False
-)
 
 ALL: Final = (
     NAMESPACES,
@@ -113,7 +110,6 @@ ALL: Final = (
     NODE_POOLS,
     NODE_CLAIMS,
     MAINTENANCE_WINDOWS,
-    KWOK_NODE_CLASSES,
 )
 
 BY_KIND: Final = {(resource.api_version, resource.kind): resource for resource in ALL}

@@ -320,6 +320,10 @@ class Snapshot:
             kept[key] = work_out(self)
         return cast("V", kept[key])
 
+    def kinds(self) -> Iterable[r.Resource]:
+        """Those of which there are, or were, objects: a provider's node classes included."""
+        return self._tables.objects
+
     def objects(self, resource: r.Resource) -> Mapping[str, Any]:
         """Every object of a kind, by key; for one that cannot be read, its stand-in."""
         return self._tables.objects.get(resource, _NOTHING)

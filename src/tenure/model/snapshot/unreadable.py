@@ -98,7 +98,8 @@ def why_unreadable(item: ApiObject) -> str:
     """For a sentence about somebody else: which object, and what is wrong with it."""
     assert isinstance(item, Unreadable)
     said = f"{item.problem} at {item.field}" if item.field else item.problem
-    return f"{type_of(item).__name__} {item.key} cannot be {_verb(item)}: {said}"
+    kind = item.kind or type_of(item).__name__
+    return f"{kind} {item.key} cannot be {_verb(item)}: {said}"
 
 
 def _verb(item: Unreadable) -> str:

@@ -39,8 +39,7 @@ from tenure.errors import (
 )
 from tenure.model.api.meta import ApiObject, find_condition, format_time
 from tenure.model.api.nodeclaim import NodeClassRef
-from tenure.model.api.nodeclass import KWOKNodeClass
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODES
+from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.offering import InstanceType
@@ -59,6 +58,7 @@ from tenure.providers.kwok.machines import (
     node_name,
     read_machine,
 )
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
 from tenure.providers.kwok.repairs import kwok_statements
 
 _CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.model.api.names import KWOK_GROUP
+#: Of the provider's kinds, labels and annotations.
+GROUP: Final = "karpenter.kwok.sh"
 
 # Labels that pools and pods may ask for.
-INSTANCE_SIZE: Final = f"{KWOK_GROUP}/instance-size"
-INSTANCE_FAMILY: Final = f"{KWOK_GROUP}/instance-family"
-INSTANCE_CPU: Final = f"{KWOK_GROUP}/instance-cpu"
-INSTANCE_MEMORY: Final = f"{KWOK_GROUP}/instance-memory"
+INSTANCE_SIZE: Final = f"{GROUP}/instance-size"
+INSTANCE_FAMILY: Final = f"{GROUP}/instance-family"
+INSTANCE_CPU: Final = f"{GROUP}/instance-cpu"
+INSTANCE_MEMORY: Final = f"{GROUP}/instance-memory"
 
 # Labels for others.
 #: kwok plays the kubelet of nodes with this label; it looks for an annotation of that name, too.
@@ -27,14 +28,14 @@ PARTITION_VALUE: Final = "a"
 PRICE: Final = "eks-node-viewer/instance-price"
 
 # Annotations: the tags of the instance.
-CLUSTER: Final = f"{KWOK_GROUP}/cluster"
-CLAIM: Final = f"{KWOK_GROUP}/claim"
-CLAIM_UID: Final = f"{KWOK_GROUP}/claim-uid"
-LAUNCHED_AT: Final = f"{KWOK_GROUP}/launched-at"
-IMAGE: Final = f"{KWOK_GROUP}/image"
+CLUSTER: Final = f"{GROUP}/cluster"
+CLAIM: Final = f"{GROUP}/claim"
+CLAIM_UID: Final = f"{GROUP}/claim-uid"
+LAUNCHED_AT: Final = f"{GROUP}/launched-at"
+IMAGE: Final = f"{GROUP}/image"
 #: The mark: the instance has ended, whatever still holds its Node.
-TERMINATED_AT: Final = f"{KWOK_GROUP}/terminated-at"
+TERMINATED_AT: Final = f"{GROUP}/terminated-at"
 #: On the envelope of a Node that is not registered yet: when it is due.
-REGISTERS_AT: Final = f"{KWOK_GROUP}/registers-at"
+REGISTERS_AT: Final = f"{GROUP}/registers-at"
 
 PROVIDER_ID_PREFIX: Final = "kwok://"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.errors import SpecError
-from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
+from tenure.providers.kwok.nodeclass import KWOK_KIND, KWOK_NODE_CLASSES
 from tenure.providers.kwok.typesfile import load_types
 
 TYPES_FILE: Final = "instance-types-file"
@@ -19,6 +19,8 @@ class KwokProvider:
 
     name: Final = KwokCloud.name
     node_classes: Final = (KWOK_NODE_CLASSES,)
+    kinds: Final = (KWOK_KIND,)
+    repair_statements: Final = KwokCloud.repair_statements
     options: Final = {
         TYPES_FILE: "JSON file with the instance types to offer instead of the built-in ones"
     }

@@ -16,7 +16,7 @@ import asyncio
 import hashlib
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
@@ -31,7 +31,7 @@ from tenure.errors import AlreadyExists, NotFound, TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject, format_time
-from tenure.model.api.resource import BY_KIND, EVENTS
+from tenure.model.api.resource import BY_KIND, EVENTS, Resource
 from tenure.model.api.workload import Event
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
@@ -94,7 +94,10 @@ class EventRecorder:
         clock: Clock,
         settings: Settings,
         report: Callable[[TenureError], None] = lambda _: None,
+        *,
+        node_classes: Sequence[Resource] = (),
     ) -> None:
+        self._resources = {**_RESOURCES, **{one.kind: one for one in node_classes}}
         self._client = client
         self._clock = clock
         self._report = report
@@ -109,7 +112,7 @@ class EventRecorder:
     def judged(self, verdict: Verdict) -> None:
         """Note a new or changed verdict; publish it if it is news."""
         subject, reason = verdict.subject, verdict.reason
-        resource = _RESOURCES.get(subject.kind)
+        resource = self._resources.get(subject.kind)
         if resource is None or not subject.uid:
             return  # No object, or none yet: ``acted`` tells when there is one.
         said = self._said.setdefault(subject, _Said())
@@ -147,7 +150,7 @@ class EventRecorder:
     def acted(self, verdict: Verdict, made: ApiObject | None = None) -> None:
         """An action was carried out: the news of an eviction, which a budget could have refused,
         and of an object that was not there before, so that nothing could be said of it."""
-        resource = _RESOURCES.get(verdict.subject.kind)
+        resource = self._resources.get(verdict.subject.kind)
         kind = REASONS[verdict.reason].event
         if resource is None:
             return
@@ -236,7 +239,7 @@ class EventRecorder:
 
     def _manifest(self, verdict: Verdict) -> dict[str, Any]:
         subject, kind = verdict.subject, REASONS[verdict.reason].event
-        resource = _RESOURCES[subject.kind]
+        resource = self._resources[subject.kind]
         at = format_time(self._clock.now())
         namespace = subject.namespace or DEFAULT_NAMESPACE
         digest = hashlib.sha256(f"{subject.uid}/{verdict.reason}".encode()).hexdigest()[:16]

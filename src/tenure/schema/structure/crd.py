@@ -1,32 +1,32 @@
-"""The four CustomResourceDefinitions, generated from the model and the rules.
+"""CustomResourceDefinitions, generated from the model and the rules.
 
-``generate()`` gives them as objects, ``dump()`` as YAML for ``kubectl apply -f -``,
-``files()`` as the files that the chart ships. Columns, scale and short names are the
-peer's, so that its users find what they know.
+Tenure has three kinds of its own; a provider declares a ``CustomKind`` for each of its node
+classes. ``generate()`` gives the definitions as objects, ``dump()`` as YAML for
+``kubectl apply -f -``, ``files()`` as the files that the chart ships. Columns, scale and short
+names are Karpenter's, so that its users find what they know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import yaml
 
+from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodeclass import KWOKNodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import (
-    KWOK_NODE_CLASSES,
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
     Resource,
 )
 from tenure.model.api.window import MaintenanceWindow
-from tenure.schema.structure.rules import RULES, Rule
+from tenure.schema.structure.rules import RULES, Rule, RulesByPath
 from tenure.schema.structure.structural import Schema, structural_schema
 
 
@@ -39,17 +39,23 @@ class Column(msgspec.Struct, frozen=True, gc=False):
     wide: bool = False
 
 
-class CustomKind(msgspec.Struct, frozen=True):
-    """Everything a CRD says beside its schema."""
+class CustomKind(msgspec.Struct, frozen=True, eq=False):
+    """A kind of ours or of a provider: everything that its CRD and its validation need."""
 
     resource: Resource
+    #: Its fields with their descriptions, patterns, limits and defaults.
     model: type[ApiObject]
     columns: tuple[Column, ...]
     short_names: tuple[str, ...] = ()
     scale: bool = False
+    #: CEL, by path.
+    rules: RulesByPath = {}
+    #: Of a provider's kind: what is wrong with an object whose schema and rules hold. It gets the
+    #: object as Tenure reads it, a ``NodeClass``.
+    problems: Callable[[ApiObject], Iterable[SpecError]] | None = None
 
 
-def _condition(type_: str) -> str:
+def condition_path(type_: str) -> str:
     return f'.status.conditions[?(@.type=="{type_}")].status'
 
 
@@ -57,8 +63,9 @@ def _label(key: str) -> str:
     return f".metadata.labels.{key.replace('.', chr(92) + '.')}"
 
 
-_AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 
+#: Tenure's own, whatever the provider.
 CUSTOM_KINDS: Final = (
     CustomKind(
         NODE_POOLS,
@@ -66,13 +73,14 @@ CUSTOM_KINDS: Final = (
         (
             Column("NodeClass", ".spec.template.spec.nodeClassRef.name"),
             Column("Nodes", ".status.nodes"),
-            Column("Ready", _condition("Ready")),
-            _AGE,
+            Column("Ready", condition_path("Ready")),
+            AGE,
             Column("Weight", ".spec.weight", "integer", wide=True),
             Column("CPU", ".status.resources.cpu", wide=True),
             Column("Memory", ".status.resources.memory", wide=True),
         ),
         scale=True,
+        rules=RULES["NodePool"],
     ),
     CustomKind(
         NODE_CLAIMS,
@@ -82,39 +90,30 @@ CUSTOM_KINDS: Final = (
             Column("Capacity", _label("karpenter.sh/capacity-type")),
             Column("Zone", _label("topology.kubernetes.io/zone")),
             Column("Node", ".status.nodeName"),
-            Column("Ready", _condition("Ready")),
-            _AGE,
+            Column("Ready", condition_path("Ready")),
+            AGE,
             Column("ImageID", ".status.imageID", wide=True),
             Column("ID", ".status.providerID", wide=True),
             Column("NodePool", _label("karpenter.sh/nodepool"), wide=True),
             Column("NodeClass", ".spec.nodeClassRef.name", wide=True),
-            Column("Drifted", _condition("Drifted"), wide=True),
+            Column("Drifted", condition_path("Drifted"), wide=True),
         ),
+        rules=RULES["NodeClaim"],
     ),
     CustomKind(
         MAINTENANCE_WINDOWS,
         MaintenanceWindow,
         (
             Column("Type", ".spec.type"),
-            Column("Valid", _condition("Valid")),
-            Column("Active", _condition("Active")),
+            Column("Valid", condition_path("Valid")),
+            Column("Active", condition_path("Active")),
             Column("Nodes", ".status.nodesMatched", "integer"),
             Column("Next-Change", ".status.nextChange"),
-            _AGE,
+            AGE,
             Column("Actions", ".spec.actions", wide=True),
         ),
         short_names=("mw",),
-    ),
-    CustomKind(
-        KWOK_NODE_CLASSES,
-        KWOKNodeClass,
-        (
-            Column("Ready", _condition("Ready")),
-            _AGE,
-            Column("Image", ".spec.image", wide=True),
-            Column("Delay", ".spec.nodeRegistrationDelay", wide=True),
-        ),
-        short_names=("kwoknc", "kwokncs"),
+        rules=RULES["MaintenanceWindow"],
     ),
 )
 
@@ -122,7 +121,7 @@ CUSTOM_KINDS: Final = (
 def schema_of(kind: CustomKind) -> Schema:
     """The structural schema with the rules put in their places."""
     schema = structural_schema(kind.model)
-    for path, rules in RULES[kind.resource.kind].items():
+    for path, rules in kind.rules.items():
         place = _place(schema, path)
         place["x-kubernetes-validations"] = [_rule(rule) for rule in rules]
     return schema
@@ -140,8 +139,8 @@ def _place(schema: Schema, path: str) -> Schema:
     return schema
 
 
-def generate() -> list[dict[str, Any]]:
-    return [_definition(kind) for kind in CUSTOM_KINDS]
+def generate(kinds: Sequence[CustomKind]) -> list[dict[str, Any]]:
+    return [_definition(kind) for kind in kinds]
 
 
 def _definition(kind: CustomKind) -> dict[str, Any]:
@@ -202,23 +201,24 @@ def _yaml(definition: Mapping[str, Any]) -> str:
     return yaml.dump(definition, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=100)
 
 
-def dump() -> str:
-    """All four as one YAML stream."""
-    return "---\n" + "---\n".join(_yaml(definition) for definition in generate())
+def dump(kinds: Sequence[CustomKind]) -> str:
+    """All of them as one YAML stream."""
+    return "---\n" + "---\n".join(_yaml(definition) for definition in generate(kinds))
 
 
-def files() -> dict[str, str]:
+def files(kinds: Sequence[CustomKind]) -> dict[str, str]:
     """File name → text, one file per kind."""
     header = "# Generated from the types in tenure.model; change those, then `make generate`.\n"
     return {
         f"{d['spec']['group']}_{d['spec']['names']['plural']}.yaml": header + _yaml(d)
-        for d in generate()
+        for d in generate(kinds)
     }
 
 
-def write(folder: Path) -> list[Path]:
+def write(folder: Path, kinds: Sequence[CustomKind]) -> list[Path]:
     """Write the files into a folder; gives back their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files().items():
+    written = files(kinds)
+    for name, text in written.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in files()]
+    return [folder / name for name in written]

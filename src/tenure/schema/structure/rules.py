@@ -1,4 +1,4 @@
-"""The CEL rules of the four kinds, by path: what a pattern or a limit cannot say.
+"""The CEL rules of Tenure's kinds, by path: what a pattern or a limit cannot say.
 
 A path names a place in the schema; ``[]`` stands for each element of a list. A rule
 speaks about ``self``, the value at that place, and about ``oldSelf`` where it compares
@@ -42,7 +42,7 @@ def _matches(pattern: str, wanted: str, *, positive: bool = False) -> tuple[Rule
     return (Rule(rule, wanted),)
 
 
-_PLAIN: Final = _matches(
+WHOLE_SECONDS: Final = _matches(
     fields.PLAIN_DURATION,
     f"must be whole hours, minutes or seconds, for example 90s, 15m or 1h30m; {_NO_DAYS}",
 )
@@ -142,14 +142,14 @@ _SELECTOR: Final = (
 )
 
 _NODE_CLASS: Final[RulesByPath] = {
-    "nodeClassRef.group": _not_empty("karpenter.kwok.sh"),
-    "nodeClassRef.kind": _not_empty("KWOKNodeClass"),
+    "nodeClassRef.group": _not_empty("karpenter.k8s.aws"),
+    "nodeClassRef.kind": _not_empty("EC2NodeClass"),
     "nodeClassRef.name": _not_empty("default"),
 }
 _TEMPLATE: Final[RulesByPath] = {
     **_NODE_CLASS,
     "requirements": _REQUIREMENTS,
-    "terminationGracePeriod": _PLAIN,
+    "terminationGracePeriod": WHOLE_SECONDS,
     "expireAfter": _PLAIN_OR_NEVER,
     "readinessTTL": _POSITIVE,
     "initializationTTL": _POSITIVE_OR_NEVER,
@@ -241,5 +241,4 @@ RULES: Final[Mapping[str, RulesByPath]] = {
     "NodePool": {**_POOL, **_under("spec.template.spec", _TEMPLATE)},
     "NodeClaim": {**_CLAIM, **_under("spec", _TEMPLATE)},
     "MaintenanceWindow": _WINDOW,
-    "KWOKNodeClass": {"spec.nodeRegistrationDelay": _PLAIN},
 }

@@ -1,4 +1,4 @@
-"""The schemas of the custom kinds, ready to use by a store or a webhook.
+"""The schemas of custom kinds, ready to use by a store or a webhook.
 
 In the API server's order: ``prune`` what is unknown, ``default`` what is absent, then
 ``validate``: first the structure, all errors; then the rules, unless the structure is
@@ -7,6 +7,7 @@ so wrong that they could not rely on it, which is said in one more error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ class CustomResourceSchema:
     """What is valid for one kind. Objects are plain JSON and are never changed."""
 
     def __init__(self, kind: CustomKind) -> None:
+        self.kind = kind
         self.resource: Resource = kind.resource
         self.schema: Schema = shape.with_metadata(schema_of(kind))
         self._rules = cel.compile_rules(self.schema)
@@ -57,10 +59,19 @@ class CustomResourceSchema:
         return errors
 
 
-@cache
-def schema_for(group: str, kind: str) -> CustomResourceSchema | None:
-    """The schema of a custom kind, built once per process; None for a kind not ours."""
-    for custom in CUSTOM_KINDS:
-        if (custom.resource.group, custom.resource.kind) == (group, kind):
-            return CustomResourceSchema(custom)
-    return None
+#: Built once per process: compiling the rules takes a while.
+built_schema = cache(CustomResourceSchema)
+
+
+def kind_for(
+    group: str, kind: str, kinds: Iterable[CustomKind] = CUSTOM_KINDS
+) -> CustomKind | None:
+    return next((one for one in kinds if one.resource.group_kind == (group, kind)), None)
+
+
+def schema_for(
+    group: str, kind: str, kinds: Iterable[CustomKind] = CUSTOM_KINDS
+) -> CustomResourceSchema | None:
+    """The schema of one of these kinds; None for any other."""
+    custom = kind_for(group, kind, kinds)
+    return built_schema(custom) if custom is not None else None

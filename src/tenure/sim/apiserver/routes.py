@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from tenure.model.api.resource import ALL, Resource
+from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.admission.kinds import ALL
 
 _RESOURCES: Final = {(resource.prefix, resource.plural): resource for resource in ALL}
 _PREFIXES: Final = frozenset(resource.prefix for resource in ALL)

@@ -29,7 +29,6 @@ from tenure.model.api.names import (
     CAPACITY_SPOT,
     CAPACITY_TYPE,
     INSTANCE_TYPE,
-    KWOK_GROUP,
     OS,
     REGION,
     ZONE,
@@ -37,14 +36,15 @@ from tenure.model.api.names import (
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
 from tenure.model.values.quantity import UNIT, parse_quantity, subtract
 from tenure.model.values.requirements import Requirement, Requirements
+from tenure.providers.kwok.labels import (
+    INSTANCE_CPU,
+    INSTANCE_FAMILY,
+    INSTANCE_MEMORY,
+    INSTANCE_SIZE,
+)
 
 REGION_NAME: Final = "embedded"
 DEFAULT_ZONES: Final = ("zone-a", "zone-b", "zone-c")
-
-INSTANCE_FAMILY: Final = f"{KWOK_GROUP}/instance-family"
-INSTANCE_SIZE: Final = f"{KWOK_GROUP}/instance-size"
-INSTANCE_CPU: Final = f"{KWOK_GROUP}/instance-cpu"
-INSTANCE_MEMORY: Final = f"{KWOK_GROUP}/instance-memory"
 
 GPU: Final = "nvidia.com/gpu"
 

@@ -34,14 +34,13 @@ from tenure.errors import (
     Throttled,
 )
 from tenure.model.api.meta import ApiObject, find_condition
-from tenure.model.api.nodeclass import KWOKNodeClass
-from tenure.model.api.resource import KWOK_NODE_CLASSES
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.duration import parse_duration
 from tenure.model.values.quantity import format_resources
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.actors.kubelet.nodestatus import Machine
 from tenure.sim.apiserver.store.store import Store

@@ -13,8 +13,8 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
-from tenure.schema.structure.crd import CUSTOM_KINDS
-from tenure.sim.apiserver.admission.kinds import KINDS
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.admission.kinds import ALL, KINDS
 from tenure.sim.apiserver.subresources.scaling import SCALED
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -61,7 +61,7 @@ _SHORT: Final[dict[Resource, tuple[str, ...]]] = {
     r.POD_DISRUPTION_BUDGETS: ("pdb",),
     r.PRIORITY_CLASSES: ("pc",),
     r.STORAGE_CLASSES: ("sc",),
-    **{kind.resource: kind.short_names for kind in CUSTOM_KINDS},
+    **{kind.resource: kind.short_names for kind in SERVED_KINDS},
 }
 _ALL: Final = frozenset(
     {r.PODS, r.SERVICES, r.DAEMON_SETS, r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.JOBS}
@@ -97,4 +97,4 @@ def _subresources(resource: Resource) -> Iterator[Subresource]:
         yield Subresource("status", resource.kind, _CHANGE)
 
 
-SERVED: Final = tuple(_served(resource) for resource in r.ALL)
+SERVED: Final = tuple(_served(resource) for resource in ALL)

@@ -15,9 +15,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.model.api.resource import ALL, Resource
-from tenure.schema.structure.crd import CUSTOM_KINDS, schema_of
+from tenure.model.api.resource import Resource
+from tenure.schema.structure.crd import schema_of
 from tenure.schema.structure.structural import Schema
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.admission.kinds import ALL
 from tenure.sim.serve.catalogue import SERVED, Served
 from tenure.sim.shapes.definitions import definitions, name_of, with_type_and_metadata
 
@@ -123,7 +125,7 @@ def _schemas(resources: list[Resource]) -> dict[str, Schema]:
 
 @cache
 def _custom_schemas() -> dict[Resource, Schema]:
-    return {kind.resource: with_type_and_metadata(schema_of(kind)) for kind in CUSTOM_KINDS}
+    return {kind.resource: with_type_and_metadata(schema_of(kind)) for kind in SERVED_KINDS}
 
 
 def _references(node: Any) -> Iterator[str]:

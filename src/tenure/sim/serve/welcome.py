@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, OS
-from tenure.model.api.resource import KWOK_NODE_CLASSES, NODE_POOLS
+from tenure.model.api.resource import NODE_POOLS
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 
 Json = dict[str, Any]
 

@@ -16,8 +16,9 @@ import msgspec
 
 from tenure.errors import Cause
 from tenure.model.api.resource import NODES, PODS, Resource
-from tenure.schema.structure.validate import CustomResourceSchema, schema_for
+from tenure.schema.structure.validate import CustomResourceSchema
 from tenure.sim.apiserver.admission.amounts import with_text_amounts
+from tenure.sim.apiserver.admission.customkinds import schema_for
 from tenure.sim.apiserver.admission.defaults import create_defaults, update_defaults, with_qos
 from tenure.sim.apiserver.admission.kinds import Kind
 from tenure.sim.apiserver.admission.limitranges import limited
@@ -43,7 +44,7 @@ class Admission(Protocol):
 
 
 class Schemas:
-    """The rules of the four custom kinds, as their CRDs say them."""
+    """The rules of the custom kinds, as their CRDs say them."""
 
     def prune(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
         return _schema(resource).prune(obj, old)

@@ -16,6 +16,7 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +101,10 @@ ROWS: Final = (
     Kind(resource=r.NODE_POOLS, custom=True, overwrite=False),
     Kind(resource=r.NODE_CLAIMS, custom=True, overwrite=False),
     Kind(resource=r.MAINTENANCE_WINDOWS, custom=True, overwrite=False),
-    Kind(resource=r.KWOK_NODE_CLASSES, custom=True, overwrite=False),
+    Kind(resource=KWOK_NODE_CLASSES, custom=True, overwrite=False),
 )
 
 KINDS: Final = {row.resource: row for row in ROWS}
+#: Every kind that is served.
+ALL: Final = tuple(KINDS)
+BY_KIND: Final = {(resource.api_version, resource.kind): resource for resource in ALL}

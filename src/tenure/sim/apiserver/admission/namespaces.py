@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenure.errors import Cause
-from tenure.model.api.resource import ALL, NAMESPACES, Resource
+from tenure.model.api.resource import NAMESPACES, Resource
+from tenure.sim.apiserver.admission.kinds import ALL
 from tenure.sim.apiserver.refusals import bad_request, forbidden, not_found
 from tenure.sim.apiserver.store.deletion import finished
 from tenure.sim.apiserver.store.tree import Obj, drop, put, with_metadata

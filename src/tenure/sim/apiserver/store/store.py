@@ -25,13 +25,13 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import ALL, LIMIT_RANGES, NAMESPACES, PRIORITY_CLASSES, Resource
+from tenure.model.api.resource import LIMIT_RANGES, NAMESPACES, PRIORITY_CLASSES, Resource
 from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tenure.sim.apiserver.admission import metadata as meta
 from tenure.sim.apiserver.admission import namespaces, priority
 from tenure.sim.apiserver.admission.admission import Admission, Gate, Schemas
-from tenure.sim.apiserver.admission.kinds import KINDS, Kind
+from tenure.sim.apiserver.admission.kinds import ALL, KINDS, Kind
 from tenure.sim.apiserver.admission.separation import spec_changed, what_may_be_written
 from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
 from tenure.sim.apiserver.patch.strategic import strategic_merge_patch

@@ -6,6 +6,8 @@ from typing import Final
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
+from tenure.sim.apiserver.admission.kinds import ALL
 
 _SHORT: Final = {
     r.NODES: ("no",),
@@ -13,7 +15,7 @@ _SHORT: Final = {
     r.NODE_CLAIMS: ("claim", "claims", "nc"),
     r.NODE_POOLS: ("pool", "pools", "np"),
     r.MAINTENANCE_WINDOWS: ("window", "windows", "mw"),
-    r.KWOK_NODE_CLASSES: ("nodeclass", "class"),
+    KWOK_NODE_CLASSES: ("nodeclass", "class"),
     r.DEPLOYMENTS: ("deploy",),
     r.DAEMON_SETS: ("ds",),
     r.REPLICA_SETS: ("rs",),
@@ -28,7 +30,7 @@ _SHORT: Final = {
 
 _WORDS: Final = {
     word: resource
-    for resource in r.ALL
+    for resource in ALL
     for word in (resource.kind.lower(), resource.plural, *_SHORT.get(resource, ()))
 }
 

@@ -9,7 +9,7 @@ objects before it already in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from random import Random
@@ -20,15 +20,18 @@ import msgspec
 from tenure.errors import ApiError
 from tenure.model.api import resource as r
 from tenure.model.api.kinds import Unreadable, decode
-from tenure.model.api.resource import BY_KIND, Resource
+from tenure.model.api.resource import Resource
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.schema.manifest import check_manifest
 from tenure.schema.structure.check import structural_errors
+from tenure.schema.structure.crd import CustomKind
 from tenure.schema.structure.fielderror import FieldError
 from tenure.schema.structure.shape import unknown_fields
 from tenure.schema.structure.structural import Schema
-from tenure.schema.structure.validate import schema_for
+from tenure.schema.structure.validate import kind_for
 from tenure.sim.apiserver.admission.amounts import with_text_amounts
-from tenure.sim.apiserver.admission.kinds import KINDS
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS, schema_for
+from tenure.sim.apiserver.admission.kinds import BY_KIND, KINDS
 from tenure.sim.apiserver.applying import apply_manifest
 from tenure.sim.apiserver.patch.merge import merge_patch_object
 from tenure.sim.apiserver.store.store import Store
@@ -44,9 +47,9 @@ _TEMPLATED: Final = (r.DEPLOYMENTS, r.REPLICA_SETS, r.DAEMON_SETS, r.STATEFUL_SE
 _SUCCESSORS: Final = {
     "Provisioner": r.NODE_POOLS.kind,
     "Machine": r.NODE_CLAIMS.kind,
-    "AWSNodeTemplate": r.KWOK_NODE_CLASSES.kind,
-    "EC2NodeClass": r.KWOK_NODE_CLASSES.kind,
-    "AKSNodeClass": r.KWOK_NODE_CLASSES.kind,
+    "AWSNodeTemplate": KWOK_NODE_CLASSES.kind,
+    "EC2NodeClass": KWOK_NODE_CLASSES.kind,
+    "AKSNodeClass": KWOK_NODE_CLASSES.kind,
 }
 #: How the decoder says what it wanted and where.
 _TYPED: Final = re.compile(r"Expected (?P<expected>.+), got ", re.IGNORECASE)
@@ -132,14 +135,24 @@ class ManifestJudge:
             apply_manifest(self._store, value)
 
 
-def check_shape(reader: Reader, value: Obj, at: str) -> None:
-    """Fields that exist and are of the right type, of the kinds that are known here."""
+def check_shape(
+    reader: Reader, value: Obj, at: str, kinds: Sequence[CustomKind] = SERVED_KINDS
+) -> None:
+    """Fields that exist and are of the right type, of the kinds that are known here.
+
+    ``kinds``: those with a CRD.
+    """
     resource = BY_KIND.get((value["apiVersion"], value["kind"]))
-    if resource is None:
+    custom = kind_for(value["apiVersion"].partition("/")[0], value["kind"], kinds)
+    if resource is None and custom is None:
         return
     known = len(reader.problems)
     _check_metadata(reader, value, at)
-    if len(reader.problems) == known:
+    if len(reader.problems) > known:
+        return
+    if custom is not None:
+        _check_custom(reader, value, at, kinds)
+    elif resource is not None:
         _check_fields(reader, resource, value, at)
 
 
@@ -209,8 +222,10 @@ def _check_fields(reader: Reader, resource: Resource, value: Obj, at: str) -> No
         _check_readable(reader, resource, value, at)
 
 
-def _check_custom(reader: Reader, value: Obj, at: str) -> None:
-    for problem in check_manifest(value):
+def _check_custom(
+    reader: Reader, value: Obj, at: str, kinds: Sequence[CustomKind] = SERVED_KINDS
+) -> None:
+    for problem in check_manifest(value, kinds):
         words = with_example(problem.expected, problem.hint)
         reader.problem(join(at, problem.at), problem.got, *words)
 

@@ -14,7 +14,8 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
-from tenure.schema.structure.crd import CUSTOM_KINDS, Column, CustomKind
+from tenure.schema.structure.crd import Column, CustomKind
+from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.serve.table import cells as c
 from tenure.sim.serve.table.ages import age
@@ -141,7 +142,7 @@ def _cell(column: Column, obj: Obj, now: datetime) -> Any:
     return value
 
 
-COLUMNS: Final = {**_BUILT_IN, **{kind.resource: _custom(kind) for kind in CUSTOM_KINDS}}
+COLUMNS: Final = {**_BUILT_IN, **{kind.resource: _custom(kind) for kind in SERVED_KINDS}}
 
 
 def table(

@@ -1,0 +1,99 @@
+"""The node class of the KWOK provider: its kind, its fields, and what is valid in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api import fields
+from tenure.model.api.fields import duration, said
+from tenure.model.api.meta import ApiObject, Condition, Wire, condition_status
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.api.resource import Resource
+from tenure.providers.kwok.labels import GROUP
+from tenure.schema.semantics.spans import span_problems
+from tenure.schema.structure.crd import AGE, Column, CustomKind, condition_path
+from tenure.schema.structure.rules import WHOLE_SECONDS
+
+KWOK_NODE_CLASSES: Final = Resource(GROUP, "v1alpha1", "KWOKNodeClass", "kwoknodeclasses", False)
+
+
+class KWOKNodeClassSpec(Wire, frozen=True, kw_only=True, gc=False):
+    node_registration_delay: Annotated[
+        str | None,
+        duration(
+            "How long after the launch the node appears; at once when absent.",
+            fields.PLAIN_DURATION,
+        ),
+    ] = None
+    image: Annotated[
+        str | None,
+        said(
+            "The image that new instances start from; another one here drifts the nodes that "
+            "still run the old one.",
+            minLength=1,
+            maxLength=253,
+        ),
+    ] = None
+
+
+class KWOKNodeClassStatus(Wire, frozen=True, kw_only=True):
+    conditions: Annotated[
+        tuple[Condition, ...],
+        said("Whether instances can be made from the class.", **fields.CONDITIONS),
+    ] = ()
+
+
+#: No controller reconciles this kind, so it is ready from the start. The instant is the one that
+#: Karpenter writes.
+BORN_READY = {
+    "conditions": [
+        {
+            "type": "Ready",
+            "status": "True",
+            "reason": "Ready",
+            "message": "",
+            "lastTransitionTime": "2024-01-01T01:01:01Z",
+        }
+    ]
+}
+
+
+class KWOKNodeClass(ApiObject, frozen=True, kw_only=True):
+    """How the KWOK provider makes its nodes."""
+
+    spec: Annotated[KWOKNodeClassSpec, said("How nodes of this class come to be.")] = (
+        KWOKNodeClassSpec()
+    )
+    status: Annotated[
+        KWOKNodeClassStatus, said("Whether the class can be used.", default=BORN_READY)
+    ] = KWOKNodeClassStatus()
+
+    @property
+    def ready(self) -> bool:
+        return condition_status(self.status.conditions, "Ready") == "True"
+
+
+def node_class_problems(node_class: ApiObject) -> Iterator[SpecError]:
+    """What no schema can say; the schema says whether the spec has the right types."""
+    assert isinstance(node_class, NodeClass)
+    spec = msgspec.convert(node_class.spec, KWOKNodeClassSpec)
+    yield from span_problems(spec.node_registration_delay, "spec.nodeRegistrationDelay")
+
+
+KWOK_KIND: Final = CustomKind(
+    KWOK_NODE_CLASSES,
+    KWOKNodeClass,
+    (
+        Column("Ready", condition_path("Ready")),
+        AGE,
+        Column("Image", ".spec.image", wide=True),
+        Column("Delay", ".spec.nodeRegistrationDelay", wide=True),
+    ),
+    short_names=("kwoknc", "kwokncs"),
+    rules={"spec.nodeRegistrationDelay": WHOLE_SECONDS},
+    problems=node_class_problems,
+)

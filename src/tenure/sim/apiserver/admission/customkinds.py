@@ -1,0 +1,19 @@
+"""The custom kinds that the embedded cluster serves: Tenure's, and the kwok provider's."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from tenure.providers.kwok.nodeclass import KWOK_KIND
+from tenure.schema.structure import validate
+from tenure.schema.structure.crd import CUSTOM_KINDS, CustomKind
+from tenure.schema.structure.validate import CustomResourceSchema
+
+SERVED_KINDS: Final[tuple[CustomKind, ...]] = (*CUSTOM_KINDS, KWOK_KIND)
+
+
+@cache
+def schema_for(group: str, kind: str) -> CustomResourceSchema | None:
+    """None for a kind that is built in, or not served."""
+    return validate.schema_for(group, kind, SERVED_KINDS)
