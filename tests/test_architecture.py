@@ -81,3 +81,15 @@ def test_imports_point_down() -> None:
     )
     assert run.returncode == 0, run.stdout
     assert "0 broken" in run.stdout
+
+
+#: Rooms that serve every provider alike.
+NEUTRAL = ("model", "schema", "kube", "core", "cli", "packing", "runtime", "ports", "safety.py")
+
+
+@pytest.mark.parametrize("path", files_of(*NEUTRAL), ids=named)
+def test_no_room_but_the_providers_knows_a_provider_by_name(path: Path) -> None:
+    """Kinds, schemas, options, defaults: a provider declares them (``ports/provider.py``)."""
+    text = path.read_text(encoding="utf-8").lower()
+    assert "kwok" not in text
+    assert "kwok" not in path.name

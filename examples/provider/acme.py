@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Annotated
@@ -30,7 +29,7 @@ from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
 from tenure.model.values.quantity import format_resources, parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
-from tenure.ports.provider import Surroundings
+from tenure.ports.provider import Option, Surroundings
 from tenure.schema.structure.crd import AGE, Column, CustomKind
 from tenure.schema.structure.rules import Rule
 
@@ -197,14 +196,26 @@ class AcmeProvider:
     node_classes = AcmeCloud.node_classes
     kinds = (ACME_KIND,)
     repair_statements = STATEMENTS
-    options: Mapping[str, str] = {}
+    options = (
+        Option(
+            name="acme-account",
+            reason="Whose machines.",
+            metavar="NUMBER",
+            expected="the number of an account at Acme",
+            example="4711",
+            default="the account of the machine that Tenure runs on",
+            check=int,
+        ),
+    )
+    namespace = ""
 
     def __init__(self, acme: Acme) -> None:
         self._acme = acme
 
     def open(self, surroundings: Surroundings) -> nullcontext[AcmeCloud]:
-        for option, value in surroundings.options.items():
-            raise SpecError(f"--{option}", value, "no options: Acme has none")
+        account = surroundings.options.get("acme-account", "")
+        if account.startswith("0"):
+            raise SpecError("--acme-account", account, "an account that is not closed")
         return nullcontext(AcmeCloud(self._acme, surroundings))
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from tenure.cli.cluster.look import Sight, look
 from tenure.cli.explain.explanation import Question
 from tenure.ports.cloud import Cloud
-from tenure.ports.provider import Surroundings
+from tenure.ports.provider import Option, Surroundings
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.providers.kwok.nodeclass import KWOK_KIND, KWOK_NODE_CLASSES
 from tenure.providers.kwok.repairs import kwok_statements
@@ -25,7 +25,8 @@ class TheCloudOf:
     node_classes = (KWOK_NODE_CLASSES,)
     kinds = (KWOK_KIND,)
     repair_statements = kwok_statements()
-    options: Mapping[str, str] = {}
+    options: tuple[Option, ...] = ()
+    namespace = "tenure-kwok"
 
     def __init__(self, world: World) -> None:
         self._world = world

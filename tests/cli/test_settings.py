@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tenure.cli.settings.config import Configured, SettingsError, configured
-from tenure.cli.settings.table import TABLE
+from tenure.cli.settings.table import TABLE, clashing, option_settings
 from tenure.model.settings import Settings
+from tenure.ports.provider import Option
+from tenure.providers.registry import DEFAULT, find
 
 IDLE = "batch-idle-duration"
 
@@ -44,7 +47,9 @@ def test_what_differs_from_the_defaults_can_be_told_and_nothing_else() -> None:
     found = configured({IDLE: "1s", "disable-leader-election": "true"}, {"LOG_LEVEL": "DEBUG"})
     assert found.chosen == {"disable-leader-election": "true", "log-level": "debug"}
     assert not found.settings.leader_election
-    assert configured({}, {}) == Configured(settings=Settings(cluster_name="", lease_namespace=""))
+    assert configured({}, {}) == Configured(
+        settings=Settings(cluster_name="", lease_namespace="", provider=DEFAULT)
+    )
 
 
 def test_an_empty_variable_is_one_that_is_not_there() -> None:
@@ -52,7 +57,9 @@ def test_an_empty_variable_is_one_that_is_not_there() -> None:
 
 
 def test_every_field_of_the_settings_can_be_set_and_every_name_is_unique() -> None:
-    assert {s.field for s in TABLE if s.field} == set(Settings.__struct_fields__)
+    assert {s.field for s in TABLE if s.field} == {*Settings.__struct_fields__} - {
+        "provider_options"
+    }
     for names in (
         [flag for s in TABLE for flag in (s.flag, *s.also)],
         [s.environment for s in TABLE],
@@ -260,3 +267,40 @@ def test_settings_that_only_the_peer_has_are_noted_when_they_would_matter() -> N
     assert configured({}, environment).notes == (
         "environment PREFERENCE_POLICY=Respect is a setting of Karpenter's that does nothing here",
     )
+
+
+class WithOptions:
+    """The kwok provider under another name, with other options."""
+
+    def __init__(self, name: str, *options: str) -> None:
+        self.name = name
+        self.options = tuple(
+            Option(
+                name=one, reason="Why.", metavar="X", expected="an x", example="x", default="none"
+            )
+            for one in options
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(find(DEFAULT), name)
+
+
+def test_an_option_that_two_providers_have_is_one_setting() -> None:
+    one, other = WithOptions("one", "region", "zone"), WithOptions("other", "region")
+    found = {setting.flag: setting.providers for setting in option_settings((one, other))}
+    assert found == {"region": ("one", "other"), "zone": ("one",)}
+
+
+@pytest.mark.parametrize("name", ["log-level", "lease-name"])
+def test_no_option_takes_the_place_of_a_setting_of_tenure(name: str) -> None:
+    bold = WithOptions("bold", "region", name)
+    assert [setting.flag for setting in option_settings((bold,))] == ["region"]
+    assert clashing(bold) == (name,)
+
+
+def test_an_option_that_was_given_is_handed_over_as_it_was_written() -> None:
+    environment = {"INSTANCE_TYPES_FILE": "types.json"}
+    assert configured({}, environment).settings.provider_options == {
+        "instance-types-file": "types.json"
+    }
+    assert configured({}, {}).settings.provider_options == {}

@@ -18,6 +18,7 @@ import yaml
 from tenure.cli.main import run
 from tenure.errors import SpecError
 from tenure.kube.webhook.admission import Admission
+from tenure.providers.contract import ClassesOnly, outside
 from tenure.providers.registry import GROUP, find, names
 from tests.folders import ROOT
 from tests.kube.reviews import a_review
@@ -107,6 +108,40 @@ def test_the_webhook_checks_the_strangers_kind() -> None:
         _, judgement = Admission(served, (kind,)).answer(a_review(obj), now)
         assert judgement.allowed is allowed
         assert not judgement.warnings
+
+
+def tenure(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: the flags of ``run`` are made when it starts."""
+    program = "from tenure.cli.main import main; main()"
+    return subprocess.run(  # noqa: S603  # only what a test has written
+        [sys.executable, "-c", program, *arguments],
+        env={"PYTHONPATH": str(path), "HOME": str(path), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_strangers_option_is_a_setting_of_run(tmp_path: Path) -> None:
+    shown = tenure("run", "--help", path=tmp_path).stdout
+    assert re.search(r"--acme-account NUMBER +Whose machines\. For provider acme\.", shown), shown
+    assert "TENURE_ACME_ACCOUNT" in shown
+    bad = tenure("run", "--provider=acme", "--acme-account=mine", path=tmp_path)
+    assert bad.returncode == 2
+    assert "--acme-account: got 'mine', expected the number of an account at Acme" in bad.stderr
+    others = tenure("run", "--acme-account=4711", path=tmp_path)
+    assert others.returncode == 2
+    assert "provider kwok does not have it, acme does" in others.stderr
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_was_set_reaches_the_stranger() -> None:
+    acme = find("acme")
+    (kind,) = acme.node_classes
+    acme.open(outside("c", ClassesOnly(kind, {}), acme_account="4711"))
+    with pytest.raises(SpecError, match="an account that is not closed"):
+        acme.open(outside("c", ClassesOnly(kind, {}), acme_account="0815"))
 
 
 def test_the_example_keeps_the_contract(tmp_path: Path) -> None:

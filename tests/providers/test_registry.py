@@ -28,7 +28,7 @@ def test_ours_is_installed_and_says_what_it_serves() -> None:
     assert provider is KWOK
     assert provider.name == "kwok"
     assert provider.node_classes == (KWOK_NODE_CLASSES,)
-    assert list(provider.options) == ["instance-types-file"]
+    assert [option.name for option in provider.options] == ["instance-types-file"]
 
 
 def test_an_unknown_name_is_answered_with_those_that_there_are() -> None:

@@ -28,7 +28,6 @@
   "protectionClock" "TENURE_PROTECTION_CLOCK"
   "provider" "TENURE_PROVIDER"
   "providerNamespace" "TENURE_PROVIDER_NAMESPACE"
-  "instanceTypesFile" "INSTANCE_TYPES_FILE"
   "offeringDryFor" "TENURE_OFFERING_DRY_FOR"
   "terminationPoll" "TENURE_TERMINATION_POLL"
   "garbagePeriod" "TENURE_GARBAGE_PERIOD"
@@ -50,5 +49,6 @@
   "retryMax" "TENURE_RETRY_MAX"
   "expectationMax" "TENURE_EXPECTATION_MAX"
   "clockSkewMax" "TENURE_CLOCK_SKEW_MAX"
+  "instanceTypesFile" "INSTANCE_TYPES_FILE"
 ) . -}}
 {{- end }}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import msgspec
@@ -88,11 +89,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
 
     # -- The cloud ---------------------------------------------------------------------
-    provider: str = "kwok"
+    #: Empty: the one that ships with Tenure.
+    provider: str = ""
     #: For objects that the provider keeps in the cluster; empty: where the Lease is.
     provider_namespace: str = ""
-    #: A file with one's own instance types; empty: the provider's.
-    instance_types_file: str = ""
+    #: What was set of the options that the provider declares; texts as they were written.
+    provider_options: Mapping[str, str] = {}
 
     # -- What others see of us ---------------------------------------------------------
     metrics_port: int = 8080

@@ -54,6 +54,26 @@ class Api(Protocol):
     ) -> bytes: ...
 
 
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting that only this provider has: a flag, a variable and a key of ``tenure run``."""
+
+    #: The flag without its dashes, for example ``instance-types-file``.
+    name: str
+    #: What it is for, and why the default is what it is.
+    reason: str
+    #: What stands for the value in the help.
+    metavar: str
+    #: Completes "expected …".
+    expected: str
+    example: str
+    #: What the provider does where the option is not given, in words.
+    default: str
+    #: Karpenter has it too, so that the variable has no prefix.
+    karpenters: bool = False
+    #: Raises ``ValueError`` for a text that it is not. The provider gets the text.
+    check: Callable[[str], object] | None = None
+
+
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider may use. A cloud with an API of its own needs little of it."""
 
@@ -66,9 +86,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     report: Callable[[TenureError], None] = lambda _: None
     #: For objects that the provider keeps in the cluster.
     namespace: str = DEFAULT_NAMESPACE
-    #: Somebody only looks (``tenure plan``): begin nothing that would change something.
+    #: Opened to read (``tenure plan``): begin nothing that would change something.
     read_only: bool = False
-    #: What a person set, by the names in ``Provider.options``; texts as they were written.
+    #: What was set of ``Provider.options``, by name; texts as they were written.
     options: Mapping[str, str] = {}
 
 
@@ -96,13 +116,19 @@ class Provider(Protocol):
         ...
 
     @property
-    def options(self) -> Mapping[str, str]:
-        """The options it understands, each with a sentence that says what it is for."""
+    def options(self) -> tuple[Option, ...]:
+        """Its settings. None may have the name of a setting of Tenure."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """Where Tenure's chart lets it keep objects in the cluster, in a release of the usual
+        name; empty: it keeps none there."""
         ...
 
     def open(self, surroundings: Surroundings) -> AbstractAsyncContextManager[Cloud]:
         """The cloud, for as long as the block lasts; what it runs in the background ends with it.
 
-        Raises ``SpecError`` for options that cannot be used, before anybody is reached.
+        Raises ``SpecError`` for options that cannot be used, before anything is reached.
         """
         ...

@@ -19,7 +19,15 @@ GROUP: Final = "tenure.providers"
 #: What is used where none is named; it ships with Tenure.
 DEFAULT: Final = "kwok"
 #: What every provider has.
-_ATTRIBUTES: Final = ("name", "node_classes", "kinds", "repair_statements", "options", "open")
+_ATTRIBUTES: Final = (
+    "name",
+    "node_classes",
+    "kinds",
+    "repair_statements",
+    "options",
+    "namespace",
+    "open",
+)
 #: Where a user names one.
 _AT: Final = "--provider"
 

@@ -17,7 +17,6 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.cluster.access import Reached
-from tenure.cli.cluster.embeddedcloud import LEADER, EmbeddedCloud
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
 from tenure.cli.cluster.scene import Scene
 from tenure.cli.explain.explanation import Question
@@ -49,9 +48,8 @@ from tenure.runtime.observationstore import Knowledge
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
 from tenure.runtime.view import HELPFUL, WATCHED
+from tenure.sim.cloud.remote import LEADER, EmbeddedCloud
 
-#: Where the chart lets the kwok provider keep its objects, in a release of the usual name.
-CHARTS_NAMESPACE: Final = "tenure-kwok"
 #: For all of it; a hundred thousand pods take a fraction.
 LOOK_MAX: Final = timedelta(seconds=90)
 #: A server says its time to the second, and an answer takes a moment.
@@ -149,7 +147,7 @@ async def look(
     def snapshot() -> Snapshot:
         return Snapshot(cache.tables, knowledge.observations(), ours=ours)
 
-    namespace = await _namespace(client, settings, leases)
+    namespace = await _namespace(client, settings, provider, leases)
     surroundings = _surroundings(client, clock, settings, namespace, notes)
     async with provider.open(surroundings) as cloud:
         knowledge.repair_statements = cloud.repair_statements
@@ -254,13 +252,16 @@ async def _leases(client: Client, settings: Settings) -> list[Lease]:
     return [lease for lease in found if isinstance(lease, Lease)]
 
 
-async def _namespace(client: Client, settings: Settings, leases: list[Lease]) -> str:
-    """Of the provider's objects: as we were told, else the chart's, else where the Lease is."""
+async def _namespace(
+    client: Client, settings: Settings, provider: Provider, leases: list[Lease]
+) -> str:
+    """Of the provider's objects: the setting, else the chart's, else where the Lease is."""
     if settings.provider_namespace:
         return settings.provider_namespace
-    with suppress(ApiError):
-        await client.get(NAMESPACES, CHARTS_NAMESPACE)
-        return CHARTS_NAMESPACE
+    if provider.namespace:
+        with suppress(ApiError):
+            await client.get(NAMESPACES, provider.namespace)
+            return provider.namespace
     if settings.lease_namespace:
         return settings.lease_namespace
     ours = [lease.namespace for lease in leases if held_last_by_tenure(lease)]
@@ -284,7 +285,6 @@ def _leader(leases: list[Lease], clock: Clock) -> str:
 def _surroundings(
     client: Client, clock: Clock, settings: Settings, namespace: str, notes: list[str]
 ) -> Surroundings:
-    options = {"instance-types-file": settings.instance_types_file}
     return Surroundings(
         api=client,
         clock=clock,
@@ -292,5 +292,5 @@ def _surroundings(
         report=lambda error: notes.append(f"the provider says: {error}"),
         namespace=namespace,
         read_only=True,
-        options={name: value for name, value in options.items() if value},
+        options=settings.provider_options,
     )

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from tenure.cli.explain.explanation import Question
 
 #: Settings that have a flag here.
-FLAGS: Final = (
-    *("kubeconfig", "context", "cluster-name", "provider", "provider-namespace"),
-    "instance-types-file",
-)
-_SETTINGS: Final = [setting for flag in FLAGS for setting in TABLE if setting.flag == flag]
+FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "provider-namespace")
+_SETTINGS: Final = [
+    *(setting for flag in FLAGS for setting in TABLE if setting.flag == flag),
+    *(setting for setting in TABLE if setting.providers),
+]
 
 C = TypeVar("C", bound=Callable[..., Any])
 #: The options' values, by their names for Python.
@@ -66,12 +66,11 @@ def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reach
     """Raises ``CannotLook``, or another ``TenureError`` for input that cannot be used."""
     from tenure.cli.cluster.access import find_access  # loaded only when called
     from tenure.cli.cluster.look import look_at
-    from tenure.cli.settings.config import configured
-    from tenure.providers.registry import find
+    from tenure.cli.settings.config import configured, provider_of
 
     flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
     settings = configured(flags, os.environ, given["config_file"]).settings
-    provider = find(settings.provider)
+    provider = provider_of(settings)
     reached = find_access(settings.kubeconfig, settings.context, os.environ)
     if about is not None:
         about = about.in_namespace(reached.access.namespace)

@@ -22,12 +22,11 @@ from prometheus_client import disable_created_metrics
 
 from tenure.cli.cluster.access import Reached, find_access, trust_notes
 from tenure.cli.replica.replica import Replica
-from tenure.cli.settings.config import Configured
+from tenure.cli.settings.config import Configured, provider_of
 from tenure.cli.settings.table import NOT_YET
 from tenure.errors import SpecError
 from tenure.kube.lease.record import new_identity
 from tenure.model.settings import Settings
-from tenure.providers.registry import find
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.telemetry.logs import LibraryHandler, Log, make_log
 
@@ -42,7 +41,7 @@ def operate(configured: Configured, environment: Mapping[str, str]) -> int:
     settings = configured.settings
     reached = find_access(settings.kubeconfig, settings.context, environment)
     settings = _settled(settings, reached)
-    provider = find(settings.provider)
+    provider = provider_of(settings)
     identity = new_identity(environment)
     log = _log(settings)
     gc.set_threshold(*COLLECTOR)

@@ -202,14 +202,13 @@ class Replica:
         return answer
 
     def _surroundings(self, cluster: str) -> Surroundings:
-        options = {"instance-types-file": self._settings.instance_types_file}
         return Surroundings(
             api=self._client,
             clock=self._clock,
             cluster=cluster,
             namespace=self._settings.provider_namespace or self._settings.lease_namespace,
             report=self._complain,
-            options={name: value for name, value in options.items() if value},
+            options=self._settings.provider_options,
         )
 
     # -- what goes wrong beside actions ------------------------------------------------

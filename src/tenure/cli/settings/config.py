@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.cli.settings.table import GATES, PEER_ONLY, REPAIR_GATE, TABLE, Setting
+from tenure.cli.settings.table import GATES, PEER_ONLY, REPAIR_GATE, TABLE, Setting, clashing
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client.client import ANSWER_MAX
 from tenure.kube.lease.times import PEERS_DURATION
@@ -26,6 +26,8 @@ from tenure.model.settings import Settings
 from tenure.parse import yamltext
 from tenure.parse.files import read_text
 from tenure.parse.limits import SMALL
+from tenure.ports.provider import Provider
+from tenure.providers.registry import DEFAULT, find
 
 (_NODE_REPAIR,) = (setting for setting in TABLE if setting.field == "node_repair")
 
@@ -47,6 +49,15 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
     chosen: Mapping[str, str] = {}
     #: What was asked for and does nothing, a sentence each.
     notes: tuple[str, ...] = ()
+
+
+def provider_of(settings: Settings) -> Provider:
+    """Raises ``SpecError`` where it cannot be used."""
+    provider = find(settings.provider or DEFAULT)
+    for name in clashing(provider):
+        expected = f"another provider: --{name}, an option of it, is a setting of Tenure"
+        raise SpecError("--provider", provider.name, expected)
+    return provider
 
 
 class _Given(msgspec.Struct, frozen=True):
@@ -73,14 +84,22 @@ def configured(
             )
         except SpecError as error:
             problems.append(error)
+    options = {
+        setting.flag: values[setting.flag]
+        for setting in TABLE
+        if setting.providers and values.get(setting.flag)
+    }
     if not problems:
         problems += _contradictions(values, places)
+        problems += _options_of_others(options, values["provider"], places)
     if problems:
         raise SettingsError(problems)
     repair_is_given = _given(_NODE_REPAIR, flags, environment, written) is not None
     by = places["node-repair"] if repair_is_given else _gated_repair(values, places)
     return Configured(
-        settings=Settings(**{s.field: values[s.flag] for s in TABLE if s.field}),
+        settings=Settings(
+            provider_options=options, **{s.field: values[s.flag] for s in TABLE if s.field}
+        ),
         chosen={s.flag: s.form.show(values[s.flag]) for s in TABLE if values[s.flag] != s.default},
         notes=(
             *_repair_notes(values["node-repair"], by),
@@ -189,6 +208,16 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
     for first, second in combinations(ports, 2):
         if values[first] == values[second] != 0:
             yield wrong(second, f"another port than --{first}")
+
+
+def _options_of_others(
+    options: Mapping[str, str], provider: str, places: Mapping[str, str]
+) -> Iterator[SpecError]:
+    for setting in TABLE:
+        if setting.flag in options and provider not in setting.providers:
+            owners = " or ".join(setting.providers)
+            expected = f"no such option: provider {provider} does not have it, {owners} does"
+            yield SpecError(places[setting.flag], options[setting.flag], expected)
 
 
 def _shown(flag: str, values: Mapping[str, Any]) -> str:

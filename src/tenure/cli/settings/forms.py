@@ -15,6 +15,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.values.duration import Duration, parse_duration
+from tenure.ports.provider import Option
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -121,6 +122,21 @@ def text(metavar: str, expected: str, example: str) -> Form:
         return value
 
     return Form(metavar=metavar, expected=expected, example=example, read=read)
+
+
+def option(declared: Option) -> Form:
+    """As a provider declares it; the value stays text."""
+
+    def read(value: str) -> str:
+        if not value or not value.isprintable():
+            raise ValueError
+        if declared.check is not None:
+            declared.check(value)
+        return value
+
+    return Form(
+        metavar=declared.metavar, expected=declared.expected, example=declared.example, read=read
+    )
 
 
 def object_name(example: str, *, label: bool = False) -> Form:

@@ -7,6 +7,7 @@ meaning, its names are used; all others have an environment name that begins wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ import msgspec
 from tenure.cli.settings import forms as form
 from tenure.cli.settings.forms import Form
 from tenure.model.settings import Settings
+from tenure.ports.provider import Option, Provider
+from tenure.providers.registry import DEFAULT, usable
 
 _TICK: Final = timedelta(milliseconds=1)
 _SECOND: Final = timedelta(seconds=1)
@@ -44,8 +47,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     also: tuple[str, ...] = ()
     #: The environment's name where it follows another custom.
     variable: str = ""
-    #: Where the value is found out at the start if nobody gives it: in words.
+    #: Where the value is found out at the start if it is not given: in words.
     found_out: str = ""
+    #: The default where it is none of ``Settings``.
+    preset: str = ""
+    #: The providers that declare it as an option of theirs.
+    providers: tuple[str, ...] = ()
 
     @property
     def environment(self) -> str:
@@ -59,14 +66,47 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def default(self) -> Any:
-        """What ``run`` takes when nobody says anything."""
-        if self.found_out:
-            return ""
+        """What ``run`` takes when it is not given."""
+        if self.found_out or self.preset:
+            return self.preset
         return getattr(Settings(), self.field) if self.field else {}
 
     @property
     def default_words(self) -> str:
         return self.found_out or self.form.show(self.default) or "none"
+
+
+def option_settings(providers: Iterable[Provider]) -> tuple[Setting, ...]:
+    """The options of these providers as settings. Several may have an option of the same name;
+    one that has the name of a setting of Tenure is left out, and ``clashing`` names it."""
+    declared: dict[str, list[tuple[str, Option]]] = {}
+    for provider in providers:
+        for option in provider.options:
+            declared.setdefault(option.name, []).append((provider.name, option))
+    taken = _own_flags()
+    return tuple(
+        Setting(
+            section=CLOUD,
+            field="",
+            flag=name,
+            form=form.option(of[0][1]),
+            reason=f"{of[0][1].reason} For provider {' and '.join(owner for owner, _ in of)}.",
+            peer=of[0][1].karpenters,
+            found_out=of[0][1].default,
+            providers=tuple(owner for owner, _ in of),
+        )
+        for name, of in declared.items()
+        if name not in taken
+    )
+
+
+def clashing(provider: Provider) -> tuple[str, ...]:
+    """The options of a provider that have the name of a setting of Tenure."""
+    return tuple(one.name for one in provider.options if one.name in _own_flags())
+
+
+def _own_flags() -> frozenset[str]:
+    return frozenset(flag for setting in OWN for flag in (setting.flag, *setting.also))
 
 
 def _span(section: str, field: str, flag: str, example: str, reason: str, **more: Any) -> Setting:
@@ -75,7 +115,8 @@ def _span(section: str, field: str, flag: str, example: str, reason: str, **more
     return Setting(section=section, field=field, flag=flag, form=kind, reason=reason, **more)
 
 
-TABLE: Final = (
+#: What Tenure has with every provider.
+OWN: Final = (
     Setting(
         section=CLUSTER,
         field="kubeconfig",
@@ -307,26 +348,18 @@ TABLE: Final = (
         section=CLOUD,
         field="provider",
         flag="provider",
-        form=form.text("NAME", "the name of a provider that is installed", "kwok"),
-        reason="The cloud. kwok plays nodes in any cluster and costs nothing.",
+        form=form.text("NAME", "the name of a provider that is installed", DEFAULT),
+        reason="The cloud. The default simulates Nodes in any cluster and costs nothing.",
+        preset=DEFAULT,
     ),
     Setting(
         section=CLOUD,
         field="provider_namespace",
         flag="provider-namespace",
-        form=form.object_name("tenure-kwok", label=True),
-        reason="For objects that the provider keeps in the cluster: with kwok, Nodes that wait for "
-        "their registration delay. Best one where nothing else is; never change it while some wait.",
+        form=form.object_name("tenure-provider", label=True),
+        reason="For objects that the provider keeps in the cluster. Best one where nothing else is; "
+        "never change it while the provider has objects there.",
         found_out="where the Lease is",
-    ),
-    Setting(
-        section=CLOUD,
-        field="instance_types_file",
-        flag="instance-types-file",
-        form=form.text("FILE", "the path of a JSON file", "instance-types.json"),
-        reason="Instance types of one's own, in the format of Karpenter's KWOK provider.",
-        peer=True,
-        found_out="the provider's own",
     ),
     _span(
         CLOUD,
@@ -490,6 +523,9 @@ TABLE: Final = (
         at_least=3000 * _TICK,
     ),
 )
+
+#: … and the options of the providers that are installed.
+TABLE: Final = (*OWN, *option_settings(usable()))
 
 #: The gate that stands for ``--node-repair`` where that is not given.
 REPAIR_GATE: Final = "NodeRepair"

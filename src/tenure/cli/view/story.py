@@ -15,6 +15,8 @@ import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, DO_NOT_DISRUPT
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.sim.cloud.catalogue import CPU_LABEL
+from tenure.sim.serve.welcome import NODE_CLASS, NODE_CLASS_REF
 from tenure.sim.world import World
 
 #: The longest the story may take, in the cluster's time.
@@ -97,7 +99,7 @@ def _replicas_wanted(world: World) -> int:
 
 
 def _open(world: World) -> tuple[str, str]:
-    world.apply(_NODE_CLASS)
+    world.apply(NODE_CLASS)
     world.apply(_POOL)
     return "NodePool/general", "Created"
 
@@ -156,13 +158,6 @@ _BEATS: Final = (
     ),
 )
 
-_NODE_CLASS: Final = {
-    "apiVersion": "karpenter.kwok.sh/v1alpha1",
-    "kind": "KWOKNodeClass",
-    "metadata": {"name": "default"},
-    "spec": {},
-}
-
 _POOL: Final = {
     "apiVersion": "karpenter.sh/v1",
     "kind": "NodePool",
@@ -173,13 +168,9 @@ _POOL: Final = {
                 "requirements": [
                     {"key": CAPACITY_TYPE, "operator": "In", "values": ["spot", "on-demand"]},
                     {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
-                    {"key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"]},
+                    {"key": CPU_LABEL, "operator": "In", "values": ["4"]},
                 ],
-                "nodeClassRef": {
-                    "group": "karpenter.kwok.sh",
-                    "kind": "KWOKNodeClass",
-                    "name": "default",
-                },
+                "nodeClassRef": NODE_CLASS_REF,
             }
         }
     },

@@ -223,7 +223,7 @@ def _mode(bound: timedelta | None, claim: NodeClaim | None) -> str:
 
 
 def _snake_case(name: str) -> str:
-    """``KWOKUnhealthy`` is ``kwok_unhealthy``, as the peer spells conditions here."""
+    """``GPUUnhealthy`` is ``gpu_unhealthy``, as Karpenter spells conditions in this metric."""
     apart = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", apart).lower()
 

@@ -46,6 +46,9 @@ from tenure.providers.kwok.labels import (
 REGION_NAME: Final = "embedded"
 DEFAULT_ZONES: Final = ("zone-a", "zone-b", "zone-c")
 
+#: What a pool asks for by the number of cpus.
+CPU_LABEL: Final = INSTANCE_CPU
+
 GPU: Final = "nvidia.com/gpu"
 
 #: The short catalogue: the families people reach for first, in the sizes they use.

@@ -17,6 +17,12 @@ NODE_CLASS: Final[Json] = {
     "spec": {},
 }
 
+NODE_CLASS_REF: Final[Json] = {
+    "group": KWOK_NODE_CLASSES.group,
+    "kind": KWOK_NODE_CLASSES.kind,
+    "name": "default",
+}
+
 NODE_POOL: Final[Json] = {
     "apiVersion": NODE_POOLS.api_version,
     "kind": NODE_POOLS.kind,
@@ -29,11 +35,7 @@ NODE_POOL: Final[Json] = {
                     {"key": OS, "operator": "In", "values": ["linux"]},
                     {"key": CAPACITY_TYPE, "operator": "In", "values": ["spot", "on-demand"]},
                 ],
-                "nodeClassRef": {
-                    "group": KWOK_NODE_CLASSES.group,
-                    "kind": KWOK_NODE_CLASSES.kind,
-                    "name": "default",
-                },
+                "nodeClassRef": NODE_CLASS_REF,
             }
         }
     },

@@ -1,13 +1,13 @@
-"""The cloud of a cluster that ``tenure up`` serves, seen from outside.
+"""The cloud of a cluster that ``tenure up`` serves, as another process sees it.
 
-What it sells is known, and so plans name the right types; its machines live in the process that
-serves the cluster, and nobody else can ask for them. Without this the provider of real clusters
-would be asked, know none of the machines, and have them taken for lost.
+Its instance types are known, so plans name the right ones. Its instances live in the process that
+serves the cluster, and no other process can ask for them. Without this, the provider of real
+clusters would be asked, would know none of the instances, and they would count as lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, NoReturn
 
@@ -17,7 +17,7 @@ from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud
-from tenure.ports.provider import Surroundings
+from tenure.ports.provider import Option, Surroundings
 from tenure.providers.kwok.nodeclass import KWOK_KIND, KWOK_NODE_CLASSES
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.cloud.catalogue import instance_types, select
@@ -31,7 +31,8 @@ class EmbeddedCloud:
     node_classes: Final = (KWOK_NODE_CLASSES,)
     repair_statements: Final[tuple[RepairStatement, ...]] = kwok_statements()
     kinds: Final = (KWOK_KIND,)
-    options: Final[Mapping[str, str]] = {}
+    options: Final[tuple[Option, ...]] = ()
+    namespace: Final = ""
 
     @asynccontextmanager
     async def open(self, surroundings: Surroundings) -> AsyncIterator[Cloud]:
