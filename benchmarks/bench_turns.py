@@ -45,9 +45,9 @@ class _Measured(World):
         self.turns: list[float] = []
         self.keys: list[float] = []
         controller = super()._new_controller()
-        controller.metrics.stopwatch = controller.judge._stopwatch = time.process_time
-        turn, judge = controller._turn, controller.judge
-        evaluated = judge._evaluated
+        controller.metrics.stopwatch = controller.evaluator._stopwatch = time.process_time
+        turn, evaluator = controller._turn, controller.evaluator
+        evaluated = evaluator._evaluated
 
         async def timed() -> float | None:
             began = time.process_time()
@@ -61,7 +61,7 @@ class _Measured(World):
             evaluated(concern, key, took)
 
         controller._turn = timed  # type: ignore[method-assign]
-        judge._evaluated = noted
+        evaluator._evaluated = noted
         return controller
 
 

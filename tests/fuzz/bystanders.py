@@ -30,7 +30,7 @@ from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.snapshot.unreadable import why_unreadable
 from tenure.providers.kwok.repairs import kwok_statements
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.core.build import (
     NOW,
     a_claim,
@@ -90,13 +90,13 @@ class Finding(msgspec.Struct, frozen=True):
 class Bystanders:
     def __init__(self) -> None:
         self._tables = Tables(READERS)
-        self._judge = Judge(deciders(SETTINGS), SETTINGS, unmoved=UNMOVED)
+        self._evaluator = Evaluator(deciders(SETTINGS), SETTINGS, unmoved=UNMOVED)
         self._now: datetime = NOW
         first = [self._tables.put(RESOURCE_OF[type(item)], item) for item in the_cluster()]
         self._own = {f"{RESOURCE_OF[type(item)].kind}/{item.key}" for item in the_cluster()}
-        self._judge.turn(self._snapshot(), first, (), self._now)
+        self._evaluator.turn(self._snapshot(), first, (), self._now)
         self._usual = self._said()
-        assert not self._judge.failing()
+        assert not self._evaluator.failing()
         assert {Reason.PROTECTED, Reason.IN_SERVICE} <= {said[0] for said in self._usual.values()}
         self._seen = 0
         self._staying: list[tuple[Resource, str]] = []
@@ -128,8 +128,8 @@ class Bystanders:
     def _turn(self, changes: list[Change], about: str) -> list[Finding]:
         self._now += STEP
         snapshot = self._snapshot()
-        self._judge.turn(snapshot, changes, (), self._now)
-        self._judge.take_ended()
+        self._evaluator.turn(snapshot, changes, (), self._now)
+        self._evaluator.take_ended()
         found = [*self._failures(), *self._differences()]
         self._seen += 1
         if self._seen % IN_FULL_EVERY == 0:
@@ -137,8 +137,8 @@ class Bystanders:
         return [Finding(what, about) for what in found]
 
     def _failures(self) -> Iterator[str]:
-        yield from (verdict.message for verdict in self._judge.failing())
-        for verdict in self._judge.in_force():
+        yield from (verdict.message for verdict in self._evaluator.failing())
+        for verdict in self._evaluator.in_force():
             if verdict.reason is Reason.EVALUATION_FAILED:
                 yield verdict.message
 
@@ -152,15 +152,15 @@ class Bystanders:
 
     def _in_full(self, snapshot: Snapshot) -> Iterator[str]:
         full = [v for d in deciders(SETTINGS) for v in decide_all(d, snapshot, SETTINGS, self._now)]
-        if _shown(full) != _shown(self._judge.in_force()):
-            missing = set(_shown(full)) ^ set(_shown(self._judge.in_force()))
+        if _shown(full) != _shown(self._evaluator.in_force()):
+            missing = set(_shown(full)) ^ set(_shown(self._evaluator.in_force()))
             yield f"judged step by step differs from judged in full: {sorted(missing)[:4]}"
 
     def _said(self) -> dict[tuple[Concern, str], tuple[Reason, str]]:
         """Of the cluster's own objects; how many pods share a new claim is no difference."""
         return {
             (v.concern, str(v.subject)): (v.reason, type(v.action).__name__)
-            for v in self._judge.in_force()
+            for v in self._evaluator.in_force()
             if str(v.subject) in self._own
         }
 

@@ -16,7 +16,7 @@ from tenure.model.api.kinds import decode
 from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
 from tests.runtime.stage import Tapped
 
@@ -74,7 +74,7 @@ def settled(world: Tapped) -> dict[str, Any]:
         "claims": sorted(claim["metadata"]["name"] for claim in world.store.list(NODE_CLAIMS)),
         "launches": world.cloud.launch_count,
         "ends": world.cloud.termination_count,
-        "verdicts": _verdicts(world.controller.judge),
+        "verdicts": _verdicts(world.controller.evaluator),
         "writes": Counter(
             f"{call.verb} {call.what}" for call in world.api_tap.calls if "/events" not in call.what
         ),
@@ -85,7 +85,7 @@ def settled(world: Tapped) -> dict[str, Any]:
 def announced(world: Tapped) -> dict[Subject, datetime]:
     """What may change with time alone, as its verdicts say, and from when on."""
     found: dict[Subject, datetime] = {}
-    for verdict in world.controller.judge.in_force():
+    for verdict in world.controller.evaluator.in_force():
         if verdict.recheck_at is not None:
             known = found.get(verdict.subject, verdict.recheck_at)
             found[verdict.subject] = min(known, verdict.recheck_at)
@@ -106,12 +106,12 @@ def unsettled(
         for what in before
         if (changed := _difference(before[what], after[what], may_change))
     ]
-    fresh = Judge(deciders(), world.options.settings)
+    fresh = Evaluator(deciders(), world.options.settings)
     fresh.turn(world.controller.snapshot(), (), (), world.now)
     if _verdicts(fresh) != after["verdicts"]:
         problems.append("a fresh judge says something else than the one that was there all day")
-    knowledge = world.controller.knowledge
-    left = {"evictions": knowledge.evictions, "terminations": knowledge.terminations}
+    observations = world.controller.observations
+    left = {"evictions": observations.evictions, "terminations": observations.terminations}
     return problems + [f"{what} are still remembered: {had}" for what, had in left.items() if had]
 
 
@@ -140,9 +140,9 @@ def _is_about(call: str, subjects: Iterable[Subject]) -> bool:
     )
 
 
-def _verdicts(judge: Judge) -> dict[tuple[Concern, Subject], str]:
+def _verdicts(evaluator: Evaluator) -> dict[tuple[Concern, Subject], str]:
     """All but those that end with time alone."""
-    lasting = (v for v in judge.in_force() if v.concern is not Concern.PROTECTION)
+    lasting = (v for v in evaluator.in_force() if v.concern is not Concern.PROTECTION)
     return {(v.concern, v.subject): f"{v.reason} {v.message}" for v in lasting}
 
 

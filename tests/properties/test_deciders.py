@@ -20,7 +20,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot, Tables
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.honesty import (
     SETTINGS,
@@ -75,9 +75,9 @@ def test_judging_only_what_changed_equals_judging_everything(
 ) -> None:
     ours = snapshot_of(before).ours
     tables = Tables()
-    judge = Judge(deciders(), SETTINGS, unmoved=UNMOVED)
+    evaluator = Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     first = [tables.put(RESOURCE_OF[type(item)], item) for item in before.objects]
-    judge.turn(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
+    evaluator.turn(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
 
     kept = {(RESOURCE_OF[type(item)], item.key) for item in after.objects}
     changes = [tables.put(RESOURCE_OF[type(item)], item) for item in after.objects]
@@ -89,10 +89,10 @@ def test_judging_only_what_changed_equals_judging_everything(
     ]
     # Our memory stays what it was: its changes are announced, not compared.
     now = Snapshot(tables, before.observations, ours=ours)
-    judge.turn(now, changes, (), NOW + later)
+    evaluator.turn(now, changes, (), NOW + later)
 
     full = [v for d in deciders() for v in decide_all(d, now, SETTINGS, NOW + later)]
-    assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+    assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
 
 
 @THOROUGH

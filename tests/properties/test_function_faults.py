@@ -17,7 +17,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import NODEPOOL
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.evaluate.isolation import ALIKE_MAX
 from tests.core.build import (
     a_budget,
@@ -63,10 +63,10 @@ def a_cluster() -> list[ApiObject]:
     return found
 
 
-def judged(snapshot: Snapshot, all_deciders: Any) -> Judge:
-    judge = Judge(all_deciders, SETTINGS, unmoved=UNMOVED)
-    judge.turn(snapshot, (), (), NOW)
-    return judge
+def judged(snapshot: Snapshot, all_deciders: Any) -> Evaluator:
+    evaluator = Evaluator(all_deciders, SETTINGS, unmoved=UNMOVED)
+    evaluator.turn(snapshot, (), (), NOW)
+    return evaluator
 
 
 def a_snapshot() -> Snapshot:
@@ -89,17 +89,17 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
     decided = [key for key in keys if broken.view(snapshot, key) is not None]
     expected = {"keys": 1, "view": len(keys), "decide": len(decided)}
     setattr(broken, part, fail)
-    judge = judged(snapshot, all_deciders)
+    evaluator = judged(snapshot, all_deciders)
     assert snapshot.unreadable() == {}
-    failing = judge.failing()
+    failing = evaluator.failing()
     assert [verdict.concern for verdict in failing] == [concern] * expected[part]
     assert all("ZeroDivisionError: of no object's making (" in v.message for v in failing)
     if concern in (Concern.LIFECYCLE, Concern.NODE, Concern.POOL, Concern.PROVISIONING):
-        told = {v.subject.kind for v in judge.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
+        told = {v.subject.kind for v in evaluator.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
         assert told == {"Judgement", "NodePool"}
     others = [d for d in all_deciders if d.concern is not concern]
     full = [v for d in others for v in decide_all(d, snapshot, SETTINGS, NOW)]
-    found = [v for v in judge.in_force() if v.concern is not concern]
+    found = [v for v in evaluator.in_force() if v.concern is not concern]
     assert sorted(map(repr, found)) == sorted(map(repr, full)), "others go on"
 
 
@@ -116,12 +116,12 @@ def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.M
     known = Observations(instance_types=types(a_type()))
     waiting = [a_pending_pod(f"waits-{n}", since=ago(120)) for n in range(pods)]
     snapshot = snapshot_with(a_class(), a_pool(), *waiting, observations=known)
-    judge = judged(snapshot, deciders())
+    evaluator = judged(snapshot, deciders())
     assert snapshot.unreadable() == {}
     assert packed == [pods]
-    (failed,) = judge.failing()
+    (failed,) = evaluator.failing()
     assert failed.concern is Concern.PROVISIONING
-    about = {str(v.subject) for v in judge.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
+    about = {str(v.subject) for v in evaluator.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
     assert about == {"Judgement/provisioning/cluster", "NodePool/general"}
 
 
@@ -134,6 +134,6 @@ def test_a_fault_in_a_function_that_is_asked_of_every_pod_is_blamed_on_none(
 
     monkeypatch.setattr(provision, "pack", pack)
     snapshot = a_snapshot()
-    judge = judged(snapshot, deciders())
+    evaluator = judged(snapshot, deciders())
     assert snapshot.unreadable() == {}
-    assert [v.concern for v in judge.failing()] == [Concern.PROVISIONING]
+    assert [v.concern for v in evaluator.failing()] == [Concern.PROVISIONING]

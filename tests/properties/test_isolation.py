@@ -21,7 +21,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.workload import PodDisruptionBudget, VolumeAttachment
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import is_unreadable, stand_in, type_of
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.faults import ERRORS, faulty
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.honesty import SETTINGS
@@ -40,10 +40,10 @@ def test_a_fault_in_one_object_leaves_the_verdicts_on_all_others(
 ) -> None:
     bad = cluster.objects[which % len(cluster.objects)]
     others = [item for item in cluster.objects if item is not bad]
-    judge, snapshot = judged([*others, faulty(bad, error)], cluster)
-    assert judge.failing() == []
+    evaluator, snapshot = judged([*others, faulty(bad, error)], cluster)
+    assert evaluator.failing() == []
     now, before, without = (
-        said(judge.in_force()),
+        said(evaluator.in_force()),
         said(in_full(cluster.objects, cluster)),
         said(in_full(others, cluster)),
     )
@@ -71,11 +71,11 @@ def test_who_was_set_aside_counts_as_one_that_never_could_be_read(
 ) -> None:
     bad = cluster.objects[which % len(cluster.objects)]
     others = [item for item in cluster.objects if item is not bad]
-    judge, snapshot = judged([*others, faulty(bad, error)], cluster)
+    evaluator, snapshot = judged([*others, faulty(bad, error)], cluster)
     known = snapshot.objects(RESOURCE_OF[type(bad)])[bad.key]
     if is_unreadable(known):
         full = in_full([*others, known], cluster)
-        assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+        assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
 
 
 @THOROUGH
@@ -98,7 +98,7 @@ def test_nothing_more_is_taken_away_because_an_object_cannot_be_read(
 def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
     before: Cluster, after: Cluster, masks: tuple[int, int]
 ) -> None:
-    tables, judge = Tables(), Judge(deciders(), SETTINGS, unmoved=UNMOVED)
+    tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     snapshot = Snapshot(tables, before.observations, ours=snapshot_with().ours)
     for objects, mask in ((before.objects, masks[0]), (after.objects, masks[1])):
         items = [unread(item) if mask >> n % 8 & 1 else item for n, item in enumerate(objects)]
@@ -110,10 +110,10 @@ def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
             for key in list(tables.table(resource))
             if (resource, key) not in kept
         ]
-        judge.turn(snapshot, changes, (), NOW)
+        evaluator.turn(snapshot, changes, (), NOW)
     full = [v for decider in deciders() for v in decide_all(decider, snapshot, SETTINGS, NOW)]
-    assert judge.failing() == []
-    assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+    assert evaluator.failing() == []
+    assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
 
 
 @THOROUGH
@@ -198,12 +198,12 @@ def past_deadline(cluster: Cluster) -> set[str]:
     return {str_of(item) for item in (*over, *gone)}
 
 
-def judged(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Judge, Snapshot]:
-    tables, judge = Tables(), Judge(deciders(), SETTINGS, unmoved=UNMOVED)
+def judged(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Evaluator, Snapshot]:
+    tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in objects]
     snapshot = Snapshot(tables, cluster.observations, ours=snapshot_with().ours)
-    judge.turn(snapshot, changes, (), NOW)
-    return judge, snapshot
+    evaluator.turn(snapshot, changes, (), NOW)
+    return evaluator, snapshot
 
 
 def in_full(objects: Iterable[ApiObject], cluster: Cluster) -> list[Verdict]:

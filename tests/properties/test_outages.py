@@ -19,7 +19,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.providers.kwok.repairs import kwok_statements
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.core.build import (
     NOW,
     REGISTERED,
@@ -152,15 +152,15 @@ def test_judging_only_what_changed_equals_judging_everything(
     before: tuple[ApiObject, ...], after: tuple[ApiObject, ...], picked: int, later: timedelta
 ) -> None:
     """Only some of the changes come, so that most of the outage is as it was."""
-    tables, judge = Tables(), Judge(deciders(), SETTINGS)
+    tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS)
     first = [tables.put(RESOURCE_OF[type(item)], item) for item in before]
-    judge.turn(Snapshot(tables, KNOWN, ours=OURS), first, (), NOW)
+    evaluator.turn(Snapshot(tables, KNOWN, ours=OURS), first, (), NOW)
     some = [item for index, item in enumerate(after) if picked >> index & 3 == 3]
     changes = [tables.put(RESOURCE_OF[type(item)], item) for item in some]
     snapshot = Snapshot(tables, KNOWN, ours=OURS)
-    judge.turn(snapshot, changes, (), NOW + later)
+    evaluator.turn(snapshot, changes, (), NOW + later)
     full = [v for d in deciders() for v in decide_all(d, snapshot, SETTINGS, NOW + later)]
-    assert sorted(map(repr, judge.in_force())) == sorted(map(repr, full))
+    assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
 
 
 def test_the_random_outages_reach_what_there_is_to_reach() -> None:

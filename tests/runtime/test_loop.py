@@ -54,7 +54,7 @@ def test_the_loop_wakes_exactly_when_a_verdict_may_change() -> None:
         story.run(10 * MINUTE)
         story.delete_claim()
         story.run(30 * MINUTE)
-        (verdict,) = story.controller.judge.about("Pod", pod_name(story), "default")[:1]
+        (verdict,) = story.controller.evaluator.about("Pod", pod_name(story), "default")[:1]
         assert verdict.reason is Reason.PROTECTED
         assert verdict.recheck_at is not None
         before = turns(story)
@@ -145,20 +145,24 @@ def test_a_heartbeat_between_look_and_write_costs_one_conflict_and_no_pause() ->
 def sizes(world: World) -> dict[str, int]:
     """How much everything that Tenure keeps in memory amounts to."""
     controller = world.controller
-    judge, knowledge, executor = controller.judge, controller.knowledge, controller.executor
+    evaluator, observations, executor = (
+        controller.evaluator,
+        controller.observations,
+        controller.executor,
+    )
     return {
-        "entries": sum(map(len, judge._entries)),
-        "due": len(judge._due),
-        "in force": len(judge._in_force),
-        "actionable": len(judge._actionable),
-        "ended": len(judge._ended),
+        "entries": sum(map(len, evaluator._entries)),
+        "due": len(evaluator._due),
+        "in force": len(evaluator._in_force),
+        "actionable": len(evaluator._actionable),
+        "ended": len(evaluator._ended),
         "said": len(controller.events._said),
-        "instances": len(knowledge.instances),
-        "failures": len(knowledge.launch_failures),
-        "terminations": len(knowledge.terminations),
-        "evictions": len(knowledge.evictions),
-        "vanished": len(knowledge.vanished) + len(knowledge._vanished_claims),
-        "orphans": len(knowledge.orphans),
+        "instances": len(observations.instances),
+        "failures": len(observations.launch_failures),
+        "terminations": len(observations.terminations),
+        "evictions": len(observations.evictions),
+        "vanished": len(observations.vanished) + len(observations._vanished_claims),
+        "orphans": len(observations.orphans),
         "back-off": len(executor._back_off) + len(controller.instances._launches),
         "awaited": len(executor._awaited),
         "in flight": executor.in_flight,
@@ -207,15 +211,15 @@ def test_an_instance_that_is_back_on_the_list_is_not_held_against_its_claim() ->
     with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
         story.run(3 * MINUTE)
         claim = story.the(NODE_CLAIMS)
-        knowledge = story.controller.knowledge
+        observations = story.controller.observations
         subject = Subject("NodeClaim", claim["metadata"]["name"], "", claim["metadata"]["uid"])
-        knowledge.seen_vanished({subject.uid: subject}, story.now)
+        observations.seen_vanished({subject.uid: subject}, story.now)
         story.run(SECOND)
-        about = story.controller.judge.about("NodeClaim", subject.name)
+        about = story.controller.evaluator.about("NodeClaim", subject.name)
         assert Reason.INSTANCE_KNOWN in [v.reason for v in about]
-        knowledge.seen_vanished({}, story.now)
+        observations.seen_vanished({}, story.now)
         story.run(SECOND)
-        about = story.controller.judge.about("NodeClaim", subject.name)
+        about = story.controller.evaluator.about("NodeClaim", subject.name)
         assert Reason.INSTANCE_KNOWN not in [v.reason for v in about]
 
 
@@ -254,7 +258,7 @@ def test_the_end_leaves_no_task_behind_and_claims_no_success() -> None:
         assert outcomes(world) == before
 
 
-@pytest.mark.parametrize("part", ["informers", "census", "events"])
+@pytest.mark.parametrize("part", ["informers", "inventory", "events"])
 def test_a_fault_in_a_part_of_the_loop_ends_the_run_with_its_error(part: str) -> None:
     async def breaks() -> None:
         await asyncio.sleep(5)
@@ -264,8 +268,8 @@ def test_a_fault_in_a_part_of_the_loop_ends_the_run_with_its_error(part: str) ->
         controller = world.controller
         if part == "informers":
             controller.view.informers[0].run = breaks  # type: ignore[method-assign]
-        elif part == "census":
-            controller.census.run_garbage = breaks  # type: ignore[method-assign]
+        elif part == "inventory":
+            controller.inventory.run_garbage = breaks  # type: ignore[method-assign]
         else:
             controller.events.run = breaks  # type: ignore[method-assign]
         with pytest.raises(ExceptionGroup) as caught:

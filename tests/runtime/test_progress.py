@@ -62,7 +62,7 @@ class Slow(Bench):
         self.decider = self.counting
         self.crash()
         self.controller.metrics.stopwatch = lambda: self.counting.seconds
-        self.controller.judge._stopwatch = lambda: self.counting.seconds
+        self.controller.evaluator._stopwatch = lambda: self.counting.seconds
 
 
 def test_a_long_turn_is_done_in_slices_and_others_run_in_between() -> None:

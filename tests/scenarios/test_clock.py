@@ -150,8 +150,10 @@ def test_a_step_within_the_bound_moves_our_own_instants_along() -> None:
     settings = Settings(clock_skew_max=2 * HOUR)
     with Story(*a_cluster(), options=WorldOptions(settings=settings)) as story:
         story.run(MINUTE)
-        knowledge = story.controller.knowledge
-        knowledge.sold_out([("a", "b", "c")], story.now + 3 * MINUTE)
+        observations = story.controller.observations
+        observations.sold_out([("a", "b", "c")], story.now + 3 * MINUTE)
         set_clock(story, HOUR)
         story.run(10 * SECOND)
-        assert knowledge.dry_offerings == {("a", "b", "c"): story.host_clock.now() + 170 * SECOND}
+        assert observations.dry_offerings == {
+            ("a", "b", "c"): story.host_clock.now() + 170 * SECOND
+        }

@@ -209,7 +209,7 @@ def test_without_a_bound_it_waits_for_a_protected_pod_and_says_who() -> None:
         story.run(60 * MINUTE)
         assert story.boot.endswith("-boot-1")
         claim = story.claim["metadata"]["name"]
-        verdict = story.controller.judge.about("NodeClaim", claim)[0]
+        verdict = story.controller.evaluator.about("NodeClaim", claim)[0]
         assert verdict.reason == "RebootRequested"
         assert any("held" in blocker.subject.name for blocker in verdict.blockers)
 

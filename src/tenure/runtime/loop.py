@@ -44,15 +44,15 @@ from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.timecheck import TimeCheck
 from tenure.runtime.clock.watched import WatchedClock
 from tenure.runtime.cloud.instances import Instances
-from tenure.runtime.cloud.inventory import Census
+from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.cloud.registrations import claim_registered, given_up
 from tenure.runtime.evaluate.blame import described
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.backoff import BackOff
 from tenure.runtime.executor.executor import Executor, place_of, witness_of
 from tenure.runtime.executor.handlers import Verbs
 from tenure.runtime.executor.outcome import OK, Outcome
-from tenure.runtime.observationstore import Knowledge
+from tenure.runtime.observationstore import ObservationStore
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.view import View
@@ -126,8 +126,10 @@ class Controller:
         )
         self._ours = frozenset(kind.group_kind for kind in cloud.node_classes)
         self.cache = self.view.cache
-        self.knowledge = Knowledge(self._waker.wake, repair_statements=cloud.repair_statements)
-        self.judge = Judge(
+        self.observations = ObservationStore(
+            self._waker.wake, repair_statements=cloud.repair_statements
+        )
+        self.evaluator = Evaluator(
             choose(settings),
             settings,
             PATIENCE,
@@ -138,10 +140,10 @@ class Controller:
         self.events = EventRecorder(
             client, clock, settings, report, node_classes=cloud.node_classes
         )
-        self.census = Census(
+        self.inventory = Inventory(
             client=client,
             cloud=cloud,
-            knowledge=self.knowledge,
+            observations=self.observations,
             clock=clock,
             settings=settings,
             snapshot=self.snapshot,
@@ -150,7 +152,7 @@ class Controller:
         self.instances = Instances(
             cloud=cloud,
             cache=self.cache,
-            knowledge=self.knowledge,
+            observations=self.observations,
             clock=clock,
             settings=settings,
             random=random,
@@ -160,7 +162,7 @@ class Controller:
                 client=client,
                 instances=self.instances,
                 cache=self.cache,
-                knowledge=self.knowledge,
+                observations=self.observations,
                 clock=clock,
                 settings=settings,
                 random=random,
@@ -177,7 +179,7 @@ class Controller:
         )
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.cache.tables, self.knowledge.observations(), ours=self._ours)
+        return Snapshot(self.cache.tables, self.observations.current(), ours=self._ours)
 
     async def run(self) -> None:
         """Until cancelled. Every task ends with it."""
@@ -189,8 +191,8 @@ class Controller:
                 tasks.create_task(self.events.run())
                 await self.view.until_synced()  # Nothing is judged on half a picture.
                 tasks.create_task(self.times.watch())
-                tasks.create_task(self.census.run_types())
-                tasks.create_task(self.census.run_garbage())
+                tasks.create_task(self.inventory.run_types())
+                tasks.create_task(self.inventory.run_garbage())
                 await self._turns()
         finally:
             self.view.rest()
@@ -212,28 +214,28 @@ class Controller:
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
             self._beside(partial(self._learn, change, now))
-        self.knowledge.seen_waiting(changes, now)
+        self.observations.seen_waiting(changes, now)
         leave_out = AWAIT_CREATIONS if self.executor.creates else ()
-        observed = self.knowledge.take_observed()
-        self.judge.begin(self.snapshot(), changes, observed, now, leave_out)
+        observed = self.observations.take_observed()
+        self.evaluator.begin(self.snapshot(), changes, observed, now, leave_out)
         while True:
-            changed = self.judge.go_on(self.snapshot(), now, slice_.is_over)
-            for verdict in self.judge.take_ended():
+            changed = self.evaluator.go_on(self.snapshot(), now, slice_.is_over)
+            for verdict in self.evaluator.take_ended():
                 self.events.ended(verdict)
             for verdict in changed:
                 self._beside(partial(self._record, now, verdict))
-            if not self.judge.unfinished:
+            if not self.evaluator.unfinished:
                 break
             slice_.end()
             self.heartbeat.beat()
             await asyncio.sleep(0)
             slice_ = Slice(self.metrics)
-        self.knowledge.forget(changes)
-        wake_ups = self._submit(leave_out) if not self.judge.reconsiders else []
+        self.observations.forget(changes)
+        wake_ups = self._submit(leave_out) if not self.evaluator.reconsiders else []
         self._tidy(self._clock.monotonic())
         self.metrics.turns.inc()
         self.metrics.in_flight.set(self.executor.in_flight)
-        if (recheck_at := self.judge.next_recheck()) is not None:
+        if (recheck_at := self.evaluator.next_recheck()) is not None:
             # Translated anew in every turn; one is due as soon as the wall clock was set.
             wait = (recheck_at - self._clock.now()).total_seconds()
             wake_ups.append(self._clock.monotonic() + wait)
@@ -256,15 +258,15 @@ class Controller:
         self.executor.begin()
         waits = [
             self.executor.submit(verdict)
-            for verdict in self.judge.actionable()
+            for verdict in self.evaluator.actionable()
             if not (verdict.concern in settled and isinstance(verdict.action, Create))
         ]
         return [at for at in waits if at is not None]
 
     def _moved(self, by: timedelta) -> None:
         """What we count by has jumped: instants of our own move along; all is judged anew."""
-        self.knowledge.clock_stepped(by)
-        self.judge.reconsider()
+        self.observations.clock_stepped(by)
+        self.evaluator.reconsider()
         self._waker.wake()
 
     def _stepped(self, step: timedelta) -> None:
@@ -272,7 +274,7 @@ class Controller:
         direction = "ahead" if step > timedelta(0) else "back"
         rounded = timedelta(seconds=round(abs(step).total_seconds()))
         self.metrics.clock_steps.labels(direction).inc()
-        self.judge.reconsider()
+        self.evaluator.reconsider()
         self._warn(
             f"the wall clock was set {direction} by {Duration.of(rounded)}: "
             "everything is evaluated anew"
@@ -292,7 +294,7 @@ class Controller:
 
     def _acted_upon(self) -> Iterator[Place]:
         """Objects whose very version counts: a write to them, or on their word, is due."""
-        for verdict in self.judge.actionable():
+        for verdict in self.evaluator.actionable():
             if isinstance(verdict.action, Patch | Delete):
                 yield place_of(verdict.action)
             if (witness := witness_of(verdict.action)) is not None:
@@ -303,11 +305,11 @@ class Controller:
         if (registered := claim_registered(change)) is not None:
             self._arrived(registered)
         if _concerns_types(change, self._ours):
-            self.census.node_classes_changed()
+            self.inventory.node_classes_changed()
         if isinstance(change.old, NodeClaim) and change.new is None:
-            self.knowledge.departed(change.old, now)
+            self.observations.departed(change.old, now)
         if isinstance(change.new, NodeClaim):
-            self.knowledge.claim_seen(change.new)
+            self.observations.claim_seen(change.new)
         if isinstance(change.new, Pod) and change.new.status.phase == "Succeeded":
             self._served(change.new)
         if change.new is None and change.old is not None:
@@ -316,7 +318,7 @@ class Controller:
     def _served(self, pod: Pod) -> None:
         node = self.cache.tables.table(r.NODES).get(pod.spec.node_name)
         if node is not None and (claim := self.snapshot().claim_of(node)) is not None:
-            self.knowledge.served(claim, owner_of(pod))
+            self.observations.served(claim, owner_of(pod))
 
     def _beside(self, work: Callable[[], None]) -> None:
         """What only tells of things, for one object: its failure stops neither the others nor us."""
@@ -342,13 +344,13 @@ class Controller:
             self.events.acted(verdict, claim)
             if decides_on_pods(verdict):
                 # Not before: what could not be created is tried again, and not put off.
-                self.knowledge.pods_decided(self._clock.now())
+                self.observations.pods_decided(self._clock.now())
         self._waker.wake()
 
     def _arrived(self, claim: NodeClaim, failure: str = "") -> None:
         pool = self.cache.tables.table(r.NODE_POOLS).get(claim.pool_name)
         if pool is not None:
-            self.knowledge.arrived(pool, claim.name, failure)
+            self.observations.arrived(pool, claim.name, failure)
 
     def _tidy(self, now: float) -> None:
         if self._tidy_at is None or now >= self._tidy_at:

@@ -61,7 +61,7 @@ class _Unusable(msgspec.Struct, frozen=True):
         return self.refusal.until
 
 
-class Knowledge:
+class ObservationStore:
     def __init__(
         self,
         wake: Callable[[], None] = lambda: None,
@@ -89,7 +89,7 @@ class Knowledge:
         self._vanished_claims: dict[str, Subject] = {}
         self._unusable: dict[str, _Unusable] = {}
 
-    def observations(self) -> Observations:
+    def current(self) -> Observations:
         """A view of the live maps, for the length of a turn."""
         return Observations(
             repair_statements=self.repair_statements,

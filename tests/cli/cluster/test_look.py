@@ -67,7 +67,7 @@ def test_a_look_concludes_what_the_replica_at_work_concluded(
 ) -> None:
     after(seconds * SECOND, world, leaving=leaving and seconds > 60)
     sight, door = seen(world)
-    assert words(sight.scene.judge.in_force()) == words(world.controller.judge.in_force())
+    assert words(sight.scene.evaluator.in_force()) == words(world.controller.evaluator.in_force())
     assert sight.notes == ()
     assert door.methods == {"GET"}
 
@@ -80,7 +80,7 @@ def test_a_look_changes_nothing_although_there_is_much_to_do(world: World) -> No
     world.run(30 * SECOND)
     before = world.store.version
     sight, door = seen(world)
-    assert {v.reason for v in sight.scene.judge.actionable()} >= {Reason.NEEDED_FOR_PODS}
+    assert {v.reason for v in sight.scene.evaluator.actionable()} >= {Reason.NEEDED_FOR_PODS}
     assert door.methods == {"GET"}
     assert world.store.version == before
     assert world.cloud.instances() == ()
@@ -143,13 +143,13 @@ def test_of_several_pods_only_as_many_are_to_be_evicted_as_their_budget_allows(
     world.start()
     world.run_while(
         lambda: (
-            not world.controller.judge.about("Node", claim["status"]["nodeName"])
-            or not any(v.reason is Reason.EVICTING for v in world.controller.judge.in_force())
+            not world.controller.evaluator.about("Node", claim["status"]["nodeName"])
+            or not any(v.reason is Reason.EVICTING for v in world.controller.evaluator.in_force())
         ),
         at_most=MINUTE,
         step=SECOND / 100,
     )
-    reasons = Counter(v.reason for v in seen(world)[0].scene.judge.in_force())
+    reasons = Counter(v.reason for v in seen(world)[0].scene.evaluator.in_force())
     assert reasons[Reason.EVICTING] + reasons[Reason.POD_TERMINATING] == 2
     assert reasons[Reason.EVICTION_WAITS] == 3
 
@@ -165,7 +165,7 @@ def test_several_budgets_on_a_pod_are_a_no_with_both_named(world: World) -> None
     world.run(20 * SECOND)
     held = [
         verdict
-        for verdict in seen(world)[0].scene.judge.in_force()
+        for verdict in seen(world)[0].scene.evaluator.in_force()
         if verdict.reason is Reason.EVICTION_REFUSED and verdict.subject.kind == "Pod"
     ]
     assert held
@@ -228,7 +228,7 @@ def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) 
         "the cloud's instances could not be found out: only tenure up, which serves this cluster, "
         "knows them"
     )
-    said = {verdict.reason for verdict in sight.scene.judge.in_force()}
+    said = {verdict.reason for verdict in sight.scene.evaluator.in_force()}
     assert said == {"InService", "PoolCurrent"}
 
 
@@ -236,7 +236,7 @@ def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) ->
     sight, _ = seen(after(MINUTE, world), {"/leases": refused(403, "Forbidden")})
     (note,) = sight.notes
     assert note == "who acts could not be found out: 403 Forbidden: said Forbidden"
-    assert list(sight.scene.judge.in_force())
+    assert list(sight.scene.evaluator.in_force())
 
 
 def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: World) -> None:

@@ -15,7 +15,7 @@ from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
-from tenure.runtime.evaluate.evaluator import STALE_MAX, Judge
+from tenure.runtime.evaluate.evaluator import STALE_MAX, Evaluator
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
 from tests.runtime.stage import Tapped
 
@@ -62,11 +62,11 @@ class Court:
 
     def __init__(self, decide: Decide = lambda pod, now: said(pod)) -> None:
         self.opinion = Opinion(decide)
-        self.judge = Judge((self.opinion,), Settings())
+        self.evaluator = Evaluator((self.opinion,), Settings())
         self.tables = Tables()
         self.now = NOON
         self._changes: list[Change] = []
-        self.judge.turn(Snapshot(self.tables), (), (), self.now)
+        self.evaluator.turn(Snapshot(self.tables), (), (), self.now)
 
     def put(self, name: str, node: str = "", version: int = 1) -> None:
         metadata = ObjectMeta(name=name, uid=f"u-{name}", resource_version=str(version))
@@ -80,15 +80,15 @@ class Court:
         """The verdicts that are new, that much later."""
         self.now += after
         changes, self._changes = self._changes, []
-        return self.judge.turn(Snapshot(self.tables), changes, (), self.now)
+        return self.evaluator.turn(Snapshot(self.tables), changes, (), self.now)
 
     def turn_with(self, observed: Subject, after: timedelta = timedelta(0)) -> list[Verdict]:
         self.now += after
         changes, self._changes = self._changes, []
-        return self.judge.turn(Snapshot(self.tables), changes, (observed,), self.now)
+        return self.evaluator.turn(Snapshot(self.tables), changes, (observed,), self.now)
 
     def reasons(self) -> list[tuple[str, Reason]]:
-        return sorted((v.subject.name, v.reason) for v in self.judge.in_force())
+        return sorted((v.subject.name, v.reason) for v in self.evaluator.in_force())
 
 
 def test_only_what_was_touched_is_judged_again() -> None:
@@ -116,12 +116,12 @@ def test_a_verdict_falls_due_exactly_at_its_recheck() -> None:
     )
     court.put("a")
     court.turn()
-    assert court.judge.next_recheck() == NOON + MINUTE
+    assert court.evaluator.next_recheck() == NOON + MINUTE
     court.turn(after=59 * SECOND)
     assert court.opinion.judged == ["a"]
     court.turn(after=SECOND)
     assert court.opinion.judged == ["a", "a"]
-    assert court.judge.next_recheck() is None
+    assert court.evaluator.next_recheck() is None
 
 
 def test_a_verdict_that_ceases_to_hold_is_told_once() -> None:
@@ -130,8 +130,8 @@ def test_a_verdict_that_ceases_to_hold_is_told_once() -> None:
     (verdict,) = court.turn()
     court.remove("a")
     assert court.turn() == []
-    assert court.judge.take_ended() == [verdict]
-    assert court.judge.take_ended() == []
+    assert court.evaluator.take_ended() == [verdict]
+    assert court.evaluator.take_ended() == []
     assert court.reasons() == []
 
 
@@ -150,7 +150,7 @@ def test_a_key_that_fails_as_a_whole_leaves_the_others_alone() -> None:
         ("b", Reason.LEFT_ALONE),
         ("drain/a", Reason.JUDGEMENT_FAILED),
     ]
-    (failed,) = court.judge.failing()
+    (failed,) = court.evaluator.failing()
     assert failed.message.startswith("the evaluation of drain/a fails: KeyError: 'zone' (test_")
     assert not court.tables.unreadable, "it was blamed in vain"
 
@@ -159,10 +159,10 @@ def test_a_failed_judgement_withdraws_what_was_to_be_done() -> None:
     court = Court(sick)
     court.put("a")
     court.turn()
-    assert len(court.judge.actionable()) == 1
+    assert len(court.evaluator.actionable()) == 1
     court.put("a", node="bad", version=2)
     court.turn()
-    assert court.judge.actionable() == []
+    assert court.evaluator.actionable() == []
 
 
 def test_a_failed_judgement_is_tried_again_after_a_minute_or_when_its_view_changes() -> None:
@@ -176,7 +176,7 @@ def test_a_failed_judgement_is_tried_again_after_a_minute_or_when_its_view_chang
     court.put("a", version=2)
     court.turn(after=SECOND)
     assert court.reasons() == [("a", Reason.LEFT_ALONE)]
-    assert court.judge.failing() == []
+    assert court.evaluator.failing() == []
 
 
 def test_what_cannot_even_be_looked_at_is_told_once_and_ends_with_its_object() -> None:
@@ -195,9 +195,9 @@ def test_a_recheck_that_is_not_in_the_future_does_not_spin() -> None:
     court = Court(lambda pod, now: said(pod, recheck_at=now))
     court.put("a")
     court.turn()
-    assert court.judge.next_recheck() == NOON + SECOND
+    assert court.evaluator.next_recheck() == NOON + SECOND
     court.turn(after=SECOND)
-    assert court.judge.next_recheck() == NOON + 2 * SECOND
+    assert court.evaluator.next_recheck() == NOON + 2 * SECOND
 
 
 def test_a_thousand_pods_judged_a_hundred_times_leave_no_trail_of_rechecks() -> None:
@@ -206,12 +206,12 @@ def test_a_thousand_pods_judged_a_hundred_times_leave_no_trail_of_rechecks() -> 
         for number in range(100):
             court.put(f"p{number}", version=round_)
         court.turn(after=SECOND)
-        assert len(court.judge._due) <= STALE_MAX + 2 * 100 + 1
+        assert len(court.evaluator._due) <= STALE_MAX + 2 * 100 + 1
     for number in range(100):
         court.remove(f"p{number}")
     court.turn()
-    assert court.judge.next_recheck() is None
-    assert court.judge._due == []
+    assert court.evaluator.next_recheck() is None
+    assert court.evaluator._due == []
 
 
 def test_an_unchanged_recheck_is_noted_once() -> None:
@@ -219,7 +219,7 @@ def test_an_unchanged_recheck_is_noted_once() -> None:
     for version in range(50):
         court.put("a", version=version)
         court.turn(after=SECOND)
-    assert len(court.judge._due) == 1
+    assert len(court.evaluator._due) == 1
 
 
 def test_after_a_story_the_verdicts_are_what_a_fresh_judge_would_say() -> None:
@@ -229,9 +229,9 @@ def test_after_a_story_the_verdicts_are_what_a_fresh_judge_would_say() -> None:
                 story.delete_claim()
             story.run(17 * SECOND)
             incremental = {
-                (v.concern, str(v.subject)): v for v in story.controller.judge.in_force()
+                (v.concern, str(v.subject)): v for v in story.controller.evaluator.in_force()
             }
-            fresh = Judge(deciders(), Settings())
+            fresh = Evaluator(deciders(), Settings())
             fresh.turn(story.controller.snapshot(), (), (), story.now)
             assert incremental == {(v.concern, str(v.subject)): v for v in fresh.in_force()}
 
@@ -251,14 +251,14 @@ def test_where_a_decider_cannot_tell_what_a_change_touches_all_known_keys_are_ju
     (failed,) = court.turn_with(Subject("Pod", "a"))
     assert failed.reason is Reason.JUDGEMENT_FAILED
     assert failed.message.startswith("the keys of drain cannot be told: ZeroDivisionError (test_")
-    assert court.judge.failing() == [failed]
+    assert court.evaluator.failing() == [failed]
     assert court.opinion.judged == ["a", "a"]
     assert not court.tables.unreadable, "no object is blamed"
     assert court.turn_with(Subject("Pod", "a"), after=SECOND) == [], "said once"
-    assert court.judge.next_recheck() == NOON + MINUTE
+    assert court.evaluator.next_recheck() == NOON + MINUTE
     monkeypatch.undo()
     court.turn(after=MINUTE)
-    assert court.judge.failing() == []
+    assert court.evaluator.failing() == []
     assert court.reasons() == [("a", Reason.LEFT_ALONE)]
 
 
@@ -281,18 +281,18 @@ def test_keys_that_cannot_be_told_are_asked_for_again_after_a_minute(
     court.put("a")
     court.turn()
     monkeypatch.setattr(court.opinion, "keys", broken)
-    court.judge.reconsider()
+    court.evaluator.reconsider()
     (failed,) = (v for v in court.turn() if v.reason is Reason.JUDGEMENT_FAILED)
-    assert court.judge.failing() == [failed]
+    assert court.evaluator.failing() == [failed]
     assert court.opinion.judged == ["a", "a"], "those that are known"
-    assert court.judge.next_recheck() == NOON + MINUTE
+    assert court.evaluator.next_recheck() == NOON + MINUTE
     (again,) = court.turn(after=MINUTE)
     assert again.recheck_at == NOON + 2 * MINUTE
     monkeypatch.undo()
     court.turn(after=MINUTE)
-    assert court.judge.failing() == []
+    assert court.evaluator.failing() == []
     assert court.reasons() == [("a", Reason.LEFT_ALONE)]
-    assert court.judge.next_recheck() is None
+    assert court.evaluator.next_recheck() is None
 
 
 def broken(*_: object) -> list[str]:
@@ -316,9 +316,9 @@ def test_each_repeat_of_a_failing_key_is_a_slice_of_its_own() -> None:
     court.opinion.decide = decide  # type: ignore[method-assign]
     metadata = ObjectMeta(name="a", uid="u-a", resource_version="1")
     change = court.tables.put(PODS, Pod(metadata=metadata, spec=PodSpec(scheduler_name="x")))
-    court.judge.begin(Snapshot(court.tables), [change], (), NOON)
-    court.judge.go_on(Snapshot(court.tables), NOON, lambda: True)
-    assert (tries, court.judge.unfinished) == (["a"], 1)
-    court.judge.go_on(Snapshot(court.tables), NOON, lambda: True)
+    court.evaluator.begin(Snapshot(court.tables), [change], (), NOON)
+    court.evaluator.go_on(Snapshot(court.tables), NOON, lambda: True)
+    assert (tries, court.evaluator.unfinished) == (["a"], 1)
+    court.evaluator.go_on(Snapshot(court.tables), NOON, lambda: True)
     assert tries == ["a", "a"]
     assert list(court.tables.unreadable) == [(PODS, "a")]

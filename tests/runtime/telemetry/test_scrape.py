@@ -12,7 +12,7 @@ from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL, ZONE
 from tenure.model.api.resource import NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.scrape import ClusterCollector
 from tenure.sim.world import World
@@ -49,8 +49,8 @@ class Onlooker:
         return self._world.controller.view.synced
 
     @property
-    def judge(self) -> Judge:
-        return self._world.controller.judge
+    def evaluator(self) -> Evaluator:
+        return self._world.controller.evaluator
 
     def now(self) -> datetime:
         return self._world.now
@@ -61,7 +61,7 @@ class Onlooker:
 
     @property
     def provider_problem(self) -> str:
-        return self._world.controller.census.problem
+        return self._world.controller.inventory.problem
 
     @property
     def stuck(self) -> str:

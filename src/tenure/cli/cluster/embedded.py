@@ -47,10 +47,10 @@ def scene_of(world: World) -> Scene:
         at=world.now,
         snapshot=Snapshot(
             tables,
-            world.controller.knowledge.observations(),
+            world.controller.observations.current(),
             ours=frozenset(kind.group_kind for kind in world.cloud.node_classes),
         ),
-        judge=world.controller.judge,
+        evaluator=world.controller.evaluator,
         settings=world.options.settings,
         also_at=span(world.elapsed),
     )

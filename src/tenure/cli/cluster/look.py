@@ -42,9 +42,9 @@ from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
 from tenure.ports.transport import Transport
 from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.clock.machine import SystemClock
-from tenure.runtime.cloud.inventory import Census
-from tenure.runtime.evaluate.evaluator import Judge
-from tenure.runtime.observationstore import Knowledge
+from tenure.runtime.cloud.inventory import Inventory
+from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.observationstore import ObservationStore
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
 from tenure.runtime.view import HELPFUL, WATCHED
@@ -141,32 +141,32 @@ async def look(
         lambda: cluster_uid(client), "", "the cluster's name", notes
     )
     settings = msgspec.structs.replace(settings, cluster_name=name)
-    knowledge = Knowledge()
+    observations = ObservationStore()
     ours = frozenset(kind.group_kind for kind in provider.node_classes)
 
     def snapshot() -> Snapshot:
-        return Snapshot(cache.tables, knowledge.observations(), ours=ours)
+        return Snapshot(cache.tables, observations.current(), ours=ours)
 
     namespace = await _namespace(client, settings, provider, leases)
     surroundings = _surroundings(client, clock, settings, namespace, notes)
     async with provider.open(surroundings) as cloud:
-        knowledge.repair_statements = cloud.repair_statements
-        census = Census(
+        observations.repair_statements = cloud.repair_statements
+        inventory = Inventory(
             client=client,
             cloud=LookOnlyCloud(BoundedCloud(cloud)),
-            knowledge=knowledge,
+            observations=observations,
             clock=clock,
             settings=settings,
             snapshot=snapshot,
             report=lambda error: notes.append(f"instance types are not known: {error}"),
         )
-        await census.refresh_types()
+        await inventory.refresh_types()
         if name:  # Else nobody could say which instances are this cluster's.
-            await _or_note(census.compare, None, "the cloud's instances", notes)
-    judge, now = Judge(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
-    foresee_refusals(snapshot(), knowledge, settings, now)
-    judge.turn(snapshot(), (), (), now)
-    scene = Scene(at=now, snapshot=snapshot(), judge=judge, settings=settings, clock=which)
+            await _or_note(inventory.compare, None, "the cloud's instances", notes)
+    evaluator, now = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
+    foresee_refusals(snapshot(), observations, settings, now)
+    evaluator.turn(snapshot(), (), (), now)
+    scene = Scene(at=now, snapshot=snapshot(), evaluator=evaluator, settings=settings, clock=which)
     last_word = ""
     if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
         last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)

@@ -10,13 +10,13 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     snapshot: Snapshot
-    judge: Judge
+    evaluator: Evaluator
     #: By which it was judged.
     settings: Settings = Settings()
     #: The same instant in other words, if there are any: how long after the start.

@@ -148,7 +148,7 @@ def explanation(question: Question, scene: Scene) -> Explanation | None:
 
 
 def _about(scene: Scene, resource: Resource, item: ApiObject) -> list[Verdict]:
-    return scene.judge.about(resource.kind, item.name, item.namespace)
+    return scene.evaluator.about(resource.kind, item.name, item.namespace)
 
 
 def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:

@@ -21,11 +21,11 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.selectors import matches
-from tenure.runtime.observationstore import Knowledge
+from tenure.runtime.observationstore import ObservationStore
 
 
 def foresee_refusals(
-    snapshot: Snapshot, knowledge: Knowledge, settings: Settings, now: datetime
+    snapshot: Snapshot, observations: ObservationStore, settings: Settings, now: datetime
 ) -> None:
     """Notes a refusal for every pod of a leaving node whose budget holds it."""
     spent: Counter[str] = Counter()
@@ -35,7 +35,7 @@ def foresee_refusals(
             if why := _refusal(pods[name], snapshot, spent):
                 retry_at = now + settings.eviction_retry_max
                 answer = EvictionAnswer(at=now, retry_at=retry_at, message=why)
-                knowledge.eviction_refused(Subject.of(PODS.kind, pods[name]), answer)
+                observations.eviction_refused(Subject.of(PODS.kind, pods[name]), answer)
 
 
 def _refusal(pod: Pod, snapshot: Snapshot, spent: Counter[str]) -> str:

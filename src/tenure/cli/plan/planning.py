@@ -44,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_of(scene: Scene) -> Plan:
-    verdicts = sorted(scene.judge.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
+    verdicts = sorted(scene.evaluator.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
     verdicts = [_unless_under_way(verdict, scene.snapshot) for verdict in verdicts]
     to_do = [verdict for verdict in verdicts if verdict.action is not None]
     quiet = [verdict for verdict in verdicts if verdict.action is None]

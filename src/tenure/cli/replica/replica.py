@@ -39,7 +39,7 @@ from tenure.ports.provider import Provider, Surroundings
 from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.loop import Controller
 from tenure.runtime.telemetry.journal import Memoir
 from tenure.runtime.telemetry.logs import Complaints, Log, Sparing
@@ -260,8 +260,8 @@ class Replica:
         return self._view.synced
 
     @property
-    def judge(self) -> Judge | None:
-        return self._controller.judge if self._controller is not None else None
+    def evaluator(self) -> Evaluator | None:
+        return self._controller.evaluator if self._controller is not None else None
 
     @property
     def leading(self) -> bool:
@@ -292,7 +292,7 @@ class Replica:
 
     @property
     def provider_problem(self) -> str:
-        return self._controller.census.problem if self._controller is not None else ""
+        return self._controller.inventory.problem if self._controller is not None else ""
 
     @property
     def events_dropped(self) -> int:

@@ -19,7 +19,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.sim.world import World
 
 
@@ -62,9 +62,11 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look(world: World) -> Board:
-    snapshot, judge, now = world.controller.snapshot(), world.controller.judge, world.now
+    snapshot, evaluator, now = world.controller.snapshot(), world.controller.evaluator, world.now
     claims = sorted(snapshot.claims.values(), key=lambda claim: (claim.created_at, claim.name))
-    rows = tuple(row for claim in claims if (row := _row(claim, snapshot, judge, now)) is not None)
+    rows = tuple(
+        row for claim in claims if (row := _row(claim, snapshot, evaluator, now)) is not None
+    )
     return Board(now=now, rows=rows, totals=_totals(world, snapshot))
 
 
@@ -81,10 +83,12 @@ def _totals(world: World, snapshot: Snapshot) -> Totals:
     )
 
 
-def _row(claim: NodeClaim, snapshot: Snapshot, judge: Judge, now: datetime) -> NodeRow | None:
+def _row(
+    claim: NodeClaim, snapshot: Snapshot, evaluator: Evaluator, now: datetime
+) -> NodeRow | None:
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     node = next(iter(nodes.values()), None)
-    verdict = governing(claim, node, judge)
+    verdict = governing(claim, node, evaluator)
     if verdict is None:
         return None  # Created this very instant; judged at the next turn.
     pods = [pod for pod in _pods(node, snapshot) if not pod.finished]
@@ -97,17 +101,17 @@ def _row(claim: NodeClaim, snapshot: Snapshot, judge: Judge, now: datetime) -> N
         pods=len(pods),
         reason=verdict.reason,
         why=words.short(verdict.message),
-        next_=_next(verdict, pods, judge),
+        next_=_next(verdict, pods, evaluator),
     )
 
 
-def governing(claim: NodeClaim, node: Node | None, judge: Judge) -> Verdict | None:
+def governing(claim: NodeClaim, node: Node | None, evaluator: Evaluator) -> Verdict | None:
     """The verdict that says most about a node: a leaving Node's own, else its claim's."""
     if node is not None and node.deleting:
-        about_node = judge.about(NODES.kind, node.name)
+        about_node = evaluator.about(NODES.kind, node.name)
         if about_node:
             return about_node[0]
-    about_claim = judge.about(NODE_CLAIMS.kind, claim.name)
+    about_claim = evaluator.about(NODE_CLAIMS.kind, claim.name)
     return about_claim[0] if about_claim else None
 
 
@@ -116,14 +120,14 @@ def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
         yield from snapshot.pods_on(node.name).values()
 
 
-def _next(verdict: Verdict, pods: list[Pod], judge: Judge) -> str:
+def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator) -> str:
     """What happens next, and when: the earliest instant that a verdict names."""
     dated = [(verdict, "")]
     if verdict.reason in (Reason.DRAINING, Reason.EVICTION_WAITS, Reason.EVICTION_REFUSED):
         dated = [
             (about, f"{pod.name}: ")
             for pod in pods
-            for about in judge.about(PODS.kind, pod.name, pod.namespace)
+            for about in evaluator.about(PODS.kind, pod.name, pod.namespace)
         ]
     named = [
         (about.recheck_at, who, what)

@@ -62,7 +62,7 @@ class _Entry(msgspec.Struct):
     recheck_at: datetime | None
 
 
-class Judge:
+class Evaluator:
     def __init__(
         self,
         deciders: Sequence[AnyDecider],
@@ -176,7 +176,7 @@ class Judge:
     def _judge_next(self, snapshot: Snapshot, now: datetime) -> list[Verdict]:
         position, key = self._pending.popleft()
         began = self._stopwatch()
-        changed = self._judge(position, key, snapshot, now)
+        changed = self._evaluate_key(position, key, snapshot, now)
         if took := self._stopwatch() - began:
             self._evaluated(self._deciders[position].concern, key, took)
         return changed
@@ -386,7 +386,9 @@ class Judge:
             del self._put_off[name]
         return iter(ready)
 
-    def _judge(self, position: int, key: str, snapshot: Snapshot, now: datetime) -> list[Verdict]:
+    def _evaluate_key(
+        self, position: int, key: str, snapshot: Snapshot, now: datetime
+    ) -> list[Verdict]:
         decider, entries = self._deciders[position], self._entries[position]
         old = entries.get(key)
         if decider.concern in self._patience:

@@ -33,7 +33,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts
 from tenure.packing.problem import NODES
-from tenure.runtime.evaluate.evaluator import Judge
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Kind, Named
 from tenure.runtime.telemetry.objectseries import Objects, object_families
@@ -71,7 +71,7 @@ class Standing(Protocol):
         ...
 
     @property
-    def judge(self) -> Judge | None:
+    def evaluator(self) -> Evaluator | None:
         """None while nobody judges here."""
         ...
 
@@ -171,15 +171,19 @@ def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
 
 
 def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
-    judge = standing.judge
-    held = Counter((v.concern.value, v.reason.value) for v in judge.in_force()) if judge else {}
+    evaluator = standing.evaluator
+    held = (
+        Counter((v.concern.value, v.reason.value) for v in evaluator.in_force())
+        if evaluator
+        else {}
+    )
     yield names.IN_FORCE, [(name, count) for name, count in held.items()]
     failed = sum(n for (_, reason), n in held.items() if reason == Reason.FAILED_SCHEDULING)
     yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
-    failing = Counter(v.concern.value for v in judge.failing()) if judge else {}
+    failing = Counter(v.concern.value for v in evaluator.failing()) if evaluator else {}
     yield names.FAILING, [((concern.value,), failing.get(concern.value, 0)) for concern in Concern]
     yield names.RECHECK_LAG, [((), standing.overdue)]
-    protected = _protected(judge, standing.snapshot) if judge else {}
+    protected = _protected(evaluator, standing.snapshot) if evaluator else {}
     yield names.PROTECTED_PODS, [(name, count) for name, count in protected.items()]
 
 
@@ -190,9 +194,9 @@ _KINDS: Final = {
 }
 
 
-def _protected(judge: Judge, snapshot: Snapshot) -> Counter[tuple[str, str]]:
+def _protected(evaluator: Evaluator, snapshot: Snapshot) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
-    for verdict in judge.in_force():
+    for verdict in evaluator.in_force():
         if verdict.concern is not Concern.PROTECTION or verdict.subject.kind != PODS.kind:
             continue
         pod = snapshot.pods.get(f"{verdict.subject.namespace}/{verdict.subject.name}")

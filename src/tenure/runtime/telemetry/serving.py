@@ -56,7 +56,7 @@ def not_alive(standing: Standing) -> Iterator[str]:
 
 def failing(standing: Standing) -> Iterator[str]:
     """Not a reason to restart: another process would fail on the same objects."""
-    for verdict in standing.judge.failing() if standing.judge is not None else ():
+    for verdict in standing.evaluator.failing() if standing.evaluator is not None else ():
         yield f"the evaluation of {verdict.subject.name} fails: {verdict.message}"
     if why := standing.provider_problem:
         yield (

@@ -167,7 +167,7 @@ class VerdictCheck(msgspec.Struct, frozen=True):
         if obj is None:
             return False, "no such object"
         metadata = obj["metadata"]
-        verdicts = stage.world.controller.judge.about(
+        verdicts = stage.world.controller.evaluator.about(
             obj["kind"], metadata["name"], metadata.get("namespace", "")
         )
         said = ", ".join(f"{verdict.reason} ({verdict.message})" for verdict in verdicts)
