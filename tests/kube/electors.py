@@ -14,7 +14,7 @@ from typing import Any
 from tenure.errors import NotFound, Unavailable
 from tenure.kube.client.client import Client
 from tenure.kube.lease.elector import Elector
-from tenure.kube.lease.status import Standing
+from tenure.kube.lease.status import LeaseRole
 from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.api.workload import Lease
 from tenure.model.settings import Settings
@@ -131,7 +131,7 @@ class Replica:
 
     @property
     def leads(self) -> bool:
-        return self.elector.state.standing is Standing.LEADING
+        return self.elector.state.role is LeaseRole.LEADING
 
     @property
     def sentence(self) -> str:

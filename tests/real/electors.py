@@ -22,7 +22,7 @@ from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.kubeconfig import load_access
 from tenure.kube.lease.elector import Elector
 from tenure.kube.lease.fence import boottime
-from tenure.kube.lease.status import Standing
+from tenure.kube.lease.status import LeaseRole
 from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings
 from tenure.runtime.clock.machine import SystemClock
@@ -107,11 +107,11 @@ class Replica:
 
     @property
     def leads(self) -> bool:
-        return self.elector.state.standing is Standing.LEADING
+        return self.elector.state.role is LeaseRole.LEADING
 
     @property
     def held_back(self) -> bool:
-        return self.elector.state.standing is Standing.HELD_BACK
+        return self.elector.state.role is LeaseRole.HELD_BACK
 
     async def _lead(self) -> None:
         assert self.work is not None

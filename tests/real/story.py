@@ -42,7 +42,7 @@ class Diary:
         #: By the claim's name; claims of one decision have the same instant.
         self.decided: dict[str, datetime] = {}
 
-    def judged(self, now: datetime, verdict: Verdict) -> None:
+    def decided(self, now: datetime, verdict: Verdict) -> None:
         self.reasons.add(verdict.reason)
         if verdict.reason is Reason.NEEDED_FOR_PODS:
             self.decided.setdefault(verdict.subject.name, now)

@@ -83,7 +83,7 @@ async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None
             await people.until(PODS, lambda pods: len(running(pods)) == 2, "running")
             (claim, *_) = await people.all(NODE_CLAIMS)
             await people.delete(NODE_CLAIMS, claim)
-            tenure.until_said("judged", concern="termination", reason="FailedDraining")
+            tenure.until_said("verdict", concern="termination", reason="FailedDraining")
             node = claim["status"]["nodeName"]
             questions = (f"node/{node}", f"claim/{claim['metadata']['name']}", "pool/general")
             for question in (*questions, "pod/looks/huge"):

@@ -200,7 +200,7 @@ async def _broken(cluster: ControlPlane, folder: Path) -> None:
             broken = a_pool("broken", node_class="nowhere", weight=100)
             await people.apply(*a_cluster(broken, a_deployment("web", replicas=3)))
             await people.until(PODS, lambda pods: len(running(pods)) == 3, "running")
-            said = tenure.until_said("judged", subject="NodePool/broken", reason="PoolNotReady")
+            said = tenure.until_said("verdict", subject="NodePool/broken", reason="PoolNotReady")
             assert "nowhere" in said["because"]
             (pool,) = (p for p in await people.all(NODE_POOLS) if names([p]) == ["broken"])
             assert not is_true("Ready")(pool)

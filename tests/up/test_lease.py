@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tenure.kube.client.client import Client
 from tenure.kube.lease.elector import Elector
-from tenure.kube.lease.status import LeaseState, Standing
+from tenure.kube.lease.status import LeaseRole, LeaseState
 from tenure.model.settings import Settings
 from tenure.runtime.clock.machine import SystemClock
 from tests.real.cluster import connected
@@ -61,7 +61,7 @@ def test_it_holds_the_lease_and_renews_it_whatever_its_speed(tmp_path: Path) -> 
 def test_another_replica_waits_for_it_as_for_any_other(tmp_path: Path) -> None:
     with running(tmp_path) as up:
         state = asyncio.run(_after_one_look(up))
-    assert state.standing is Standing.WAITING
+    assert state.role is LeaseRole.WAITING
     assert state.holder.startswith("tenure-up_")
 
 

@@ -9,7 +9,7 @@ from tenure.core.decision import Verdict
 
 
 class Journal(Protocol):
-    def judged(self, now: datetime, verdict: Verdict) -> None:
+    def decided(self, now: datetime, verdict: Verdict) -> None:
         """A verdict that is new or differs from the last one on its subject."""
         ...
 

@@ -25,7 +25,7 @@ from tenure.core.reasons import Reason
 from tenure.errors import EvaluationError, TenureError, shown
 from tenure.kube.cache.cache import Place
 from tenure.kube.client.client import Client
-from tenure.kube.client.ratelimit import Pace
+from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.servertime import DatedTransport, ServerTime
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject
@@ -80,7 +80,7 @@ class Controller:
         random: Random,
         view: View | None = None,
         metrics: Metrics | None = None,
-        pace: Pace | None = None,
+        rate_limit: RateLimit | None = None,
         fence: Fence = OPEN,
         choose: Callable[[Settings], Sequence[AnyDecider]] = deciders,
         report: Callable[[TenureError], None] = lambda _: None,
@@ -115,7 +115,7 @@ class Controller:
             warn=warn,
             changed=self._tell_pools_of_clock,
         )
-        client = Client(transport, pace=pace)
+        client = Client(transport, rate_limit=rate_limit)
         self._runs_view = view is None
         self.view = view or View(
             client,
@@ -290,7 +290,7 @@ class Controller:
                 reason=Reason.CLOCK_SKEWED,
                 facts=(as_fact(off),),
             )
-            (self.events.judged if off else self.events.ended)(verdict)
+            (self.events.decided if off else self.events.ended)(verdict)
 
     def _acted_upon(self) -> Iterator[Place]:
         """Objects whose very version counts: a write to them, or on their word, is due."""
@@ -330,9 +330,9 @@ class Controller:
     def _record(self, now: datetime, verdict: Verdict) -> None:
         if verdict.reason in (Reason.JUDGEMENT_FAILED, Reason.EVALUATION_FAILED):
             self._report(EvaluationError(verdict.message))
-        self._journal.judged(now, verdict)
-        self.metrics.judged(verdict)
-        self.events.judged(verdict)
+        self._journal.decided(now, verdict)
+        self.metrics.decided(verdict)
+        self.events.decided(verdict)
 
     def _finished(self, verdict: Verdict, outcome: Outcome) -> None:
         claim = self.cache.tables.table(r.NODE_CLAIMS).get(verdict.subject.name)

@@ -41,7 +41,7 @@ class History:
     def listen(self, listener: Callable[[Entry], object]) -> None:
         self._listeners.append(listener)
 
-    def judged(self, now: datetime, verdict: Verdict) -> None:
+    def decided(self, now: datetime, verdict: Verdict) -> None:
         self._add(
             Entry(
                 at=now,

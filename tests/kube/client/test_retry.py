@@ -11,7 +11,7 @@ import pytest
 
 from tenure import errors
 from tenure.kube.client.client import Client
-from tenure.kube.client.ratelimit import Pace
+from tenure.kube.client.ratelimit import RateLimit
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.ports.transport import Response
 from tenure.sim.loop import run_virtually
@@ -207,7 +207,7 @@ def test_the_same_seed_pauses_the_same() -> None:
 def test_calls_beyond_the_burst_wait_for_their_turn_in_the_order_they_came() -> None:
     async def story() -> list[float]:
         door = Scripted(FINE)
-        client = Client(door, pace=Pace(10, 3))
+        client = Client(door, rate_limit=RateLimit(10, 3))
         await asyncio.gather(*(get(client) for _ in range(6)))
         return door.asked_at
 
@@ -217,7 +217,7 @@ def test_calls_beyond_the_burst_wait_for_their_turn_in_the_order_they_came() -> 
 def test_what_was_not_used_is_saved_up_to_the_burst_and_no_further() -> None:
     async def story() -> list[float]:
         door = Scripted(FINE)
-        client = Client(door, pace=Pace(10, 2))
+        client = Client(door, rate_limit=RateLimit(10, 2))
         await asyncio.gather(*(get(client) for _ in range(2)))
         await asyncio.sleep(60)
         await asyncio.gather(*(get(client) for _ in range(3)))
@@ -229,7 +229,7 @@ def test_what_was_not_used_is_saved_up_to_the_burst_and_no_further() -> None:
 def test_waiting_for_a_turn_does_not_count_as_waiting_for_an_answer() -> None:
     async def story() -> int:
         door = Scripted(FINE)
-        client = Client(door, pace=Pace(0.1, 1))
+        client = Client(door, rate_limit=RateLimit(0.1, 1))
         await asyncio.gather(*(patch(client) for _ in range(3)))
         return len(door.requests)
 
@@ -241,4 +241,4 @@ def test_waiting_for_a_turn_does_not_count_as_waiting_for_an_answer() -> None:
 )
 def test_a_pace_that_lets_nothing_through_is_a_mistake(rate: float, burst: int, at: str) -> None:
     with pytest.raises(errors.SpecError, match=f"^{at}: got"):
-        Pace(rate, burst)
+        RateLimit(rate, burst)

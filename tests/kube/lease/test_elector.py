@@ -12,7 +12,7 @@ from tenure.errors import SpecError
 from tenure.kube.client.client import Client
 from tenure.kube.lease.elector import Elector
 from tenure.kube.lease.record import micro_time, new_identity
-from tenure.kube.lease.status import Standing
+from tenure.kube.lease.status import LeaseRole
 from tenure.model.settings import Settings
 from tests.kube.electors import EPOCH, NAMESPACE, Stage, told
 from tests.kube.strangers import NAME
@@ -79,7 +79,7 @@ def test_the_second_one_waits_and_says_for_whom() -> None:
         await asyncio.sleep(5)
         b = stage.replica("b")
         await asyncio.sleep(60)
-        assert b.elector.state.standing is Standing.WAITING
+        assert b.elector.state.role is LeaseRole.WAITING
         assert b.said == [f"waiting: the Lease {KEY} is held by a since 2026-01-05T08:00:00Z"]
         assert b.elector.fence.closed() == "this replica does not hold the lease"
         assert stage.acts_of(b) == []

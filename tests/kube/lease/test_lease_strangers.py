@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tenure.kube.lease.status import Standing
+from tenure.kube.lease.status import LeaseRole
 from tests.kube.doors import a_list
 from tests.kube.electors import NAMESPACE, Replica, Stage, told
 from tests.kube.strangers import NAME
@@ -17,7 +17,7 @@ MINUTE = 60
 
 
 def holds_back(replica: Replica) -> bool:
-    return replica.elector.state.standing is Standing.HELD_BACK
+    return replica.elector.state.role is LeaseRole.HELD_BACK
 
 
 @pytest.mark.parametrize("take_over", [False, True])

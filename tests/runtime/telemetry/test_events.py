@@ -41,7 +41,7 @@ class Newsroom:
 
     def say(self, *verdicts: Verdict, then: timedelta = SECOND) -> None:
         for verdict in verdicts:
-            self.recorder.judged(verdict)
+            self.recorder.decided(verdict)
         self.bench.run(then)
 
     def published(self) -> list[tuple[str, int]]:

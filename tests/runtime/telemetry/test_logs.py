@@ -16,7 +16,7 @@ from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS
-from tenure.runtime.telemetry.journal import Memoir
+from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.logs import Complaints, LibraryHandler, Log, Sparing, make_log
 from tests.folders import ROOT
 
@@ -47,7 +47,7 @@ class Desk:
         self.log: Log = make_log(self.stream, self.clock, level=level, text=False)
         self.withheld: list[None] = []
         self.sparing = Sparing(self.clock, lambda: self.withheld.append(None))
-        self.memoir = Memoir(self.log, self.sparing, size=3)
+        self.journal = LoggedJournal(self.log, self.sparing, size=3)
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
@@ -137,9 +137,9 @@ def test_a_verdict_is_told_with_all_that_it_says() -> None:
     )
     evict = Evict(name="web-1", namespace="default", uid="uid-1")
     verdict = a_verdict(blockers=(blocker,), action=evict, recheck_at=NOON)
-    desk.memoir.judged(NOON, verdict)
+    desk.journal.decided(NOON, verdict)
     (line,) = desk.lines()
-    assert line["message"] == "judged"
+    assert line["message"] == "verdict"
     assert line["subject"] == "Pod/default/web-1"
     assert (line["reason"], line["because"]) == ("Evicted", "waits")
     assert line["blockers"] == ["PodDisruptionBudget/default/b: allows none"]
@@ -149,17 +149,19 @@ def test_a_verdict_is_told_with_all_that_it_says() -> None:
 def test_a_verdict_that_says_the_same_on_another_version_is_not_told_again() -> None:
     desk = Desk()
     for at in (NOON, NOON + timedelta(seconds=1)):
-        desk.memoir.judged(at, a_verdict(recheck_at=at))
-    desk.memoir.judged(NOON, a_verdict("waits no more"))
+        desk.journal.decided(at, a_verdict(recheck_at=at))
+    desk.journal.decided(NOON, a_verdict("waits no more"))
     assert [line["because"] for line in desk.lines()] == ["waits", "waits no more"]
 
 
 def test_only_the_last_entries_are_kept_and_can_be_picked_by_subject() -> None:
     desk = Desk()
     for number in range(5):
-        desk.memoir.judged(NOON, a_verdict(str(number), subject=Subject("Pod", f"p{number}", "x")))
-    assert [entry.because for entry in desk.memoir.entries()] == ["2", "3", "4"]
-    assert [entry.because for entry in desk.memoir.entries("Pod/x/p3")] == ["3"]
+        desk.journal.decided(
+            NOON, a_verdict(str(number), subject=Subject("Pod", f"p{number}", "x"))
+        )
+    assert [entry.because for entry in desk.journal.entries()] == ["2", "3", "4"]
+    assert [entry.because for entry in desk.journal.entries("Pod/x/p3")] == ["3"]
 
 
 OUTCOMES = {
@@ -175,20 +177,20 @@ OUTCOMES = {
 @pytest.mark.parametrize(("outcome", "level"), OUTCOMES.values(), ids=OUTCOMES.keys())
 def test_an_outcome_is_told_by_how_much_it_matters(outcome: str, level: str | None) -> None:
     desk = Desk()
-    desk.memoir.acted(NOON, a_verdict(), outcome)
+    desk.journal.acted(NOON, a_verdict(), outcome)
     assert [(line["level"], line["outcome"]) for line in desk.lines()] == (
         [(level, outcome)] if level else []
     )
-    assert [entry.outcome for entry in desk.memoir.entries()] == [outcome]
+    assert [entry.outcome for entry in desk.journal.entries()] == [outcome]
 
 
 def test_an_action_that_keeps_failing_is_told_once_and_then_counted() -> None:
     desk = Desk()
     for number in range(10):
-        desk.memoir.acted(NOON, a_verdict(), f"failed: 503; again at {number}")
+        desk.journal.acted(NOON, a_verdict(), f"failed: 503; again at {number}")
     assert len(desk.lines()) == 1
     desk.clock.forward(minutes=5)
-    desk.memoir.acted(NOON, a_verdict(), "failed: 503")
+    desk.journal.acted(NOON, a_verdict(), "failed: 503")
     assert desk.lines()[1]["timesUnsaid"] == 9
     assert len(desk.withheld) == 9
 
@@ -197,10 +199,10 @@ def test_a_thousand_objects_that_fail_alike_are_a_few_lines_a_minute() -> None:
     desk = Desk()
     for number in range(1000):
         verdict = a_verdict(subject=Subject("Pod", f"web-{number}", "default"))
-        desk.memoir.acted(NOON, verdict, "failed: 503")
+        desk.journal.acted(NOON, verdict, "failed: 503")
     assert len(desk.lines()) == 20
     desk.clock.forward(minutes=1)
-    desk.memoir.acted(NOON, a_verdict(subject=Subject("Pod", "new", "default")), "failed: 503")
+    desk.journal.acted(NOON, a_verdict(subject=Subject("Pod", "new", "default")), "failed: 503")
     assert len(desk.lines()) == 21
 
 
@@ -232,7 +234,7 @@ def test_the_line_in_the_documents_is_as_it_is_written() -> None:
         reason=Reason(shown["reason"]),
         action=create,
     )
-    desk.memoir.judged(NOON, verdict)
+    desk.journal.decided(NOON, verdict)
     (line,) = desk.lines()
     assert list(line) == list(shown)
     assert line | {"time": shown["time"]} == shown

@@ -26,7 +26,7 @@ PATIENCE: Final = 60.0
 async def serving(world: World, *, journal_port: int | None = 0) -> AsyncIterator[Serving]:
     """With one entry in its journal."""
     desk, metrics = Desk(), Metrics(lambda: 0.0)
-    desk.memoir.judged(NOON, a_verdict())
+    desk.journal.decided(NOON, a_verdict())
     watched = Onlooker(world)
     collector = ClusterCollector(watched, per_object=True)
     metrics.registry.register(collector)
@@ -34,7 +34,7 @@ async def serving(world: World, *, journal_port: int | None = 0) -> AsyncIterato
         watched,
         metrics,
         collector,
-        desk.memoir,
+        desk.journal,
         metrics_port=0,
         health_port=0,
         journal_port=journal_port,

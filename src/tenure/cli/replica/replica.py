@@ -27,10 +27,10 @@ from tenure.kube.cache.informer import Informer, in_words, plainly
 from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpTransport
-from tenure.kube.client.ratelimit import Pace
+from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.servertime import DatedTransport, ServerTime
 from tenure.kube.lease.elector import Elector
-from tenure.kube.lease.status import Standing as LeaseStanding
+from tenure.kube.lease.status import LeaseRole
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -41,9 +41,9 @@ from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.loop import Controller
-from tenure.runtime.telemetry.journal import Memoir
+from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.logs import Complaints, Log, Sparing
-from tenure.runtime.telemetry.looplag import Pulse
+from tenure.runtime.telemetry.looplag import LoopLag
 from tenure.runtime.telemetry.metered import MeteredCloud, MeteredTransport, timed
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.telemetry.scrape import ClusterCollector
@@ -52,7 +52,7 @@ from tenure.runtime.view import View
 
 
 class Replica:
-    """Its properties are what metrics and probes ask for: ``runtime.scrape.Standing``."""
+    """Its properties are what metrics and probes ask for: ``runtime.telemetry.scrape.ReplicaStatus``."""
 
     def __init__(
         self, settings: Settings, reached: Reached, provider: Provider, log: Log, identity: str
@@ -68,8 +68,10 @@ class Replica:
         self._complaints = Complaints(
             log, sparing, lambda kind: self._metrics.errors.labels(kind).inc()
         )
-        self._memoir = Memoir(log, sparing, settings.journal_size)
-        self._pulse = Pulse(lambda lag: log.warning("the loop was busy", seconds=round(lag, 1)))
+        self._journal = LoggedJournal(log, sparing, settings.journal_size)
+        self._loop_lag = LoopLag(
+            lambda lag: log.warning("the loop was busy", seconds=round(lag, 1))
+        )
         credentials = credentials_for(reached.access, self._clock)
         self._lease_transport = HttpTransport(reached.access, credentials)
         #: Heard every two seconds, as the Lease is renewed.
@@ -79,8 +81,8 @@ class Replica:
         self._http = HttpTransport(reached.access, credentials, fence=self._fence)
         dated = DatedTransport(self._http, self._server_time, self._clock)
         self._transport = MeteredTransport(dated, self._metrics)
-        self._pace = Pace(settings.client_qps, settings.client_burst)
-        self._client = Client(self._transport, pace=self._pace, random=self._random)
+        self._rate_limit = RateLimit(settings.client_qps, settings.client_burst)
+        self._client = Client(self._transport, rate_limit=self._rate_limit, random=self._random)
         self._view = View(
             self._client,
             node_classes=provider.node_classes,
@@ -128,7 +130,7 @@ class Replica:
 
     async def _until(self, stop: asyncio.Event) -> None:
         ends = asyncio.create_task(stop.wait())
-        works = [self._work(), self._watch(), self._pulse.run()]
+        works = [self._work(), self._watch(), self._loop_lag.run()]
         if self._webhook is not None:
             works.append(self._webhook.run())
         tasks = [asyncio.create_task(work) for work in works]
@@ -174,12 +176,12 @@ class Replica:
                 transport=self._transport,
                 cloud=MeteredCloud(FencedCloud(BoundedCloud(cloud), self._fence), self._metrics),
                 clock=self._clock,
-                journal=self._memoir,
+                journal=self._journal,
                 settings=settings,
                 random=self._random,
                 view=self._view,
                 metrics=self._metrics,
-                pace=self._pace,
+                rate_limit=self._rate_limit,
                 fence=self._fence,
                 choose=lambda settings: timed(deciders(settings), self._metrics),
                 report=self._complain,
@@ -237,7 +239,7 @@ class Replica:
             self,
             self._metrics,
             collector,
-            self._memoir,
+            self._journal,
             metrics_port=self._settings.metrics_port,
             health_port=self._settings.health_port,
             journal_port=self._settings.journal_port if self._settings.journal_size else None,
@@ -271,8 +273,8 @@ class Replica:
 
     @property
     def held_back(self) -> bool:
-        held_back = LeaseStanding.HELD_BACK
-        return self._elector is not None and self._elector.state.standing is held_back
+        held_back = LeaseRole.HELD_BACK
+        return self._elector is not None and self._elector.state.role is held_back
 
     @property
     def waits_for(self) -> str:
@@ -300,7 +302,7 @@ class Replica:
 
     @property
     def loop_lag(self) -> float:
-        return self._pulse.lag
+        return self._loop_lag.lag
 
     @property
     def overdue(self) -> float:

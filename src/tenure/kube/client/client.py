@@ -22,7 +22,7 @@ from tenure.errors import Unavailable
 from tenure.kube.client.answers import Status as Status
 from tenure.kube.client.answers import error_from
 from tenure.kube.client.answers import error_from_status as error_from_status
-from tenure.kube.client.ratelimit import Pace
+from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.retry import ask, names_itself, names_version, tests_version
 from tenure.model.api.resource import PODS, Resource
 from tenure.parse.jsontext import DECODE_ERRORS
@@ -66,11 +66,15 @@ _PAGE = msgspec.json.Decoder(ListPage)
 
 class Client:
     def __init__(
-        self, transport: Transport, *, pace: Pace | None = None, random: Random | None = None
+        self,
+        transport: Transport,
+        *,
+        rate_limit: RateLimit | None = None,
+        random: Random | None = None,
     ) -> None:
         """``random`` is for the jitter of repeats. Who renews a Lease gives no ``pace``."""
         self._transport = transport
-        self._pace = pace
+        self._rate_limit = rate_limit
         self._random = random or Random(0)
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> bytes:
@@ -141,8 +145,8 @@ class Client:
                 "allowWatchBookmarks": "true",
             },
         )
-        if self._pace is not None:
-            await self._pace.take()
+        if self._rate_limit is not None:
+            await self._rate_limit.take()
         try:
             async with asyncio.timeout(ANSWER_MAX.total_seconds()):
                 answer = await self._transport.stream(request)
@@ -229,8 +233,8 @@ class Client:
         self, request: Request, *, within: timedelta = ANSWER_MAX, harmless: bool
     ) -> bytes:
         """``within`` bounds all of it. ``harmless`` is what may be said more than once."""
-        if self._pace is not None:
-            await self._pace.take()
+        if self._rate_limit is not None:
+            await self._rate_limit.take()
         try:
             async with asyncio.timeout(within.total_seconds()) as patience:
                 response = await ask(

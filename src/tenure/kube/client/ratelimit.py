@@ -11,7 +11,7 @@ import asyncio
 from tenure.errors import SpecError
 
 
-class Pace:
+class RateLimit:
     def __init__(self, rate: float, burst: int) -> None:
         if not rate > 0:
             raise SpecError("rate", rate, "calls per second, more than 0", "E.g. 200.")

@@ -34,7 +34,7 @@ from tenure.kube.lease.record import (
     who_and_since,
     who_and_until,
 )
-from tenure.kube.lease.status import Bulletin, LeaseState, Standing
+from tenure.kube.lease.status import Bulletin, LeaseRole, LeaseState
 from tenure.kube.lease.store import LeaseBook
 from tenure.kube.lease.times import JITTER, check_times
 from tenure.model.api.meta import format_time
@@ -131,7 +131,7 @@ class Elector:
             self.fence.close(self.fence.closed() or f"the Lease {self._key} is not held")
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-        if ended or self._gave_up or self.state.standing is Standing.HELD_BACK:
+        if ended or self._gave_up or self.state.role is LeaseRole.HELD_BACK:
             await self._let_go()
         if ended:
             work.result()  # Raises what ended it.
@@ -147,13 +147,13 @@ class Elector:
             if why := self._stuck():
                 self._gave_up = True
                 sentence = f"stopped: {why}; the Lease {self._key} is given back"
-                self._bulletin.post(Standing.WAITING, sentence, trouble=True)
+                self._bulletin.post(LeaseRole.WAITING, sentence, trouble=True)
                 return
             if left <= 0 or not await self._tried(self._renew, within=left):
                 break
-        if self.state.standing is Standing.LEADING:
+        if self.state.role is LeaseRole.LEADING:
             sentence = f"stopped: {self.fence.closed()}, which is too long ago"
-            self._bulletin.post(Standing.WAITING, sentence, trouble=True)
+            self._bulletin.post(LeaseRole.WAITING, sentence, trouble=True)
 
     async def _tried(
         self, attempt: Callable[[], Awaitable[bool]], within: float | None = None
@@ -235,14 +235,14 @@ class Elector:
 
     def _open(self, until: float) -> None:
         now, state = self._clock.now(), self.state
-        since = state.since if state.standing is Standing.LEADING else now
+        since = state.since if state.role is LeaseRole.LEADING else now
         self.fence.open_until(until, now)
         sentence = f"leading: the Lease {self._key} is ours since {format_time(since)}"
-        self._bulletin.post(Standing.LEADING, sentence, self.identity)
+        self._bulletin.post(LeaseRole.LEADING, sentence, self.identity)
 
     def _say_why_not_yet(self) -> None:
         self._bulletin.post(
-            Standing.WAITING,
+            LeaseRole.WAITING,
             f"waiting: there was no Lease {self._key}; whoever acts under one that was deleted "
             f"has until {self._act_from_in_words} to find out",
             self.identity,
@@ -252,14 +252,14 @@ class Elector:
         held = f"the Lease {self._key} is held by {who_and_since(lease)}"
         if held_last_by_tenure(lease):
             holder = lease.spec.holder_identity
-            self._bulletin.post(Standing.WAITING, f"waiting: {held}", holder)
+            self._bulletin.post(LeaseRole.WAITING, f"waiting: {held}", holder)
         else:
             self._hold_back(held)
 
     def _hold_back(self, why: str) -> None:
         own = self._book.own
         holder = own.lease.spec.holder_identity if own is not None else ""
-        self._bulletin.post(Standing.HELD_BACK, f"not acting: {why}", holder, trouble=True)
+        self._bulletin.post(LeaseRole.HELD_BACK, f"not acting: {why}", holder, trouble=True)
 
     def _pause(self) -> float:
         retry = self._settings.lease_retry.total_seconds() * self._loop_speed

@@ -11,7 +11,7 @@ import msgspec
 from tenure.ports.clock import Clock
 
 
-class Standing(StrEnum):
+class LeaseRole(StrEnum):
     #: Another replica acts, or nobody knows yet.
     WAITING = "waiting"
     #: Something that is none of our replicas is, or may be, at work.
@@ -20,7 +20,7 @@ class Standing(StrEnum):
 
 
 class LeaseState(msgspec.Struct, frozen=True):
-    standing: Standing
+    role: LeaseRole
     #: For people; says who holds what, and since when.
     sentence: str
     #: When the standing, not the sentence, changed last.
@@ -38,17 +38,17 @@ class Bulletin:
         self._clock = clock
         self._say = say
         self._warn = warn
-        self.state = LeaseState(Standing.WAITING, first, clock.now())
+        self.state = LeaseState(LeaseRole.WAITING, first, clock.now())
 
     def post(
-        self, standing: Standing, sentence: str, holder: str = "", *, trouble: bool = False
+        self, role: LeaseRole, sentence: str, holder: str = "", *, trouble: bool = False
     ) -> None:
         old = self.state
-        since = old.since if standing is old.standing else self._clock.now()
-        self.state = LeaseState(standing, sentence, since, holder)
+        since = old.since if role is old.role else self._clock.now()
+        self.state = LeaseState(role, sentence, since, holder)
         if sentence != old.sentence:
             (self._warn if trouble else self._say)(sentence)
 
     def add_trouble(self, sentence: str) -> None:
         """News that leaves us where we stand."""
-        self.post(self.state.standing, sentence, self.state.holder, trouble=True)
+        self.post(self.state.role, sentence, self.state.holder, trouble=True)

@@ -109,7 +109,7 @@ class EventRecorder:
         self._something_to_do = asyncio.Event()
         self.dropped = 0
 
-    def judged(self, verdict: Verdict) -> None:
+    def decided(self, verdict: Verdict) -> None:
         """Note a new or changed verdict; publish it if it is news."""
         subject, reason = verdict.subject, verdict.reason
         resource = self._resources.get(subject.kind)

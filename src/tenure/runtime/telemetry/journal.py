@@ -38,14 +38,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     outcome: str = ""
 
 
-class Memoir:
+class LoggedJournal:
     def __init__(self, log: Log, sparing: Sparing, size: int) -> None:
         self._log = log
         self._sparing = sparing
         self._entries: deque[Entry] = deque(maxlen=size)
         self._last: OrderedDict[tuple[Concern, Subject], Entry] = OrderedDict()
 
-    def judged(self, now: datetime, verdict: Verdict) -> None:
+    def decided(self, now: datetime, verdict: Verdict) -> None:
         entry = _entry(now, verdict)
         name = (verdict.concern, verdict.subject)
         last = self._last.pop(name, None)
@@ -53,10 +53,10 @@ class Memoir:
         if len(self._last) > REMEMBERED:
             self._last.popitem(last=False)
         if last is not None and _words(last) == _words(entry):
-            self._log.debug("judged", **_fields(entry))
+            self._log.debug("verdict", **_fields(entry))
             return
         self._entries.append(entry)
-        self._log.info("judged", **_fields(entry))
+        self._log.info("verdict", **_fields(entry))
 
     def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
         entry = msgspec.structs.replace(_entry(now, verdict), outcome=outcome)

@@ -12,7 +12,7 @@ TICK: Final = 1.0
 LATE: Final = 2.0
 
 
-class Pulse:
+class LoopLag:
     def __init__(self, late: Callable[[float], None] = lambda _: None) -> None:
         """``late`` is told of a tick that came too late by so many seconds."""
         self._late = late

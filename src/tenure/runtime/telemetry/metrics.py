@@ -91,7 +91,7 @@ class Metrics:
         self.withheld = self._counter(names.WITHHELD)
         self.reviews = self._counter(names.REVIEWS)
 
-    def judged(self, verdict: Verdict) -> None:
+    def decided(self, verdict: Verdict) -> None:
         kind = verdict.concern, verdict.reason
         child = self._verdicts.get(kind)
         if child is None:  # Kept, because finding it takes longer than counting.

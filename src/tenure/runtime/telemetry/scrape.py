@@ -44,7 +44,7 @@ PROVISIONER: Final = "provisioner"
 Row = tuple[tuple[str, ...], float]
 
 
-class Standing(Protocol):
+class ReplicaStatus(Protocol):
     """How this replica stands; what asks for metrics and health looks at."""
 
     @property
@@ -103,9 +103,9 @@ class Standing(Protocol):
 
 class ClusterCollector(Collector):
     def __init__(
-        self, standing: Standing, *, per_object: bool = True, settings: Settings | None = None
+        self, replica: ReplicaStatus, *, per_object: bool = True, settings: Settings | None = None
     ) -> None:
-        self._standing = standing
+        self._replica = replica
         self._settings = settings or Settings()
         self._per_object = per_object
         self._rows: dict[Named, list[Row]] = {}
@@ -116,18 +116,18 @@ class ClusterCollector(Collector):
 
     def look(self) -> None:
         """On the loop: take what ``collect`` will tell."""
-        standing = self._standing
-        snapshot = standing.snapshot
+        replica = self._replica
+        snapshot = replica.snapshot
         self._rows = {
-            **dict(_us(standing)),
-            **dict(_watching(standing)),
-            **dict(_judging(standing)),
+            **dict(_us(replica)),
+            **dict(_watching(replica)),
+            **dict(_judging(replica)),
             **dict(_waiting(snapshot)),
             **dict(_pools(snapshot)),
-            **dict(_budgets(snapshot, standing.now())),
-            **dict(_breakers(snapshot, self._settings, standing.now())),
+            **dict(_budgets(snapshot, replica.now())),
+            **dict(_breakers(snapshot, self._settings, replica.now())),
         }
-        self._objects = Objects.of(snapshot, standing.now())
+        self._objects = Objects.of(snapshot, replica.now())
 
     def collect(self) -> Iterator[Metric]:
         for named, rows in self._rows.items():
@@ -144,17 +144,17 @@ def family(named: Named, rows: Iterable[Row]) -> Metric:
     return made
 
 
-def _us(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
+def _us(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
     yield names.BUILD, [((version("tenure"), python_version()), 1)]
-    yield names.LEADER, [((), float(standing.leading))]
-    yield names.HELD_BACK, [((), float(standing.held_back))]
-    yield names.LOOP_LAG, [((), standing.loop_lag)]
-    yield names.EVENTS_DROPPED, [((), standing.events_dropped)]
+    yield names.LEADER, [((), float(replica.leading))]
+    yield names.HELD_BACK, [((), float(replica.held_back))]
+    yield names.LOOP_LAG, [((), replica.loop_lag)]
+    yield names.EVENTS_DROPPED, [((), replica.events_dropped)]
 
 
-def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
-    now, informers = standing.monotonic(), list(standing.informers)
-    yield names.SYNCED, [((), float(standing.synced))]
+def _watching(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
+    now, informers = replica.monotonic(), list(replica.informers)
+    yield names.SYNCED, [((), float(replica.synced))]
     yield names.INFORMER_SYNCED, [((str(i.resource),), float(i.synced)) for i in informers]
     yield names.INFORMER_CONNECTED, [((str(i.resource),), float(i.connected)) for i in informers]
     yield names.INFORMER_LISTS, [((str(i.resource),), i.lists) for i in informers]
@@ -166,12 +166,12 @@ def _watching(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
             if i.last_heard_at is not None
         ],
     )
-    unreadable = Counter(str(resource) for resource, _ in standing.snapshot.unreadable())
+    unreadable = Counter(str(resource) for resource, _ in replica.snapshot.unreadable())
     yield names.UNREADABLE, [((resource,), count) for resource, count in unreadable.items()]
 
 
-def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
-    evaluator = standing.evaluator
+def _judging(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
+    evaluator = replica.evaluator
     held = (
         Counter((v.concern.value, v.reason.value) for v in evaluator.in_force())
         if evaluator
@@ -182,8 +182,8 @@ def _judging(standing: Standing) -> Iterator[tuple[Named, list[Row]]]:
     yield names.UNSCHEDULABLE, [((PROVISIONER,), failed)]
     failing = Counter(v.concern.value for v in evaluator.failing()) if evaluator else {}
     yield names.FAILING, [((concern.value,), failing.get(concern.value, 0)) for concern in Concern]
-    yield names.RECHECK_LAG, [((), standing.overdue)]
-    protected = _protected(evaluator, standing.snapshot) if evaluator else {}
+    yield names.RECHECK_LAG, [((), replica.overdue)]
+    protected = _protected(evaluator, replica.snapshot) if evaluator else {}
     yield names.PROTECTED_PODS, [(name, count) for name, count in protected.items()]
 
 

@@ -25,9 +25,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from tenure.errors import SpecError
 from tenure.kube.listener import Limits, Listener
-from tenure.runtime.telemetry.journal import Memoir
+from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.metrics import Metrics
-from tenure.runtime.telemetry.scrape import ClusterCollector, Standing
+from tenure.runtime.telemetry.scrape import ClusterCollector, ReplicaStatus
 from tenure.runtime.view import HELPFUL
 
 #: Every interface: kubelet and Prometheus come from outside the pod.
@@ -46,32 +46,32 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 class Check(Protocol):
     """One line of an answer about health: what is wrong, or nothing."""
 
-    def __call__(self, standing: Standing) -> Iterator[str]: ...
+    def __call__(self, replica: ReplicaStatus) -> Iterator[str]: ...
 
 
-def not_alive(standing: Standing) -> Iterator[str]:
-    if why := standing.stuck:
+def not_alive(replica: ReplicaStatus) -> Iterator[str]:
+    if why := replica.stuck:
         yield why
 
 
-def failing(standing: Standing) -> Iterator[str]:
+def failing(replica: ReplicaStatus) -> Iterator[str]:
     """Not a reason to restart: another process would fail on the same objects."""
-    for verdict in standing.evaluator.failing() if standing.evaluator is not None else ():
+    for verdict in replica.evaluator.failing() if replica.evaluator is not None else ():
         yield f"the evaluation of {verdict.subject.name} fails: {verdict.message}"
-    if why := standing.provider_problem:
+    if why := replica.provider_problem:
         yield (
             f"the provider's instances cannot be listed: {why}; NodeClaims without an instance, and "
             "instances without a NodeClaim, are not cleaned up"
         )
 
 
-def not_ready(standing: Standing) -> Iterator[str]:
-    for informer in standing.informers:
+def not_ready(replica: ReplicaStatus) -> Iterator[str]:
+    for informer in replica.informers:
         if not informer.synced and informer.resource not in HELPFUL:
             why = informer.problem or "the first list is not here yet"
             yield f"{informer.resource}: not synced: {why}"
-    if standing.waits_for:
-        yield standing.waits_for
+    if replica.waits_for:
+        yield replica.waits_for
 
 
 class Serving:
@@ -79,10 +79,10 @@ class Serving:
 
     def __init__(
         self,
-        standing: Standing,
+        replica: ReplicaStatus,
         metrics: Metrics,
         collector: ClusterCollector,
-        memoir: Memoir,
+        journal: LoggedJournal,
         *,
         metrics_port: int,
         health_port: int,
@@ -90,10 +90,10 @@ class Serving:
         opened: Callable[..., None] = lambda **_: None,
     ) -> None:
         """``opened`` is told the ports. Without a journal port, the journal is not served."""
-        self._standing = standing
+        self._replica = replica
         self._metrics = metrics
         self._collector = collector
-        self._memoir = memoir
+        self._journal = journal
         self._scraping = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._opened = opened
@@ -119,7 +119,7 @@ class Serving:
             self.journal_port = await self._listen(
                 "--journal-port",
                 self.journal_port,
-                {"/debug/journal": self._journal},
+                {"/debug/journal": self._serve_journal},
                 JOURNAL_LIMITS,
                 host=LOOPBACK,
             )
@@ -169,11 +169,11 @@ class Serving:
             self._collector.look()
             return await asyncio.to_thread(self._metrics.render)
 
-    async def _journal(self, request: web.BaseRequest) -> web.Response:
+    async def _serve_journal(self, request: web.BaseRequest) -> web.Response:
         if urlsplit(f"//{request.host}").hostname not in _LOOPBACK_HOSTS:
             hosts = ", ".join(_LOOPBACK_HOSTS)
             raise web.HTTPForbidden(text=f"Host {request.host!r} is none of {hosts}\n")
-        entries = self._memoir.entries(request.query.get("subject", ""))
+        entries = self._journal.entries(request.query.get("subject", ""))
         body = b"\n".join(map(msgspec.json.encode, entries))
         return web.Response(body=body + b"\n", content_type="application/x-ndjson")
 
@@ -181,9 +181,9 @@ class Serving:
         """``also``: what is named in the body, and no reason for a no."""
 
         async def answer(_: web.BaseRequest) -> web.Response:
-            wrong = list(check(self._standing))
-            lines = [f"[-] {line}" for line in wrong] or [f"ok: {self._standing.role}"]
-            lines += [f"[!] {line}" for line in (also(self._standing) if also is not None else ())]
+            wrong = list(check(self._replica))
+            lines = [f"[-] {line}" for line in wrong] or [f"ok: {self._replica.role}"]
+            lines += [f"[!] {line}" for line in (also(self._replica) if also is not None else ())]
             return web.Response(text="\n".join(lines) + "\n", status=503 if wrong else 200)
 
         return answer
