@@ -94,7 +94,7 @@ class Bystanders:
         self._now: datetime = NOW
         first = [self._tables.put(RESOURCE_OF[type(item)], item) for item in the_cluster()]
         self._own = {f"{RESOURCE_OF[type(item)].kind}/{item.key}" for item in the_cluster()}
-        self._evaluator.turn(self._snapshot(), first, (), self._now)
+        self._evaluator.evaluate(self._snapshot(), first, (), self._now)
         self._usual = self._said()
         assert not self._evaluator.failing()
         assert {Reason.PROTECTED, Reason.IN_SERVICE} <= {said[0] for said in self._usual.values()}
@@ -128,7 +128,7 @@ class Bystanders:
     def _turn(self, changes: list[Change], about: str) -> list[Finding]:
         self._now += STEP
         snapshot = self._snapshot()
-        self._evaluator.turn(snapshot, changes, (), self._now)
+        self._evaluator.evaluate(snapshot, changes, (), self._now)
         self._evaluator.take_ended()
         found = [*self._failures(), *self._differences()]
         self._seen += 1

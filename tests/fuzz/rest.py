@@ -107,7 +107,7 @@ def unsettled(
         if (changed := _difference(before[what], after[what], may_change))
     ]
     fresh = Evaluator(deciders(), world.options.settings)
-    fresh.turn(world.controller.snapshot(), (), (), world.now)
+    fresh.evaluate(world.controller.snapshot(), (), (), world.now)
     if _verdicts(fresh) != after["verdicts"]:
         problems.append("a fresh judge says something else than the one that was there all day")
     observations = world.controller.observations

@@ -77,7 +77,7 @@ def test_judging_only_what_changed_equals_judging_everything(
     tables = Tables()
     evaluator = Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     first = [tables.put(RESOURCE_OF[type(item)], item) for item in before.objects]
-    evaluator.turn(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
+    evaluator.evaluate(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
 
     kept = {(RESOURCE_OF[type(item)], item.key) for item in after.objects}
     changes = [tables.put(RESOURCE_OF[type(item)], item) for item in after.objects]
@@ -89,7 +89,7 @@ def test_judging_only_what_changed_equals_judging_everything(
     ]
     # Our memory stays what it was: its changes are announced, not compared.
     now = Snapshot(tables, before.observations, ours=ours)
-    evaluator.turn(now, changes, (), NOW + later)
+    evaluator.evaluate(now, changes, (), NOW + later)
 
     full = [v for d in deciders() for v in decide_all(d, now, SETTINGS, NOW + later)]
     assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))

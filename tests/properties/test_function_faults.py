@@ -65,7 +65,7 @@ def a_cluster() -> list[ApiObject]:
 
 def judged(snapshot: Snapshot, all_deciders: Any) -> Evaluator:
     evaluator = Evaluator(all_deciders, SETTINGS, unmoved=UNMOVED)
-    evaluator.turn(snapshot, (), (), NOW)
+    evaluator.evaluate(snapshot, (), (), NOW)
     return evaluator
 
 
@@ -96,7 +96,7 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
     assert all("ZeroDivisionError: of no object's making (" in v.message for v in failing)
     if concern in (Concern.LIFECYCLE, Concern.NODE, Concern.POOL, Concern.PROVISIONING):
         told = {v.subject.kind for v in evaluator.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
-        assert told == {"Judgement", "NodePool"}
+        assert told == {"Evaluation", "NodePool"}
     others = [d for d in all_deciders if d.concern is not concern]
     full = [v for d in others for v in decide_all(d, snapshot, SETTINGS, NOW)]
     found = [v for v in evaluator.in_force() if v.concern is not concern]
@@ -122,7 +122,7 @@ def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.M
     (failed,) = evaluator.failing()
     assert failed.concern is Concern.PROVISIONING
     about = {str(v.subject) for v in evaluator.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
-    assert about == {"Judgement/provisioning/cluster", "NodePool/general"}
+    assert about == {"Evaluation/provisioning/cluster", "NodePool/general"}
 
 
 def test_a_fault_in_a_function_that_is_asked_of_every_pod_is_blamed_on_none(

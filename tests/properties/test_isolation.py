@@ -110,7 +110,7 @@ def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
             for key in list(tables.table(resource))
             if (resource, key) not in kept
         ]
-        evaluator.turn(snapshot, changes, (), NOW)
+        evaluator.evaluate(snapshot, changes, (), NOW)
     full = [v for decider in deciders() for v in decide_all(decider, snapshot, SETTINGS, NOW)]
     assert evaluator.failing() == []
     assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
@@ -202,7 +202,7 @@ def judged(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Evaluator, S
     tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in objects]
     snapshot = Snapshot(tables, cluster.observations, ours=snapshot_with().ours)
-    evaluator.turn(snapshot, changes, (), NOW)
+    evaluator.evaluate(snapshot, changes, (), NOW)
     return evaluator, snapshot
 
 

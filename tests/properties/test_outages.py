@@ -154,11 +154,11 @@ def test_judging_only_what_changed_equals_judging_everything(
     """Only some of the changes come, so that most of the outage is as it was."""
     tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS)
     first = [tables.put(RESOURCE_OF[type(item)], item) for item in before]
-    evaluator.turn(Snapshot(tables, KNOWN, ours=OURS), first, (), NOW)
+    evaluator.evaluate(Snapshot(tables, KNOWN, ours=OURS), first, (), NOW)
     some = [item for index, item in enumerate(after) if picked >> index & 3 == 3]
     changes = [tables.put(RESOURCE_OF[type(item)], item) for item in some]
     snapshot = Snapshot(tables, KNOWN, ours=OURS)
-    evaluator.turn(snapshot, changes, (), NOW + later)
+    evaluator.evaluate(snapshot, changes, (), NOW + later)
     full = [v for d in deciders() for v in decide_all(d, snapshot, SETTINGS, NOW + later)]
     assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
 

@@ -40,12 +40,12 @@ class Diary:
     def __init__(self) -> None:
         self.reasons: set[Reason] = set()
         #: By the claim's name; claims of one decision have the same instant.
-        self.decided: dict[str, datetime] = {}
+        self.created_at: dict[str, datetime] = {}
 
     def decided(self, now: datetime, verdict: Verdict) -> None:
         self.reasons.add(verdict.reason)
         if verdict.reason is Reason.NEEDED_FOR_PODS:
-            self.decided.setdefault(verdict.subject.name, now)
+            self.created_at.setdefault(verdict.subject.name, now)
 
     def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
         """What came of it is seen in the cluster."""

@@ -131,7 +131,7 @@ async def _arriving(cluster: ControlPlane) -> Came:
         async with asyncio.timeout(PATIENCE):
             while _count(pods := await story.all(PODS)) < 4 * REPLICAS:
                 await asyncio.sleep(10 * LOOK_EVERY)
-            decisions = _decisions(await story.claims(), pods, story.diary.decided)
+            decisions = _decisions(await story.claims(), pods, story.diary.created_at)
             instances = await story.cloud.list_instances(story.cluster)
             for deployment in deployments:
                 await story.client.patch(

@@ -151,11 +151,11 @@ def sizes(world: World) -> dict[str, int]:
         controller.executor,
     )
     return {
-        "entries": sum(map(len, evaluator._entries)),
-        "due": len(evaluator._due),
-        "in force": len(evaluator._in_force),
-        "actionable": len(evaluator._actionable),
-        "ended": len(evaluator._ended),
+        "entries": len(evaluator.results),
+        "due": evaluator.results.rechecks,
+        "in force": len(evaluator.verdicts),
+        "actionable": len(evaluator.actionable()),
+        "ended": len(evaluator.verdicts._ended),
         "said": len(controller.events._said),
         "instances": len(observations.instances),
         "failures": len(observations.launch_failures),

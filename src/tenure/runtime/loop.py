@@ -219,7 +219,7 @@ class Controller:
         observed = self.observations.take_observed()
         self.evaluator.begin(self.snapshot(), changes, observed, now, leave_out)
         while True:
-            changed = self.evaluator.go_on(self.snapshot(), now, slice_.is_over)
+            changed = self.evaluator.resume(self.snapshot(), now, slice_.is_over)
             for verdict in self.evaluator.take_ended():
                 self.events.ended(verdict)
             for verdict in changed:
@@ -231,7 +231,7 @@ class Controller:
             await asyncio.sleep(0)
             slice_ = Slice(self.metrics)
         self.observations.forget(changes)
-        wake_ups = self._submit(leave_out) if not self.evaluator.reconsiders else []
+        wake_ups = self._submit(leave_out) if not self.evaluator.starts_over else []
         self._tidy(self._clock.monotonic())
         self.metrics.turns.inc()
         self.metrics.in_flight.set(self.executor.in_flight)
@@ -266,7 +266,7 @@ class Controller:
     def _moved(self, by: timedelta) -> None:
         """What we count by has jumped: instants of our own move along; all is judged anew."""
         self.observations.clock_stepped(by)
-        self.evaluator.reconsider()
+        self.evaluator.start_over()
         self._waker.wake()
 
     def _stepped(self, step: timedelta) -> None:
@@ -274,7 +274,7 @@ class Controller:
         direction = "ahead" if step > timedelta(0) else "back"
         rounded = timedelta(seconds=round(abs(step).total_seconds()))
         self.metrics.clock_steps.labels(direction).inc()
-        self.evaluator.reconsider()
+        self.evaluator.start_over()
         self._warn(
             f"the wall clock was set {direction} by {Duration.of(rounded)}: "
             "everything is evaluated anew"

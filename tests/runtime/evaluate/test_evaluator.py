@@ -15,7 +15,8 @@ from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
-from tenure.runtime.evaluate.evaluator import STALE_MAX, Evaluator
+from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.evaluate.results import STALE_MAX
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
 from tests.runtime.stage import Tapped
 
@@ -66,7 +67,7 @@ class Court:
         self.tables = Tables()
         self.now = NOON
         self._changes: list[Change] = []
-        self.evaluator.turn(Snapshot(self.tables), (), (), self.now)
+        self.evaluator.evaluate(Snapshot(self.tables), (), (), self.now)
 
     def put(self, name: str, node: str = "", version: int = 1) -> None:
         metadata = ObjectMeta(name=name, uid=f"u-{name}", resource_version=str(version))
@@ -80,12 +81,12 @@ class Court:
         """The verdicts that are new, that much later."""
         self.now += after
         changes, self._changes = self._changes, []
-        return self.evaluator.turn(Snapshot(self.tables), changes, (), self.now)
+        return self.evaluator.evaluate(Snapshot(self.tables), changes, (), self.now)
 
     def turn_with(self, observed: Subject, after: timedelta = timedelta(0)) -> list[Verdict]:
         self.now += after
         changes, self._changes = self._changes, []
-        return self.evaluator.turn(Snapshot(self.tables), changes, (observed,), self.now)
+        return self.evaluator.evaluate(Snapshot(self.tables), changes, (observed,), self.now)
 
     def reasons(self) -> list[tuple[str, Reason]]:
         return sorted((v.subject.name, v.reason) for v in self.evaluator.in_force())
@@ -151,7 +152,7 @@ def test_a_key_that_fails_as_a_whole_leaves_the_others_alone() -> None:
         ("drain/a", Reason.JUDGEMENT_FAILED),
     ]
     (failed,) = court.evaluator.failing()
-    assert failed.message.startswith("the evaluation of drain/a fails: KeyError: 'zone' (test_")
+    assert failed.message.startswith("evaluating drain/a fails: KeyError: 'zone' (test_")
     assert not court.tables.unreadable, "it was blamed in vain"
 
 
@@ -206,12 +207,12 @@ def test_a_thousand_pods_judged_a_hundred_times_leave_no_trail_of_rechecks() -> 
         for number in range(100):
             court.put(f"p{number}", version=round_)
         court.turn(after=SECOND)
-        assert len(court.evaluator._due) <= STALE_MAX + 2 * 100 + 1
+        assert court.evaluator.results.rechecks <= STALE_MAX + 2 * 100 + 1
     for number in range(100):
         court.remove(f"p{number}")
     court.turn()
     assert court.evaluator.next_recheck() is None
-    assert court.evaluator._due == []
+    assert court.evaluator.results.rechecks == 0
 
 
 def test_an_unchanged_recheck_is_noted_once() -> None:
@@ -219,7 +220,7 @@ def test_an_unchanged_recheck_is_noted_once() -> None:
     for version in range(50):
         court.put("a", version=version)
         court.turn(after=SECOND)
-    assert len(court.evaluator._due) == 1
+    assert court.evaluator.results.rechecks == 1
 
 
 def test_after_a_story_the_verdicts_are_what_a_fresh_judge_would_say() -> None:
@@ -232,7 +233,7 @@ def test_after_a_story_the_verdicts_are_what_a_fresh_judge_would_say() -> None:
                 (v.concern, str(v.subject)): v for v in story.controller.evaluator.in_force()
             }
             fresh = Evaluator(deciders(), Settings())
-            fresh.turn(story.controller.snapshot(), (), (), story.now)
+            fresh.evaluate(story.controller.snapshot(), (), (), story.now)
             assert incremental == {(v.concern, str(v.subject)): v for v in fresh.in_force()}
 
 
@@ -250,7 +251,7 @@ def test_where_a_decider_cannot_tell_what_a_change_touches_all_known_keys_are_ju
     court.put("a", node="n1", version=2)
     (failed,) = court.turn_with(Subject("Pod", "a"))
     assert failed.reason is Reason.JUDGEMENT_FAILED
-    assert failed.message.startswith("the keys of drain cannot be told: ZeroDivisionError (test_")
+    assert failed.message.startswith("cannot list the keys of drain: ZeroDivisionError (test_")
     assert court.evaluator.failing() == [failed]
     assert court.opinion.judged == ["a", "a"]
     assert not court.tables.unreadable, "no object is blamed"
@@ -281,7 +282,7 @@ def test_keys_that_cannot_be_told_are_asked_for_again_after_a_minute(
     court.put("a")
     court.turn()
     monkeypatch.setattr(court.opinion, "keys", broken)
-    court.evaluator.reconsider()
+    court.evaluator.start_over()
     (failed,) = (v for v in court.turn() if v.reason is Reason.JUDGEMENT_FAILED)
     assert court.evaluator.failing() == [failed]
     assert court.opinion.judged == ["a", "a"], "those that are known"
@@ -317,8 +318,8 @@ def test_each_repeat_of_a_failing_key_is_a_slice_of_its_own() -> None:
     metadata = ObjectMeta(name="a", uid="u-a", resource_version="1")
     change = court.tables.put(PODS, Pod(metadata=metadata, spec=PodSpec(scheduler_name="x")))
     court.evaluator.begin(Snapshot(court.tables), [change], (), NOON)
-    court.evaluator.go_on(Snapshot(court.tables), NOON, lambda: True)
+    court.evaluator.resume(Snapshot(court.tables), NOON, lambda: True)
     assert (tries, court.evaluator.unfinished) == (["a"], 1)
-    court.evaluator.go_on(Snapshot(court.tables), NOON, lambda: True)
+    court.evaluator.resume(Snapshot(court.tables), NOON, lambda: True)
     assert tries == ["a", "a"]
     assert list(court.tables.unreadable) == [(PODS, "a")]

@@ -165,7 +165,7 @@ async def look(
             await _or_note(inventory.compare, None, "the cloud's instances", notes)
     evaluator, now = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
     foresee_refusals(snapshot(), observations, settings, now)
-    evaluator.turn(snapshot(), (), (), now)
+    evaluator.evaluate(snapshot(), (), (), now)
     scene = Scene(at=now, snapshot=snapshot(), evaluator=evaluator, settings=settings, clock=which)
     last_word = ""
     if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
