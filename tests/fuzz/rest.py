@@ -111,7 +111,10 @@ def unsettled(
     if _verdicts(fresh) != after["verdicts"]:
         problems.append("a fresh judge says something else than the one that was there all day")
     observations = world.controller.observations
-    left = {"evictions": observations.evictions, "terminations": observations.terminations}
+    left = {
+        "evictions": observations.pods.evictions,
+        "terminations": observations.instances.terminations,
+    }
     return problems + [f"{what} are still remembered: {had}" for what, had in left.items() if had]
 
 

@@ -141,7 +141,7 @@ class Bench(Tapped):
     def wish(self, *actions: Action) -> None:
         """From now on these are asked for, until the story says otherwise."""
         self.wishes.verdicts = tuple(_verdict(action) for action in actions)
-        self.controller.observations._note(Subject("Wish", "new"))
+        self.controller.observations.noted.note(Subject("Wish", "new"))
 
     def the_pool(self) -> Obj:
         return self.store.get(NODE_POOLS, "", "general")

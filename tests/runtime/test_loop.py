@@ -157,12 +157,13 @@ def sizes(world: World) -> dict[str, int]:
         "actionable": len(evaluator.actionable()),
         "ended": len(evaluator.verdicts._ended),
         "said": len(controller.events._said),
-        "instances": len(observations.instances),
-        "failures": len(observations.launch_failures),
-        "terminations": len(observations.terminations),
-        "evictions": len(observations.evictions),
-        "vanished": len(observations.vanished) + len(observations._vanished_claims),
-        "orphans": len(observations.orphans),
+        "instances": len(observations.launches.launched_instances),
+        "failures": len(observations.launches.failures),
+        "terminations": len(observations.instances.terminations),
+        "evictions": len(observations.pods.evictions),
+        "vanished": len(observations.instances.vanished)
+        + len(observations.instances._vanished_claims),
+        "orphans": len(observations.instances.orphans),
         "back-off": len(executor._back_off) + len(controller.instances._launches),
         "awaited": len(executor._awaited),
         "in flight": executor.in_flight,
@@ -213,11 +214,11 @@ def test_an_instance_that_is_back_on_the_list_is_not_held_against_its_claim() ->
         claim = story.the(NODE_CLAIMS)
         observations = story.controller.observations
         subject = Subject("NodeClaim", claim["metadata"]["name"], "", claim["metadata"]["uid"])
-        observations.seen_vanished({subject.uid: subject}, story.now)
+        observations.instances.found_vanished({subject.uid: subject}, story.now)
         story.run(SECOND)
         about = story.controller.evaluator.about("NodeClaim", subject.name)
         assert Reason.INSTANCE_KNOWN in [v.reason for v in about]
-        observations.seen_vanished({}, story.now)
+        observations.instances.found_vanished({}, story.now)
         story.run(SECOND)
         about = story.controller.evaluator.about("NodeClaim", subject.name)
         assert Reason.INSTANCE_KNOWN not in [v.reason for v in about]

@@ -151,9 +151,9 @@ def test_a_step_within_the_bound_moves_our_own_instants_along() -> None:
     with Story(*a_cluster(), options=WorldOptions(settings=settings)) as story:
         story.run(MINUTE)
         observations = story.controller.observations
-        observations.sold_out([("a", "b", "c")], story.now + 3 * MINUTE)
+        observations.node_classes.sold_out([("a", "b", "c")], story.now + 3 * MINUTE)
         set_clock(story, HOUR)
         story.run(10 * SECOND)
-        assert observations.dry_offerings == {
+        assert observations.node_classes.dry_offerings == {
             ("a", "b", "c"): story.host_clock.now() + 170 * SECOND
         }

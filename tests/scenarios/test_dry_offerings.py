@@ -33,7 +33,7 @@ def test_a_claim_that_no_instance_type_can_hold_marks_nothing_as_sold_out() -> N
             if entry.reason == Reason.INSUFFICIENT_CAPACITY and not entry.outcome
         }
         assert "it requests 1k cpu, the largest instance type of KWOKNodeClass/default has" in said
-        assert not story.controller.observations.dry_offerings
+        assert not story.controller.observations.node_classes.dry_offerings
         story.apply(a_deployment(replicas=3))
         story.run(90 * SECOND)
         assert story.running("web") == 3, "within the three minutes for which offerings are dry"
@@ -59,7 +59,9 @@ def test_a_claim_for_one_zone_marks_nothing_of_the_others_as_sold_out() -> None:
         story.infrastructure.faults.set(cloud_dry=(("*", "zone-a", "*"),))
         story.apply(claim)
         story.run(5 * SECOND)
-        assert {zone for _, zone, _ in story.controller.observations.dry_offerings} == {"zone-a"}
+        assert {
+            zone for _, zone, _ in story.controller.observations.node_classes.dry_offerings
+        } == {"zone-a"}
         story.apply(a_deployment(replicas=1))
         story.run(MINUTE)
         assert story.running("web") == 1

@@ -52,7 +52,7 @@ from tenure.runtime.executor.backoff import BackOff
 from tenure.runtime.executor.executor import Executor, place_of, witness_of
 from tenure.runtime.executor.handlers import Verbs
 from tenure.runtime.executor.outcome import OK, Outcome
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.view import View
@@ -214,7 +214,7 @@ class Controller:
         changes = self.cache.take_changes(self._acted_upon())
         for change in changes:
             self._beside(partial(self._learn, change, now))
-        self.observations.seen_waiting(changes, now)
+        self.observations.pods.see_waiting(changes, now)
         leave_out = AWAIT_CREATIONS if self.executor.creates else ()
         observed = self.observations.take_observed()
         self.evaluator.begin(self.snapshot(), changes, observed, now, leave_out)
@@ -307,9 +307,11 @@ class Controller:
         if _concerns_types(change, self._ours):
             self.inventory.node_classes_changed()
         if isinstance(change.old, NodeClaim) and change.new is None:
-            self.observations.departed(change.old, now)
+            self.observations.launches.departed(
+                change.old, self.observations.instances.terminations.get(change.old.uid), now
+            )
         if isinstance(change.new, NodeClaim):
-            self.observations.claim_seen(change.new)
+            self.observations.launches.claim_seen(change.new)
         if isinstance(change.new, Pod) and change.new.status.phase == "Succeeded":
             self._served(change.new)
         if change.new is None and change.old is not None:
@@ -318,7 +320,7 @@ class Controller:
     def _served(self, pod: Pod) -> None:
         node = self.cache.tables.table(r.NODES).get(pod.spec.node_name)
         if node is not None and (claim := self.snapshot().claim_of(node)) is not None:
-            self.observations.served(claim, owner_of(pod))
+            self.observations.launches.served(claim, owner_of(pod))
 
     def _beside(self, work: Callable[[], None]) -> None:
         """What only tells of things, for one object: its failure stops neither the others nor us."""
@@ -344,13 +346,13 @@ class Controller:
             self.events.acted(verdict, claim)
             if decides_on_pods(verdict):
                 # Not before: what could not be created is tried again, and not put off.
-                self.observations.pods_decided(self._clock.now())
+                self.observations.pods.decided(self._clock.now())
         self._waker.wake()
 
     def _arrived(self, claim: NodeClaim, failure: str = "") -> None:
         pool = self.cache.tables.table(r.NODE_POOLS).get(claim.pool_name)
         if pool is not None:
-            self.observations.arrived(pool, claim.name, failure)
+            self.observations.pools.arrived(pool, claim.name, failure)
 
     def _tidy(self, now: float) -> None:
         if self._tidy_at is None or now >= self._tidy_at:

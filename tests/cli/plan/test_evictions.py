@@ -11,7 +11,7 @@ from tenure.cli.plan.evictions import foresee_refusals
 from tenure.model.api.pod import Pod
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 from tests.core.build import NOW, a_budget, a_leaving_node, a_pod, ago, condition
 from tests.snapshots import snapshot_with
 
@@ -29,7 +29,7 @@ def refused(*objects: Any) -> dict[str, str]:
     """By pod UID: the sentence."""
     observations = ObservationStore()
     foresee_refusals(snapshot_with(a_leaving_node(), *objects), observations, Settings(), NOW)
-    return {uid: answer.message for uid, answer in observations.evictions.items()}
+    return {uid: answer.message for uid, answer in observations.pods.evictions.items()}
 
 
 SPENT = a_budget(disruptions_allowed=0, current_healthy=1, desired_healthy=1)

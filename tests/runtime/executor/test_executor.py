@@ -279,7 +279,7 @@ def test_a_server_that_is_busy_is_no_budget_that_refuses() -> None:
         bench.run(50 * SECOND)
         assert gaps(bench.api_tap.times("EVICT")) == pytest.approx([20, 20], abs=0.1)
         assert outcomes(bench)[0].startswith("failed: 429 TooManyRequests: Too many requests")
-        assert bench.controller.observations.evictions == {}
+        assert bench.controller.observations.pods.evictions == {}
 
 
 def test_a_write_whose_answer_is_lost_is_found_out_and_not_repeated() -> None:

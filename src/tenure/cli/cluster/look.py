@@ -44,7 +44,7 @@ from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
 from tenure.runtime.view import HELPFUL, WATCHED

@@ -21,7 +21,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.selectors import matches
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 
 
 def foresee_refusals(
@@ -35,7 +35,7 @@ def foresee_refusals(
             if why := _refusal(pods[name], snapshot, spent):
                 retry_at = now + settings.eviction_retry_max
                 answer = EvictionAnswer(at=now, retry_at=retry_at, message=why)
-                observations.eviction_refused(Subject.of(PODS.kind, pods[name]), answer)
+                observations.pods.eviction_refused(Subject.of(PODS.kind, pods[name]), answer)
 
 
 def _refusal(pod: Pod, snapshot: Snapshot, spent: Counter[str]) -> str:

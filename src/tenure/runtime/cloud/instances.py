@@ -45,7 +45,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.runtime.executor.backoff import BackOff, Bucket
 from tenure.runtime.executor.outcome import OK, Outcome
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 
 #: How often instances are asked for one by one: per second over all nodes, and so many at once.
 #: Where a zone fails all its leaving nodes are asked about, and each once.
@@ -87,20 +87,20 @@ class Instances:
             until = self._clock.now() + self._settings.offering_dry
             types = self._types_of(request)
             dry = error.offerings or asked_for(request, types)
-            self._observations.sold_out(dry, until)
+            self._observations.node_classes.sold_out(dry, until)
             why = "" if dry else too_much(request, types)
             return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error, why)
         except Misconfigured as error:
             now, generation = self._clock.now(), self._generation_of(request.node_class)
             key = node_class_key(request.node_class)
-            self._observations.misconfigured(key, generation, now, str(error))
+            self._observations.node_classes.misconfigured(key, generation, now, str(error))
             return self._not_launched(claim, LaunchProblem.MISCONFIGURED, error)
         except ProviderError as error:
             return self._not_launched(claim, LaunchProblem.FAILED, error)
         self._launches.succeeded(claim.uid)
-        self._observations.usable(node_class_key(request.node_class))
+        self._observations.node_classes.usable(node_class_key(request.node_class))
         if self._is_known(claim):
-            self._observations.launched(claim, instance)
+            self._observations.launches.launched(claim, instance)
         return OK
 
     def _not_launched(
@@ -113,11 +113,13 @@ class Instances:
             retry_at = now + self._launches.failed(claim.uid, self._clock.monotonic())
         if self._is_known(claim):
             failure = LaunchFailure(problem=problem, message=message, at=now, retry_at=retry_at)
-            self._observations.launch_failed(claim, failure)
+            self._observations.launches.failed(claim, failure)
         return Outcome("refused", message)
 
     def _types_of(self, request: LaunchRequest) -> Sequence[InstanceType]:
-        return self._observations.instance_types.get(node_class_key(request.node_class), ())
+        return self._observations.node_classes.instance_types.get(
+            node_class_key(request.node_class), ()
+        )
 
     def _generation_of(self, ref: NodeClassRef) -> int:
         for resource, table in self._cache.tables.objects.items():
@@ -136,20 +138,22 @@ class Instances:
             raise  # No call has left.
         except Exception as error:
             if self._is_known(claim):
-                self._observations.rebooted(claim, self._unanswered(claim, action, left_at, error))
+                self._observations.instances.rebooted(
+                    claim, self._unanswered(claim, action, left_at, error)
+                )
             raise
         if self._is_known(claim):
             answer = RebootAnswer(
                 operation_id=action.operation_id, at=self._clock.now(), refusal=refusal
             )
-            self._observations.rebooted(claim, answer)
+            self._observations.instances.rebooted(claim, answer)
         return Outcome("refused", refusal) if refusal else OK
 
     def _unanswered(
         self, claim: Subject, action: Reboot, left_at: datetime, error: Exception
     ) -> RebootAnswer:
         """Calls are in a row as long as nothing but the pause between tries lies between them."""
-        known = self._observations.reboots.get(claim.uid)
+        known = self._observations.instances.reboots.get(claim.uid)
         first_at = left_at
         if known is not None and known.operation_id == action.operation_id and known.failed_at:
             pause = left_at - known.failed_at
@@ -171,7 +175,7 @@ class Instances:
         except InstanceGone:
             gone = True
         if (claim := self._claim(subject, action)) is not None:
-            self._observations.inspected(
+            self._observations.instances.inspected(
                 claim, InspectionAnswer(asked_at=self._clock.now(), gone=gone)
             )
         return OK
@@ -185,10 +189,10 @@ class Instances:
             gone = True
         told = self._claim(subject, action)
         if told is not None:
-            before = self._observations.terminations.get(action.claim_uid)
+            before = self._observations.instances.terminations.get(action.claim_uid)
             lost = gone and (before is None or before.lost)
             answer = TerminationAnswer(asked_at=self._clock.now(), gone=gone, lost=lost)
-            self._observations.termination(told, action.claim_uid, answer)
+            self._observations.instances.terminated(told, action.claim_uid, answer)
         return OK
 
     async def _instance_of(self, claim_uid: str) -> str:

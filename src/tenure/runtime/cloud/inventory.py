@@ -28,7 +28,7 @@ from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 
 #: Prices and offerings move slowly.
 TYPES_PERIOD: Final = timedelta(minutes=5)
@@ -106,22 +106,26 @@ class Inventory:
     async def refresh_types(self) -> bool:
         """Whether every node class in use was answered for."""
         wanted = _classes_in_use(self._snapshot())
-        self._observations.forget_types(wanted)
+        self._observations.node_classes.forget_others(wanted)
         complete = True
         for key, ref in wanted.items():
             node_class = self._snapshot().node_class(ref.group, ref.kind, ref.name)
             if node_class is None or is_unreadable(node_class):
                 continue
-            until = self._observations.unusable_until(key, node_class.metadata.generation)
+            until = self._observations.node_classes.unusable_until(
+                key, node_class.metadata.generation
+            )
             if until is not None and self._clock.now() < until:
                 continue
             try:
-                self._observations.types_known(key, await self._cloud.instance_types(node_class))
+                self._observations.node_classes.types_known(
+                    key, await self._cloud.instance_types(node_class)
+                )
             except TenureError as error:
                 complete = False
                 self._report(error)
                 # Asked and not answered: this pool has nothing to offer, the others go on.
-                self._observations.types_unknown(key)
+                self._observations.node_classes.types_unknown(key)
         return complete
 
     async def run_garbage(self) -> None:
@@ -145,9 +149,9 @@ class Inventory:
             orphans = _without_claim(claims, instances)
             vanished = _without_instance(claims, instances)
         now = self._clock.now()
-        self._observations.seen_orphans(orphans, now)
-        self._observations.seen_vanished(vanished, now)
-        self._observations.forget_dry(now)
+        self._observations.instances.found_orphans(orphans, now)
+        self._observations.instances.found_vanished(vanished, now)
+        self._observations.node_classes.forget_dry(now)
 
     def _all_is_well(self, instances: tuple[Instance, ...]) -> bool:
         """Whether the cache shows a claim for every instance, and an instance for every claim."""

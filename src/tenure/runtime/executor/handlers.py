@@ -42,7 +42,7 @@ from tenure.model.snapshot.observations import (
 from tenure.ports.clock import Clock
 from tenure.runtime.cloud.instances import Instances
 from tenure.runtime.executor.outcome import NO_EFFECT, OK, Outcome
-from tenure.runtime.observationstore import ObservationStore
+from tenure.runtime.observe.store import ObservationStore
 
 #: The API answers 500 with these words when several budgets cover one pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
@@ -185,7 +185,7 @@ class Verbs:
             retry_at=now + self._eviction_pause(pod, error),
             message=f"the last eviction was refused: {why}",
         )
-        self._observations.eviction_refused(pod, answer)
+        self._observations.pods.eviction_refused(pod, answer)
 
     def _eviction_pause(self, pod: Subject, error: ApiError) -> timedelta:
         """What the server asks for; else twice the last pause, within bounds, with jitter."""
@@ -193,7 +193,7 @@ class Verbs:
             return error.retry_after
         settings = self._settings
         pause = settings.eviction_retry_min
-        if (last := self._observations.evictions.get(pod.uid)) is not None:
+        if (last := self._observations.pods.evictions.get(pod.uid)) is not None:
             pause = min(max((last.retry_at - last.at) * 2, pause), settings.eviction_retry_max)
         return pause * (0.75 + self._random.random() / 4)
 
