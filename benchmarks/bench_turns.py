@@ -18,7 +18,7 @@ import msgspec
 
 from benchmarks.figures import Figure, Figures
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.runtime.loop import Controller
+from tenure.runtime.controller import Controller
 from tenure.sim.collector import rest_collector
 from tenure.sim.world import World
 
@@ -46,7 +46,7 @@ class _Measured(World):
         self.keys: list[float] = []
         controller = super()._new_controller()
         controller.metrics.stopwatch = controller.evaluator._stopwatch = time.process_time
-        turn, evaluator = controller._turn, controller.evaluator
+        turn, evaluator = controller.loop.turn, controller.evaluator
         evaluated = evaluator._evaluated
 
         async def timed() -> float | None:
@@ -60,7 +60,7 @@ class _Measured(World):
             self.keys.append(took)
             evaluated(concern, key, took)
 
-        controller._turn = timed  # type: ignore[method-assign]
+        controller.loop.turn = timed  # type: ignore[method-assign]
         evaluator._evaluated = noted
         return controller
 

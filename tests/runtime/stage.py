@@ -23,7 +23,7 @@ from tenure.model.api.resource import NODE_POOLS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.runtime.loop import Controller
+from tenure.runtime.controller import Controller
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.dsl import Story
 from tenure.sim.history import Entry

@@ -94,7 +94,7 @@ def test_a_key_that_takes_long_is_counted_and_named() -> None:
 
         story.counting.decide = slowly  # type: ignore[method-assign]
         warned: list[str] = []
-        story.controller._warn = warned.append
+        story.controller.reporter.warn = warned.append
         story.run(SECOND)
         assert warned == [
             "evaluating drain of 07 took 2.1 s, more than 0.5 s: everything else waited"
@@ -111,8 +111,8 @@ def test_a_loop_that_stands_still_while_work_is_due_fails_its_health_check() -> 
             await asyncio.Event().wait()
             return None
 
-        story.controller._turn = never  # type: ignore[method-assign]
-        story.controller._waker.wake()
+        story.controller.loop.turn = never  # type: ignore[method-assign]
+        story.controller.waker.wake()
         story.run(timedelta(seconds=STUCK_AFTER - 1))
         assert list(not_alive(Onlooker(story))) == []
         story.run(5 * SECOND)

@@ -21,7 +21,7 @@ from tenure.model.settings import Settings
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Transport
-from tenure.runtime.loop import Controller
+from tenure.runtime.controller import Controller
 from tenure.sim.actors.pdb.controller import DisruptionBudgets
 from tenure.sim.actors.scheduling.scheduler import Scheduler
 from tenure.sim.actors.workloads.daemonset import DaemonSets

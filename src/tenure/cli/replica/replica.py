@@ -39,8 +39,8 @@ from tenure.ports.provider import Provider, Surroundings
 from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
+from tenure.runtime.controller import Controller
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.loop import Controller
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.logs import Complaints, Log, Sparing
 from tenure.runtime.telemetry.looplag import LoopLag
