@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.core.disrupt.blockers import Disruption, obstacles
+from tenure.core.disrupt.blockers import obstacles
+from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.protect.decider import SINCE
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_DISRUPT
@@ -34,7 +35,7 @@ def in_the_way(
 ) -> list[str]:
     claim, node = claim or a_claim(), node or a_node()
     drain = drain_until(node, None, snapshot_with(claim, node, *pods))
-    found = obstacles(reason, claim, drain, SETTINGS, NOW, **more)
+    found = obstacles(TRAITS[reason], claim, drain, SETTINGS, NOW, **more)
     return [f"{blocker.subject}: {blocker.message}" for blocker in found]
 
 
@@ -63,10 +64,10 @@ def test_with_a_grace_period_expired_drifted_and_sick_nodes_may_start_all_the_sa
     assert (in_the_way(reason, PROTECTED, *HELD[1:], claim=bounded) == []) is (reason in EVENTUAL)
 
 
-def test_a_repair_may_bring_its_own_bound() -> None:
+def test_the_method_may_set_a_bound_of_its_own() -> None:
     bound = timedelta(minutes=1)
     assert in_the_way(Disruption.UNHEALTHY, PROTECTED, bound=bound) == []
-    assert in_the_way(Disruption.DRIFTED, PROTECTED, bound=bound) != []
+    assert in_the_way(Disruption.EMPTY, PROTECTED, bound=bound) != []
 
 
 @pytest.mark.parametrize("reason", VOLUNTARY)
@@ -86,7 +87,7 @@ def test_what_ends_says_when() -> None:
     annotations = {DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     claim, node = a_claim(), a_node(annotations=annotations)
     drain = drain_until(node, None, snapshot_with(claim, node, a_pod(protected="90m")))
-    found = obstacles(Disruption.DRIFTED, claim, drain, SETTINGS, NOW)
+    found = obstacles(TRAITS[Disruption.DRIFTED], claim, drain, SETTINGS, NOW)
     assert [blocker.until for blocker in found] == [ahead(3600), ahead(1800)]
 
 

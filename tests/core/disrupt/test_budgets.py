@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.disrupt.blockers import Disruption
 from tenure.core.disrupt.budgets import UNLIMITED, Allowance, allowance, consuming, fleet_of, limit
+from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.recurrence import phase
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import INITIALIZED, REPLACED_BY, ZONE
@@ -64,7 +64,7 @@ def asked(
     now: datetime = NOW,
 ) -> Allowance:
     fleet = fleet_of("general", snapshot_with(pool, *(thing for pair in pairs for thing in pair)))
-    return allowance(pool, reason, node or a_node("node-w00"), fleet, now)
+    return allowance(pool, TRAITS[reason], node or a_node("node-w00"), fleet, now)
 
 
 # -- how many --------------------------------------------------------------------------
@@ -395,7 +395,7 @@ def test_what_cannot_be_understood_closes_the_pool_and_says_what_it_is(
     assert answer.why.startswith(
         f"a budget that cannot be understood closes the pool: spec.disruption.{at}: got "
     )
-    assert limit(pool, reason, fleet_of("general", snapshot_with(pool)), NOW) == 0
+    assert limit(pool, TRAITS[reason], fleet_of("general", snapshot_with(pool)), NOW) == 0
 
 
 # -- the pool as a whole ---------------------------------------------------------------
@@ -417,13 +417,13 @@ def test_for_the_pool_as_a_whole_groups_add_up(budgets: list[dict[str, Any]], mo
     pool = pool_with(*budgets)
     fleet = [*zoned(3, "a"), *zoned(2, "b"), leaving()]
     snapshot = snapshot_with(pool, *(thing for pair in fleet for thing in pair))
-    assert limit(pool, DRIFTED, fleet_of("general", snapshot), NOW) == most
+    assert limit(pool, TRAITS[DRIFTED], fleet_of("general", snapshot), NOW) == most
 
 
 def test_who_uses_budgets_is_counted_by_reason() -> None:
     fleet = [*well(2), leaving(), pair("u", ready=False)]
     snapshot = snapshot_with(*(thing for pair in fleet for thing in pair))
-    used = {reason: consuming(reason, fleet_of("general", snapshot)) for reason in ALL}
+    used = {reason: consuming(TRAITS[reason], fleet_of("general", snapshot)) for reason in ALL}
     assert used == {reason: 1 if reason is UNHEALTHY else 2 for reason in ALL}
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch, Verdict
-from tenure.core.disrupt.orchestrate import ReplacementDecider, failures_of
+from tenure.core.disrupt.orchestrate import ReplacementDecider
+from tenure.core.disrupt.replacements import failures_of
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
@@ -116,10 +117,10 @@ def test_of_two_claims_with_one_node_neither_is_replaced() -> None:
     assert {verdict.reason for verdict in found} == {Reason.DISRUPTION_CANCELLED}
 
 
-def test_once_all_of_them_are_there_it_only_waits_to_be_let_go() -> None:
+def test_once_every_replacement_is_initialized_it_only_waits() -> None:
     told = on_claim(going(), sick(), coming())
     assert (told.reason, told.action) == (Reason.REPLACING, None)
-    assert told.message.startswith("everything that was launched for its pods is there")
+    assert told.message.startswith("every replacement is initialized")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,10 @@ def test_a_note_that_cannot_be_read_is_none(noted: str) -> None:
         ),
         pytest.param(going(), None, "it has no Node any more", id="no Node"),
         pytest.param(
-            a_claim(annotations={REPLACED_BY: "b"}), sick(), "nobody knows why", id="no reason"
+            a_claim(annotations={REPLACED_BY: "b"}),
+            sick(),
+            "unknown disruption reason",
+            id="no reason",
         ),
         pytest.param(
             going(labels={"karpenter.sh/nodepool": "lenient"}),

@@ -34,7 +34,7 @@ def ended(at: datetime, status: str = "False") -> Any:
 
 
 def next_write(claim: NodeClaim, bound: timedelta | None = MINUTE) -> Patch:
-    action = commit(claim, bound, "KWOKRebootRequired=True", NOW)
+    action = commit(claim, bound, "Unhealthy", "KWOKRebootRequired=True", NOW)
     assert isinstance(action, Patch)
     return action
 
@@ -179,8 +179,8 @@ def test_nonsense_does_not_survive_the_next_reboot() -> None:
 
 def test_a_claim_that_is_rebooting_or_leaving_is_not_committed_again() -> None:
     rebooting = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
-    assert commit(rebooting, MINUTE, "sick", NOW) is None
-    assert commit(a_leaving_claim(), MINUTE, "sick", NOW) is None
+    assert commit(rebooting, MINUTE, "Unhealthy", "unhealthy", NOW) is None
+    assert commit(a_leaving_claim(), MINUTE, "Unhealthy", "unhealthy", NOW) is None
 
 
 def test_a_claim_whose_reboot_has_failed_is_replaced_and_not_committed_again() -> None:
@@ -188,7 +188,7 @@ def test_a_claim_whose_reboot_has_failed_is_replaced_and_not_committed_again() -
         condition("Rebooting", "False", "RebootFailed"),
         condition("RebootIssued", "False", "RecoveryTimeout"),
     )
-    assert commit(a_claim(conditions=failed), MINUTE, "sick", NOW) is None
+    assert commit(a_claim(conditions=failed), MINUTE, "Unhealthy", "unhealthy", NOW) is None
 
 
 # -- how it ended ------------------------------------------------------------------------

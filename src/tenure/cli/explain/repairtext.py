@@ -11,8 +11,8 @@ import msgspec
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
 from tenure.core.claim.ownership import is_ours
-from tenure.core.disrupt.blockers import Disruption
 from tenure.core.disrupt.budgets import allowance, fleet_of
+from tenure.core.disrupt.methods import REPAIR
 from tenure.core.pool.facts import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.reboot.history import rebooted_at
@@ -119,7 +119,7 @@ def _of_pool(
     yield "breaker", _breaker(pool, snapshot, now)
     if claim.initialized:
         fleet = fleet_of(pool.name, snapshot)
-        found = allowance(pool, Disruption.UNHEALTHY, node, fleet, now)
+        found = allowance(pool, REPAIR.traits, node, fleet, now)
         yield "budget", f"{found.why} (asked for what is done with care)"
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
 from tenure.core.decision import Patch
-from tenure.model.api import names
 from tenure.model.api.meta import find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
@@ -61,11 +60,6 @@ def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
 def listed(value: str) -> list[str]:
     """The parts of an annotation that names several objects."""
     return [part for part in value.split(",") if part]
-
-
-def is_replaced(claim: NodeClaim) -> bool:
-    """Whether it is settled who takes its place: it stays until they are there."""
-    return names.REPLACED_BY in claim.annotations
 
 
 def class_label_key(group: str, kind: str) -> str:

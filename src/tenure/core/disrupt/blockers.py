@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from tenure.core.decision import Blocker, Subject
+from tenure.core.disrupt.method import Traits
 from tenure.core.facts import as_fact
 from tenure.core.protect.protection import protection_of, protection_on
 from tenure.core.terminate.deadline import grace_period
@@ -28,29 +28,13 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 
 
-class Disruption(StrEnum):
-    """Why somebody would like the node to go, by the names that budgets use."""
-
-    UNHEALTHY = "Unhealthy"
-    EMPTY = "Empty"
-    EXPIRED = "Expired"
-    DRIFTED = "Drifted"
-    REBALANCE = "Rebalance"
-    UNDERUTILIZED = "Underutilized"
-
-
-_EVENTUAL = frozenset({Disruption.EXPIRED, Disruption.DRIFTED})
-
-
-def is_eventual(reason: Disruption, claim: NodeClaim, bound: timedelta | None = None) -> bool:
-    """Whether it may start although pods are in the way. ``bound``: of a repair's drain."""
-    if reason is Disruption.UNHEALTHY:
-        return bound is not None or grace_period(claim) is not None
-    return reason in _EVENTUAL and grace_period(claim) is not None
+def is_eventual(traits: Traits, claim: NodeClaim, bound: timedelta | None = None) -> bool:
+    """Whether it may start although pods block it. ``bound``: of the drain, by the method."""
+    return traits.eventual and (bound is not None or grace_period(claim) is not None)
 
 
 def obstacles(
-    reason: Disruption,
+    traits: Traits,
     claim: NodeClaim,
     drain: DrainView,
     settings: Settings,
@@ -60,9 +44,9 @@ def obstacles(
 ) -> list[Blocker]:
     """Everything that blocks it now; none: it is a candidate."""
     found: list[Blocker] = []
-    if reason is not Disruption.UNHEALTHY:
+    if traits.node_protection_counts:
         found += _own(claim, drain, now)
-    if not is_eventual(reason, claim, bound):
+    if not is_eventual(traits, claim, bound):
         found += _of_pods(drain, settings, now)
     else:
         # A deadline that is still to be set would take them away.

@@ -6,13 +6,12 @@
 3. It counts the pool's nodes that it selects, with ``per`` only those that have the candidate's
    own value of that label (nodes without the label are a group of their own). Its share of them
    is rounded up.
-4. Taken from that is, once for each node: whoever is leaving or being replaced, whoever reboots,
-   and, unless the reason is Unhealthy, whoever is not Ready.
+4. Taken from that is, once for each node: those that are terminating or being replaced, those that
+   reboot and, unless the method says otherwise (``not_ready_counts``), those that are not Ready.
 5. The tightest budget wins, of equals the first; an empty list, or none that applies, sets no
    limit.
 
-A candidate that is not initialized neither needs nor uses a budget: nobody asks about it here,
-and it is not counted (see ``fleet``).
+A candidate that is not initialized neither needs nor uses a budget, and it is not counted (see ``fleet``).
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.blockers import Disruption
 from tenure.core.disrupt.fleet import NOBODY, Group, PoolFleet, fleet_of, group_of, selects
+from tenure.core.disrupt.method import Traits
 from tenure.core.recurrence import Phase, phase
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Budget, NodePool
@@ -34,7 +33,7 @@ from tenure.schema.semantics.disruption import budget_problems
 
 __all__ = ["UNLIMITED", "Allowance", "PoolFleet", "allowance", "consuming", "fleet_of", "limit"]
 
-#: What the peer counts with where nothing limits.
+#: What Karpenter counts with where nothing limits.
 UNLIMITED: Final = 2**31 - 1
 
 #: How many nodes of a kind a sentence names.
@@ -52,17 +51,17 @@ class Allowance(msgspec.Struct, frozen=True):
 
 
 def allowance(
-    pool: NodePool, reason: Disruption, node: Node, fleet: PoolFleet, now: datetime
+    pool: NodePool, traits: Traits, node: Node, fleet: PoolFleet, now: datetime
 ) -> Allowance:
     """How many more nodes may go because of this reason, as far as they are like this one."""
     budgets = pool.spec.disruption.budgets
     if broken := _broken(budgets):
         return Allowance(0, broken)
-    concerned = [b for b in budgets if _concerns(b, reason) and selects(b, node.labels)]
+    concerned = [b for b in budgets if _concerns(b, traits) and selects(b, node.labels)]
     phases = [_phase(budget, now) for budget in concerned]
     changes_at = min((p.changes_at for p in phases if p.changes_at is not None), default=None)
     counts = [
-        _count(budget, reason, group_of(budget, node.labels), fleet)
+        _count(budget, traits, group_of(budget, node.labels), fleet)
         for budget, one in zip(concerned, phases, strict=True)
         if one.on
     ]
@@ -73,7 +72,7 @@ def allowance(
     return Allowance(tightest.left, str(tightest), changes_at)
 
 
-def limit(pool: NodePool, reason: Disruption, fleet: PoolFleet, now: datetime) -> int:
+def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> int:
     """How many nodes of the pool may be on their way at once, those that already are included.
 
     For the pool as a whole: the shares of all groups of a ``per`` add up, and nodes that a
@@ -82,13 +81,13 @@ def limit(pool: NodePool, reason: Disruption, fleet: PoolFleet, now: datetime) -
     budgets = pool.spec.disruption.budgets
     if _broken(budgets):
         return 0
-    applying = (b for b in budgets if _concerns(b, reason) and _phase(b, now).on)
+    applying = (b for b in budgets if _concerns(b, traits) and _phase(b, now).on)
     return min((_share_of_pool(budget, fleet) for budget in applying), default=UNLIMITED)
 
 
-def consuming(reason: Disruption, fleet: PoolFleet) -> int:
+def consuming(traits: Traits, fleet: PoolFleet) -> int:
     """How many nodes use the pool's budgets for this reason."""
-    return _taken(fleet.everybody, reason)
+    return _taken(fleet.everybody, traits)
 
 
 def _broken(budgets: Sequence[Budget]) -> str:
@@ -99,8 +98,8 @@ def _broken(budgets: Sequence[Budget]) -> str:
     return ""
 
 
-def _concerns(budget: Budget, reason: Disruption) -> bool:
-    return not budget.reasons or reason in budget.reasons
+def _concerns(budget: Budget, traits: Traits) -> bool:
+    return not budget.reasons or traits.reason in budget.reasons
 
 
 def _phase(budget: Budget, now: datetime) -> Phase:
@@ -123,8 +122,8 @@ def _share(nodes: str, total: int) -> int:
     return int(nodes) if len(nodes) < 10 else UNLIMITED
 
 
-def _taken(group: Group, reason: Disruption) -> int:
-    unready = () if reason is Disruption.UNHEALTHY else group.not_ready
+def _taken(group: Group, traits: Traits) -> int:
+    unready = group.not_ready if traits.not_ready_counts else ()
     return len(group.leaving) + len(group.rebooting) + len(unready)
 
 
@@ -135,7 +134,7 @@ class _Count(msgspec.Struct, frozen=True):
     """One budget, counted over the nodes that it looks at."""
 
     budget: Budget
-    reason: Disruption
+    traits: Traits
     #: The candidate's value of ``per``.
     value: str | None
     group: Group
@@ -146,7 +145,7 @@ class _Count(msgspec.Struct, frozen=True):
 
     @property
     def left(self) -> int:
-        return max(self.limit - _taken(self.group, self.reason), 0)
+        return max(self.limit - _taken(self.group, self.traits), 0)
 
     def __str__(self) -> str:
         total = len(self.group.nodes)
@@ -163,7 +162,7 @@ class _Count(msgspec.Struct, frozen=True):
         return f"{selected} with {self.budget.per}={self.value}"
 
     def _used(self) -> str:
-        unready = () if self.reason is Disruption.UNHEALTHY else self.group.not_ready
+        unready = self.group.not_ready if self.traits.not_ready_counts else ()
         used = (
             (self.group.leaving, "leaving already"),
             (self.group.rebooting, "rebooting"),
@@ -172,8 +171,8 @@ class _Count(msgspec.Struct, frozen=True):
         return ", ".join(_listed(names, what) for names, what in used if names) or "none is leaving"
 
 
-def _count(budget: Budget, reason: Disruption, value: str | None, fleet: PoolFleet) -> _Count:
-    return _Count(budget, reason, value, fleet.groups(budget).get(value, NOBODY))
+def _count(budget: Budget, traits: Traits, value: str | None, fleet: PoolFleet) -> _Count:
+    return _Count(budget, traits, value, fleet.groups(budget).get(value, NOBODY))
 
 
 def _name(budget: Budget) -> str:

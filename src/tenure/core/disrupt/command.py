@@ -1,44 +1,59 @@
-"""A claim that is being replaced, as the cluster says it: by whom, why, and whether that goes well.
+"""A command: which node is disrupted, for which reason, and which claims replace it.
 
-On the claim that goes, ``karpenter.sh/replaced-by`` names its replacements, all of which exist by
-then, and ``karpenter.sh/disruption-reason`` says why; on each replacement ``karpenter.sh/replaces``
-has that claim's UID. Nobody remembers anything beside that.
+The cluster is its only memory. This module reads a command from there, and is the only owner of
+every mark of it:
+
+========================================  =======================  ================================
+mark                                      on                       says
+========================================  =======================  ================================
+``karpenter.sh/replaces``                 each replacement         UID of the claim it replaces
+``karpenter.sh/replaced-by``              the claim that goes      its replacements, which all exist
+``karpenter.sh/disruption-reason``        the claim that goes      the reason (see ``methods``)
+condition ``DisruptionReason``            the claim that goes      the same, for users
+taint ``karpenter.sh/disrupted``          its Node                 no new pods (``core/taints``)
+``…/nodeclaim-termination-timestamp``     the claim that goes      by when (``terminate/stamp``)
+========================================  =======================  ================================
+
+The first two make the command; rolling it back takes all marks off the claim and its Node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any, Final
 
 import msgspec
 
-from tenure.core.claim.ownership import is_ours, listed
-from tenure.core.disrupt.blockers import Disruption
-from tenure.core.pool.facts import rules_of
-from tenure.core.protect.protection import protection_on
-from tenure.core.repair.health import examine
-from tenure.core.repair.readiness import Stage, boot_of, initialized_until
-from tenure.core.repair.rules import Illness, Rules
+from tenure.core.claim.ownership import claim_status, is_ours, listed
+from tenure.core.conditions import Wanted
+from tenure.core.decision import Action, Patch
+from tenure.core.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
+from tenure.core.terminate.stamp import no_stamp
 from tenure.core.unreadable.decider import in_the_way
+from tenure.core.writes import patch
 from tenure.model.api import names
-from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import first_unreadable
+
+#: The type of the condition; a reboot sets it as well.
+REASON_CONDITION: Final = "DisruptionReason"
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim
-    nodes: tuple[Node, ...]
-    #: By the names that the claim's mark has; None is gone.
-    replacements: tuple[tuple[str, NodeClaim | None], ...]
-    rules: Rules
+    nodes: tuple[Node, ...] = ()
+    #: By the names in the claim's mark; None: there is no such claim any more.
+    replacements: tuple[tuple[str, NodeClaim | None], ...] = ()
 
     @property
     def node(self) -> Node | None:
         return self.nodes[0] if len(self.nodes) == 1 else None
+
+    @property
+    def reason(self) -> str:
+        return self.claim.annotations.get(names.DISRUPTION_REASON, "")
 
     @property
     def names(self) -> list[str]:
@@ -46,99 +61,61 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was launched for it is there."""
+        """Whether every replacement is initialized."""
         return all(one is not None and one.initialized for _, one in self.replacements)
 
-    # -- whether to go on --------------------------------------------------------------
 
-    def pointless(self, settings: Settings, now: datetime) -> str:
-        """Why nothing is to be replaced any more; empty where that is still wanted."""
-        node, claim = self.node, self.claim
-        if node is None:
-            return "it has no Node any more, or several"
-        if claim.annotations.get(names.DISRUPTION_REASON) != Disruption.UNHEALTHY:
-            return "nobody knows why it is being replaced"
-        for thing in (node, claim):
-            veto = protection_on(thing, names.DO_NOT_REPAIR)
-            if veto is not None and now < veto.until:
-                return f"{names.DO_NOT_REPAIR} vetoes its repair"
-        if self.overdue(now):
-            return ""
-        if not settings.node_repair:
-            return "node repair is switched off (--node-repair or feature gate NodeRepair)"
-        if not self.ill:
-            return f"{self._no_illness(node)}"
-        return ""
+# -- read ----------------------------------------------------------------------------------
 
-    def _no_illness(self, node: Node) -> str:
-        if any((c.type, c.status) in self.rules.sick for c in node.status.conditions):
-            return f"its pool no longer asks to repair what Node {node.name} has"
-        return f"Node {node.name} has recovered"
 
-    @property
-    def ill(self) -> list[Illness]:
-        """Tolerated or not: one that changes its status meanwhile is no better for it."""
-        assert self.node is not None, "who has none is not asked"
-        found = examine(self.claim, self.node, self.rules).ill
-        return [one for one in found if one.counts]
+def is_replaced(claim: NodeClaim) -> bool:
+    """Whether a command is under way for it: it stays until its replacements are initialized."""
+    return names.REPLACED_BY in claim.annotations
 
-    def due(self, now: datetime) -> list[Illness]:
-        return [one for one in self.ill if one.due_at is not None and one.due_at <= now]
 
-    def overdue(self, now: datetime) -> bool:
-        """Ready, and not initialized in time."""
-        boot = None if self.claim.initialized else boot_of(self.claim, self.node)
-        return boot is not None and boot.stage is Stage.INITIALIZATION and boot.due_at <= now
+def is_replacement(claim: NodeClaim) -> bool:
+    return names.REPLACES in claim.annotations
 
-    def failure(self, now: datetime) -> str:
-        """What is wrong with a replacement; empty where all may still come up."""
-        for name, replacement in self.replacements:
-            if replacement is None:
-                return f"its replacement {name} is gone"
-            if replacement.deleting:
-                return f"its replacement {name} did not come up, or was deleted"
-            until = initialized_until(replacement)
-            if until is not None and until <= now:
-                at = format_time(until)
-                if why := first_unreadable((replacement,)):
-                    return (
-                        f"its replacement did not come up by {at} for all that can be told: {why}"
-                    )
-                return f"its replacement {name} was Ready, but not initialized by {at}"
-        return ""
 
-    # -- when it may look different ----------------------------------------------------
+def replaced_uids(claim: NodeClaim) -> list[str]:
+    """The UIDs of the claims that it replaces."""
+    return listed(claim.annotations.get(names.REPLACES, ""))
 
-    def instants(self) -> Iterator[datetime]:
-        """When a replacement takes too long (before it is Ready its own TTL counts), a veto ends,
-        or another policy falls due."""
-        for _, replacement in self.replacements:
-            if replacement is not None and (until := initialized_until(replacement)) is not None:
-                yield until
-        if self.node is not None:
-            vetoes = (protection_on(one, names.DO_NOT_REPAIR) for one in (self.node, self.claim))
-            yield from (veto.until for veto in vetoes if veto is not None)
-            yield from (one.due_at for one in self.ill if one.due_at is not None)
-            boot = None if self.claim.initialized else boot_of(self.claim, self.node)
-            if boot is not None:
-                yield boot.due_at
+
+def disrupted_since(claim: NodeClaim) -> datetime | None:
+    """Since when the claim says that it is disrupted; None: it does not say so."""
+    condition = claim.condition(REASON_CONDITION)
+    if condition is None or condition.status != "True":
+        return None
+    return condition.last_transition_time
+
+
+def has_reason(claim: NodeClaim) -> bool:
+    """Whether it says why it is disrupted, as annotation or condition."""
+    return claim.is_true(REASON_CONDITION) or names.DISRUPTION_REASON in claim.annotations
+
+
+def is_marked(claim: NodeClaim, nodes: Iterable[Node]) -> bool:
+    """Whether there is any mark of a command, or left of one."""
+    if is_replaced(claim) or claim.is_true(REASON_CONDITION):
+        return True
+    return any(not node.deleting and is_disrupted(node) for node in nodes)
 
 
 def command_of(claim: NodeClaim, snapshot: Snapshot) -> Command:
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
-        nodes = {}  # Whose they are cannot be told.
+        nodes = {}  # To which claim they belong cannot be told.
     named = listed(claim.annotations.get(names.REPLACED_BY, ""))
     return Command(
         claim=claim,
         nodes=tuple(nodes[name] for name in sorted(nodes)),
-        replacements=tuple((name, _standing_in(name, claim, snapshot)) for name in named),
-        rules=rules_of(claim.pool_name, snapshot),
+        replacements=tuple((name, _replacement(name, claim, snapshot)) for name in named),
     )
 
 
 def commands_under_way(snapshot: Snapshot) -> tuple[Command, ...]:
-    """Of all our claims, those that leave included: whoever is drained still needs his place."""
+    """Of all our claims, terminating ones included: pods that are drained still need capacity."""
     marked = snapshot.replaced_claims()
     ours = (marked[name] for name in sorted(marked) if is_ours(marked[name], snapshot))
     return tuple(command_of(claim, snapshot) for claim in ours)
@@ -150,26 +127,78 @@ def is_readable(command: Command, snapshot: Snapshot) -> bool:
     return not in_the_way(command.claim, command.nodes, pool, snapshot)
 
 
-def standing_in(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
-    """By the UID of the claim that goes: who came for it, marked there or not yet."""
-    marked = (claim for claim in snapshot.claims.values() if names.REPLACES in claim.annotations)
+def replacements_by_uid(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
+    """By the UID of the claim that goes: its replacements, named in its mark or not yet."""
+    marked = filter(is_replacement, snapshot.claims.values())
     found: dict[str, tuple[NodeClaim, ...]] = {}
     for claim in sorted(marked, key=lambda claim: claim.name):
         if not claim.deleting:
-            for uid in listed(claim.annotations[names.REPLACES]):
+            for uid in replaced_uids(claim):
                 found[uid] = (*found.get(uid, ()), claim)
     return found
 
 
-def _standing_in(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim | None:
+def _replacement(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim | None:
     """The replacement of that name; another claim that got its name later is none."""
     found = snapshot.claims.get(name)
-    if found is None or claim.uid not in listed(found.annotations.get(names.REPLACES, "")):
+    return found if found is not None and claim.uid in replaced_uids(found) else None
+
+
+# -- write ---------------------------------------------------------------------------------
+
+
+def replacement_marks(claim: NodeClaim) -> dict[str, str]:
+    """Annotations of a new claim that is launched to replace this one."""
+    return {names.REPLACES: claim.uid}
+
+
+def begin(
+    claim: NodeClaim, replacements: Sequence[str], reason: str, beside: Mapping[str, str]
+) -> Patch:
+    """Commits the command; ``beside``: annotations that are written with it."""
+    return patch(
+        claim,
+        {
+            "annotations": {
+                names.REPLACED_BY: ",".join(replacements),
+                names.DISRUPTION_REASON: reason,
+                **beside,
+            }
+        },
+    )
+
+
+def add_replacements(command: Command, more: Iterable[str]) -> Patch:
+    mark = {names.REPLACED_BY: ",".join([*command.names, *more])}
+    return patch(command.claim, {"annotations": mark})
+
+
+def mark_next(command: Command) -> Action | None:
+    """The next mark that is missing: the taint, then the condition; None: all are there."""
+    assert command.node is not None, "a command without a Node is rolled back"
+    if not is_closed(command.node):
+        return taint_disrupted(command.node)
+    return claim_status(command.claim, says_reason(command.reason))
+
+
+def says_reason(reason: str) -> Wanted:
+    """What the claim says of itself while it is disrupted or rebooted."""
+    return Wanted(REASON_CONDITION, "True", reason)
+
+
+def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patch:
+    """Takes the marks off the claim; ``left_over`` takes off the others, one by one."""
+    marks = {names.REPLACED_BY: None, names.DISRUPTION_REASON: None, **no_stamp()}
+    gone = {mark: None for mark in marks if mark in claim.annotations}
+    return patch(claim, {"annotations": {**gone, **(beside or {})}})
+
+
+def left_over(claim: NodeClaim, node: Node | None) -> tuple[str, Action] | None:
+    """The next mark without a command, as words and as the write that takes it off."""
+    if node is not None and not node.deleting and is_disrupted(node):
+        what = f"Node {node.name} is not being disrupted; its taint is taken off"
+        return what, untaint_disrupted(node)
+    said = claim_status(claim, drop=(REASON_CONDITION,))
+    if said is None:
         return None
-    return found
-
-
-def comes_up(replacement: NodeClaim, now: datetime) -> bool:
-    """One that was Ready and is not initialized in time has failed once, and would again."""
-    until = initialized_until(replacement)
-    return until is None or until > now
+    return "it is not being disrupted; its condition is taken off", said

@@ -25,15 +25,16 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Commitment, Concern, Delete, Ground, Patch, Verdict
-from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
-from tenure.core.disrupt.candidates import Contender, contender_of
+from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
+from tenure.core.disrupt.blockers import in_the_way, obstacles
+from tenure.core.disrupt.candidates import NodeFacts, facts_of
 from tenure.core.disrupt.command import (
-    Command,
-    comes_up,
+    add_replacements,
     commands_under_way,
     is_readable,
 )
+from tenure.core.disrupt.method import Methods, UnderWay
+from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
 from tenure.core.disrupt.simulate import (
     LeavingNode,
     Plan,
@@ -43,14 +44,11 @@ from tenure.core.disrupt.simulate import (
 )
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
-from tenure.core.repair.cause import merged
-from tenure.core.repair.readiness import Stage
 from tenure.core.taints import is_closed
 from tenure.core.terminate.deadline import grace_period, written_between
 from tenure.core.terminate.stamp import stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_judged, delete_claim, patch
-from tenure.model.api import names
+from tenure.core.writes import as_judged, delete_claim
 from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -65,19 +63,19 @@ _say = partial(say, Concern.DISRUPTION)
 STAMPED: Final = timedelta(minutes=1)
 
 
-class UnderWay(msgspec.Struct, frozen=True):
-    """A command whose replacements are there."""
+class Ready(msgspec.Struct, frozen=True):
+    """A command whose replacements are all initialized."""
 
-    command: Command
-    contender: Contender
+    under_way: UnderWay
+    node: NodeFacts
 
 
-def ready_commands(snapshot: Snapshot) -> Iterator[UnderWay]:
+def ready_commands(methods: Methods, snapshot: Snapshot) -> Iterator[Ready]:
     for command in commands_under_way(snapshot):
         claim, node = command.claim, command.node
         complete = command.complete and is_readable(command, snapshot)
         if not claim.deleting and node is not None and complete:
-            yield UnderWay(command, contender_of(claim, node, snapshot))
+            yield Ready(methods.under_way(command, snapshot), facts_of(claim, node, snapshot))
 
 
 class Release:
@@ -85,21 +83,26 @@ class Release:
 
     def __init__(
         self,
-        under_way: UnderWay,
+        ready: Ready,
+        methods: Methods,
         simulation: Simulation,
         settings: Settings,
         now: datetime,
         reservations: Reservations,
     ) -> None:
-        self._command, self._contender = under_way.command, under_way.contender
-        self._claim = under_way.command.claim
+        self._command, self._facts = ready.under_way.command, ready.node
+        self._claim = self._command.claim
+        self._method = methods.of(self._command)
+        self._standing = methods.standing(ready.under_way, settings, now)
+        instants = (*fail_instants(self._command), *methods.instants(ready.under_way))
+        self._instants = [at for at in instants if at > now]
         self._simulation, self._settings, self._now = simulation, settings, now
         self._reservations = reservations
 
     def verdicts(self) -> Iterator[Verdict]:
-        command, node = self._command, self._command.node
-        # Who gives it up speaks by himself, and nothing may be done meanwhile.
-        off = command.pointless(self._settings, self._now) or command.failure(self._now)
+        node = self._command.node
+        # ``orchestrate`` rolls it back or marks it, and nothing may be done meanwhile.
+        off = self._standing.unwanted or failure_of(self._command, self._now)
         if node is None or off or not is_closed(node):
             return
         verdict = self._tolerated() or self._held()
@@ -107,14 +110,14 @@ class Release:
             leaving = leaving_node(
                 self._claim,
                 node,
-                (item.pod for item in self._contender.drain.pods),
-                (room for _, room in self._contender.replacements),
+                (item.pod for item in self._facts.drain.pods),
+                (room for _, room in self._facts.replacements),
             )
             plan = self._plan(leaving)
             yield from launched(plan, self._claim.name)
             verdict = self._missing(plan) or self._going(node)
             verdict = no_later(verdict, plan.changes_at)
-        verdict = no_later(verdict, *(at for at in command.instants() if at > self._now))
+        verdict = no_later(verdict, *self._instants)
         yield from (self._without_stamp(verdict), also_of(node, verdict))
 
     def waits(self, until: datetime) -> Iterator[Verdict]:
@@ -131,27 +134,21 @@ class Release:
         return msgspec.structs.replace(verdict, action=take_off_stamp(self._claim))
 
     def _tolerated(self) -> Verdict | None:
-        command = self._command
-        if command.due(self._now) or command.overdue(self._now):
+        at = self._standing.due_at
+        if at is None:
             return None
-        at = min(one.due_at for one in command.ill if one.due_at is not None)
         message = f"what is wrong with it now is tolerated until {format_time(at)}"
         return _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
 
-    @property
-    def _bound(self) -> timedelta | None:
-        """By what is due, and nothing else."""
-        bounds = (one.bound for one in self._command.due(self._now))
-        return min((span for span in bounds if span is not None), default=None)
-
     def _held(self) -> Verdict | None:
+        assert self._method is not None, "else it is rolled back"
         found = obstacles(
-            Disruption.UNHEALTHY,
+            self._method.traits,
             self._claim,
-            self._contender.drain,
+            self._facts.drain,
             self._settings,
             self._now,
-            bound=self._bound,
+            bound=self._standing.bound,
         )
         if not found:
             return None
@@ -191,17 +188,16 @@ class Release:
         came = [one.name for one in self._came() if one.name not in known]
         if not came:
             return None
-        mark = {names.REPLACED_BY: ",".join([*known, *came])}
         message = f"its pods need {', '.join(came)}, too"
-        action = patch(self._claim, {"annotations": mark})
+        action = add_replacements(self._command, came)
         return _say(self._claim, Reason.REPLACING, message, action=action)
 
     def _came(self) -> list[NodeClaim]:
-        found = (one for one, _ in self._contender.replacements)
+        found = (one for one, _ in self._facts.replacements)
         return [one for one in found if comes_up(one, self._now)]
 
     def _going(self, node: Node) -> Verdict:
-        bound, claim = self._bound, self._claim
+        bound, claim = self._standing.bound, self._claim
         spans = [one for one in (bound, grace_period(claim)) if one is not None]
         span = min(spans) if bound is not None else None
         action: Delete | Patch = delete_claim(claim, Ground.REPLACED)
@@ -223,7 +219,7 @@ class Release:
         )
         if isinstance(action, Patch):
             return verdict
-        return msgspec.structs.replace(verdict, commits=self._commitment(bound))
+        return msgspec.structs.replace(verdict, commits=self._standing.commits)
 
     def _where(self) -> str:
         if self._command.names:
@@ -232,13 +228,6 @@ class Release:
                 f"replacement NodeClaim{'s' * many} {named} {'are' if many else 'is'} initialized"
             )
         return "its pods fit on other Nodes"
-
-    def _commitment(self, bound: timedelta | None) -> Commitment:
-        due = self._command.due(self._now)
-        if not due:
-            return Commitment(reason=Stage.INITIALIZATION, bound=bound)
-        cause = merged(due, (one.priority for one in self._command.rules.statements))
-        return Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
 
 
 def launched(plan: Plan, claim: str) -> Iterator[Verdict]:

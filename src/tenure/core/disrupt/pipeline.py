@@ -1,8 +1,8 @@
-"""Decide who may be disrupted with care now, and what has to be there first.
+"""Decide which nodes are disrupted now, and what has to be there first.
 
-One way for every reason: candidates → what is in their way → budgets → where their pods would
-go → replacements. ``replacing`` carries it through from there. So far the one reason is
-``Unhealthy``. Candidates in the order of their urgency; of each, the first of these that applies:
+One way for every method (``methods``): candidates → gates → plan → launch replacements → mark. From
+there ``orchestrate`` waits until the replacements are initialized, and ``execute`` terminates.
+Candidates in the order of the methods, then of their rank; of each, the first of these that applies:
 
 1. pause       a replacement of the pool has failed lately: not before the pause is over;
 2. budget      the pool's budgets allow no more (a node that is not initialized needs none);
@@ -22,19 +22,22 @@ with a sick node has one verdict, too, that says when to look again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Blocker, Commitment, Concern, Patch, Subject, Verdict
-from tenure.core.disrupt.blockers import Disruption, in_the_way, obstacles
+from tenure.core.decision import Blocker, Concern, Patch, Subject, Verdict
+from tenure.core.disrupt.blockers import in_the_way, obstacles
 from tenure.core.disrupt.budgets import allowance
-from tenure.core.disrupt.candidates import PAUSE_MAX, Contender, Contest, contests_in
-from tenure.core.disrupt.command import comes_up
-from tenure.core.disrupt.execute import Release, UnderWay, launched, ready_commands
+from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates, candidates_in
+from tenure.core.disrupt.command import begin
+from tenure.core.disrupt.execute import Ready, Release, launched, ready_commands
+from tenure.core.disrupt.method import Candidate, Due, Method, Methods, Watch
+from tenure.core.disrupt.methods import METHODS
+from tenure.core.disrupt.replacements import PAUSE_MAX, comes_up
 from tenure.core.disrupt.simulate import (
     LeavingNode,
     Plan,
@@ -48,11 +51,8 @@ from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import CLUSTER, moves_places, tells_of_places
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import commit
-from tenure.core.repair.evaluate import Candidate, Diagnosis, diagnose
 from tenure.core.terminate.deadline import grace_period
 from tenure.core.verdicts import also_of, say
-from tenure.core.writes import patch
-from tenure.model.api import names
 from tenure.model.api.meta import earlier, format_time, later
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import (
@@ -60,7 +60,6 @@ from tenure.model.api.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
-from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -71,16 +70,16 @@ _say = partial(say, Concern.DISRUPTION)
 
 
 class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
-    contests: tuple[Contest, ...]
-    #: Whose replacements are there.
-    ready: tuple[UnderWay, ...]
+    pools: tuple[PoolCandidates, ...]
+    ready: tuple[Ready, ...]
     simulation: Simulation
 
 
 class DisruptionDecider:
     concern = Concern.DISRUPTION
 
-    def __init__(self, protection_clock: str = CREATION) -> None:
+    def __init__(self, protection_clock: str = CREATION, methods: Methods = METHODS) -> None:
+        self._methods = methods
         self._rooms = Rooms()
         self._protection_clock = protection_clock
 
@@ -95,15 +94,15 @@ class DisruptionDecider:
         return (CLUSTER,) if tells_of_places(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
-        contests = tuple(contests_in(snapshot))
-        ready = tuple(ready_commands(snapshot))
-        if not contests and not ready:
+        pools = tuple(candidates_in(self._methods, snapshot))
+        ready = tuple(ready_commands(self._methods, snapshot))
+        if not pools and not ready:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._rooms, self._protection_clock)
-        return DisruptionView(contests=contests, ready=ready, simulation=simulation)
+        return DisruptionView(pools=pools, ready=ready, simulation=simulation)
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        found = list(_Pass(view, settings, now).verdicts())
+        found = list(_Pass(view, self._methods, settings, now).verdicts())
         return sorted(found, key=lambda verdict: verdict.subject)
 
 
@@ -128,113 +127,170 @@ class Turns:
         return place < FIRST or (place - FIRST) // FIRST == self._group
 
 
+class _Wanted(msgspec.Struct, frozen=True):
+    """A candidate, and what its disruption depends on."""
+
+    method: Method
+    candidate: Candidate
+    pool: PoolCandidates
+    #: The place of the method in the list.
+    order: int
+
+    @property
+    def claim(self) -> NodeClaim:
+        return self.candidate.claim
+
+    @property
+    def facts(self) -> NodeFacts:
+        return self.pool.nodes[self.claim.name]
+
+    @property
+    def sort_key(self) -> tuple[int, float, int, str]:
+        pods, node = self.facts.drain.pods, self.candidate.node
+        return self.order, -self.candidate.rank, len(pods), node.name
+
+
 class _Pass:
-    def __init__(self, view: DisruptionView, settings: Settings, now: datetime) -> None:
-        self._view, self._settings, self._now = view, settings, now
-        #: By pool: how many have been let go in this look.
+    def __init__(
+        self, view: DisruptionView, methods: Methods, settings: Settings, now: datetime
+    ) -> None:
+        self._view, self._methods = view, methods
+        self._settings, self._now = settings, now
+        #: By pool: how many disruptions have been started in this pass.
         self._started: dict[str, int] = {}
-        #: Whose replacement is being planned.
+        #: The claim whose replacement is being planned.
         self._planned = ""
         self._reservations = Reservations()
 
     def verdicts(self) -> Iterator[Verdict]:
-        found: list[tuple[Contest, Candidate]] = []
-        for contest in self._view.contests:
-            diagnosis = diagnose(contest.health, self._settings, self._now)
-            # Whoever is being replaced already is still due, and no contender any more.
-            found += [
-                (contest, c) for c in diagnosis.candidates if c.claim.name in contest.contenders
-            ]
-            yield _watched(contest, diagnosis, self._now)
+        wanted: list[_Wanted] = []
+        for pool in self._view.pools:
+            found = {reason: self._due(reason, pool) for reason, _ in pool.watches}
+            wanted += self._wanted(pool, found)
+            yield self._watched(pool, found)
+        yield from self._carried_out()
+        self._turns = Turns(len(wanted), self._now)
+        for place, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
+            yield from self._of(one, place)
+
+    def _due(self, reason: str, pool: PoolCandidates) -> Due:
+        watch = next(watch for of, watch in pool.watches if of == reason)
+        return self._methods.named(reason).candidates(watch, self._settings, self._now)
+
+    def _wanted(self, pool: PoolCandidates, found: Mapping[str, Due]) -> Iterator[_Wanted]:
+        taken: set[str] = set()
+        for order, method in enumerate(self._methods):
+            due = found.get(method.traits.reason, Due())
+            for candidate in due.candidates:
+                name = candidate.claim.name
+                # One with a command under way is still due, and not watched any more.
+                if name in pool.nodes and name not in taken:
+                    taken.add(name)
+                    yield _Wanted(method, candidate, pool, order)
+
+    def _watched(self, pool: PoolCandidates, found: Mapping[str, Due]) -> Verdict:
+        """When any of its nodes may become a candidate, or cease to be one."""
+        instants = [due.recheck_at for due in found.values()]
+        late = later(self._now, PAUSE_MAX)
+        instants += [earlier(until, PAUSE_MAX) for until, _ in pool.pauses if until > late]
+        return _say(
+            pool.pool,
+            Reason.DISRUPTION_WATCHED,
+            "; ".join(self._watched_words(reason, watch) for reason, watch in pool.watches),
+            recheck_at=min((at for at in instants if at is not None), default=None),
+        )
+
+    def _watched_words(self, reason: str, watch: Watch) -> str:
+        named = ", ".join(sorted(claim.name for claim, _ in watch.nodes))
+        count = "1 NodeClaim" if len(watch.nodes) == 1 else f"{len(watch.nodes)} NodeClaims"
+        return f"{count} {self._methods.named(reason).watched_as}: {named}"
+
+    def _carried_out(self) -> Iterator[Verdict]:
         turns = Turns(len(self._view.ready), self._now)
-        for place, under_way in enumerate(self._view.ready):
+        for place, ready in enumerate(self._view.ready):
             release = Release(
-                under_way, self._view.simulation, self._settings, self._now, self._reservations
+                ready,
+                self._methods,
+                self._view.simulation,
+                self._settings,
+                self._now,
+                self._reservations,
             )
             yield from release.verdicts() if turns.has(place) else release.waits(turns.next_at)
-        self._turns = Turns(len(found), self._now)
-        ordered = sorted(found, key=lambda pair: _order(*pair))
-        for place, (contest, candidate) in enumerate(ordered):
-            yield from self._of(contest, candidate, place)
 
-    def _of(self, contest: Contest, candidate: Candidate, place: int) -> Iterator[Verdict]:
-        claim = candidate.claim
-        contender = contest.contenders[claim.name]
-        verdict = self._pause(contest, candidate)
-        if not candidate.cause.forceful:
-            verdict = verdict or self._budget(contest, candidate)
-            verdict = verdict or self._obstacles(contender, candidate)
-        if verdict is None and candidate.cause.action is RepairAction.REBOOT:
-            verdict = self._reboot(candidate)
+    def _of(self, one: _Wanted, place: int) -> Iterator[Verdict]:
+        candidate = one.candidate
+        verdict = self._pause(one)
+        if not candidate.forceful:
+            verdict = verdict or self._budget(one)
+            verdict = verdict or self._obstacles(one)
+        if verdict is None and candidate.reboot:
+            verdict = self._reboot(one)
         if verdict is None and self._planned:
-            message = f"{candidate.cause.message}; {self._planned} comes first"
-            verdict = _say(claim, Reason.DISRUPTION_WAITS, message)
+            message = f"{candidate.why}; {self._planned} comes first"
+            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, message)
         if verdict is None and not self._turns.has(place):
             at = self._turns.next_at
-            message = f"{candidate.cause.message}; others are tried now, and more of them from "
+            message = f"{candidate.why}; others are tried now, and more of them from "
             message += format_time(at)
-            verdict = _say(claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
+            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
-        yield from self._command(contender, candidate)
+        yield from self._command(one)
 
     # -- what holds it -----------------------------------------------------------------
 
-    def _pause(self, contest: Contest, candidate: Candidate) -> Verdict | None:
-        # One that ends later than any pause lasts was written by nobody of us.
-        near = [(until, name) for until, name in contest.pauses if until - self._now <= PAUSE_MAX]
+    def _pause(self, one: _Wanted) -> Verdict | None:
+        # One that ends later than any pause lasts was not written by Tenure.
+        near = [(until, name) for until, name in one.pool.pauses if until - self._now <= PAUSE_MAX]
         until, name = max(near, default=(self._now, ""))
         if until <= self._now:
             return None
         what = f"the replacement of {name} has failed, and the pool pauses until"
         return _say(
-            candidate.claim,
+            one.claim,
             Reason.DISRUPTION_WAITS,
-            f"{candidate.cause.message}; {what} {format_time(until)}",
+            f"{one.candidate.why}; {what} {format_time(until)}",
             recheck_at=until,
         )
 
-    def _budget(self, contest: Contest, candidate: Candidate) -> Verdict | None:
-        if not candidate.claim.initialized:
+    def _budget(self, one: _Wanted) -> Verdict | None:
+        if not one.claim.initialized:
             return None  # It neither needs nor uses one.
-        pool = contest.pool.name
-        found = allowance(
-            contest.pool, Disruption.UNHEALTHY, candidate.node, contest.fleet, self._now
-        )
-        if found.allowed > self._started.get(pool, 0):
+        pool, node = one.pool, one.candidate.node
+        found = allowance(pool.pool, one.method.traits, node, pool.fleet, self._now)
+        if found.allowed > self._started.get(pool.pool.name, 0):
             return None
         why = found.why if found.allowed == 0 else f"{found.why}; others go first"
-        return self._blocked(candidate, why, recheck_at=found.changes_at)
+        return self._blocked(one, why, recheck_at=found.changes_at)
 
-    def _obstacles(self, contender: Contender, candidate: Candidate) -> Verdict | None:
-        claim, cause = candidate.claim, candidate.cause
+    def _obstacles(self, one: _Wanted) -> Verdict | None:
         found = obstacles(
-            Disruption.UNHEALTHY,
-            claim,
-            contender.drain,
+            one.method.traits,
+            one.claim,
+            one.facts.drain,
             self._settings,
             self._now,
-            bound=cause.bound,
+            bound=one.candidate.bound,
         )
         if not found:
             return None
-        until = min((one.until for one in found if one.until is not None), default=None)
-        why = in_the_way(found)
-        return self._blocked(candidate, why, blockers=tuple(found), recheck_at=until)
+        until = min((blocker.until for blocker in found if blocker.until is not None), default=None)
+        return self._blocked(one, in_the_way(found), blockers=tuple(found), recheck_at=until)
 
     def _blocked(
         self,
-        candidate: Candidate,
+        one: _Wanted,
         why: str,
         *,
         blockers: tuple[Blocker, ...] = (),
         recheck_at: datetime | None = None,
     ) -> Verdict:
         return _say(
-            candidate.claim,
+            one.claim,
             Reason.DISRUPTION_BLOCKED,
-            f"{candidate.cause.message}; {why}",
+            f"{one.candidate.why}; {why}",
             blockers=blockers,
             recheck_at=recheck_at,
         )
@@ -245,29 +301,29 @@ class _Pass:
         if claim.initialized:
             self._started[claim.pool_name] = self._started.get(claim.pool_name, 0) + 1
 
-    def _reboot(self, candidate: Candidate) -> Verdict:
-        claim, cause = candidate.claim, candidate.cause
+    def _reboot(self, one: _Wanted) -> Verdict:
+        claim, candidate = one.claim, one.candidate
         self._count(claim)
-        bounds = [span for span in (cause.bound, grace_period(claim)) if span is not None]
-        bound = timedelta() if cause.forceful else min(bounds, default=None)
-        action = commit(claim, bound, cause.message, self._now)
-        verdict = _say(claim, Reason.REBOOT_DUE, f"{cause.message}; it is rebooted", action=action)
-        if not isinstance(action, Patch) or not action.subresource:
+        bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
+        bound = timedelta() if candidate.forceful else min(bounds, default=None)
+        action = commit(claim, bound, one.method.traits.reason, candidate.why, self._now)
+        message = f"{candidate.why}; it is rebooted"
+        verdict = _say(claim, Reason.REBOOT_DUE, message, action=action)
+        if not isinstance(action, Patch) or not action.subresource or candidate.commits is None:
             return verdict
-        commits = Commitment(reason="unhealthy", condition=cause.condition, bound=bound)
+        commits = msgspec.structs.replace(candidate.commits, bound=bound)
         return msgspec.structs.replace(verdict, commits=commits)
 
-    def _command(self, contender: Contender, candidate: Candidate) -> Iterator[Verdict]:
-        claim, why = candidate.claim, candidate.cause.message
-        came = [(one, room) for one, room in contender.replacements if comes_up(one, self._now)]
-        pods = (item.pod for item in contender.drain.pods)
+    def _command(self, one: _Wanted) -> Iterator[Verdict]:
+        claim, candidate, facts = one.claim, one.candidate, one.facts
+        came = [(new, room) for new, room in facts.replacements if comes_up(new, self._now)]
+        pods = (item.pod for item in facts.drain.pods)
         leaving = leaving_node(claim, candidate.node, pods, (room for _, room in came))
-        plan = self._view.simulation.plan(
-            leaving, self._settings, self._now, reservations=self._reservations
-        )
+        plan = self._plan(one, leaving)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
-            verdict = _say(claim, reason, f"{why}; {plan.why}", recheck_at=plan.changes_at)
+            message = f"{candidate.why}; {plan.why}"
+            verdict = _say(claim, reason, message, recheck_at=plan.changes_at)
             yield from (verdict, also_of(candidate.node, verdict))
             return
         self._planned = claim.name
@@ -275,44 +331,30 @@ class _Pass:
         yield from launched(plan, claim.name)
         if plan.claims:
             awaited = ", ".join(new.name for new in plan.claims)
-            message = f"{why}; its pods need {awaited}, which is being created"
+            message = f"{candidate.why}; its pods need {awaited}, which is being created"
             verdict = _say(claim, Reason.REPLACING, message, recheck_at=plan.changes_at)
         else:
-            verdict = self._marked(candidate, [one.name for one, _ in came], leaving, plan)
+            verdict = self._marked(one, [new.name for new, _ in came], leaving, plan)
         yield from (verdict, also_of(candidate.node, verdict))
 
+    def _plan(self, one: _Wanted, leaving: LeavingNode) -> Plan:
+        if not one.method.traits.needs_replacement:
+            return Plan()
+        return self._view.simulation.plan(
+            leaving, self._settings, self._now, reservations=self._reservations
+        )
+
     def _marked(
-        self, candidate: Candidate, came: Sequence[str], leaving: LeavingNode, plan: Plan
+        self, one: _Wanted, came: Sequence[str], leaving: LeavingNode, plan: Plan
     ) -> Verdict:
-        mark = {
-            names.REPLACED_BY: ",".join(came),
-            names.DISRUPTION_REASON: str(Disruption.UNHEALTHY),
-            **candidate.marks,
-        }
+        candidate = one.candidate
         what = f"it is replaced by {', '.join(came)}"
         if not came:
             what = "its pods fit on other nodes" if leaving.pods else "no reschedulable pods"
         return _say(
             candidate.claim,
             Reason.REPLACING,
-            f"{candidate.cause.message}; {what}",
-            action=patch(candidate.claim, {"annotations": mark}),
+            f"{candidate.why}; {what}",
+            action=begin(candidate.claim, came, one.method.traits.reason, candidate.marks),
             recheck_at=plan.changes_at,
         )
-
-
-def _watched(contest: Contest, diagnosis: Diagnosis, now: datetime) -> Verdict:
-    """When any of its nodes may become a candidate, or cease to be one."""
-    instants = [verdict.recheck_at for verdict in diagnosis.verdicts]
-    instants += [earlier(u, PAUSE_MAX) for u, _ in contest.pauses if u > later(now, PAUSE_MAX)]
-    recheck_at = min((at for at in instants if at is not None), default=None)
-    count, named = len(contest.contenders), ", ".join(sorted(contest.contenders))
-    message = (
-        f"{count} {'NodeClaim' if count == 1 else 'NodeClaims'} unhealthy or not up yet: {named}"
-    )
-    return _say(contest.pool, Reason.DISRUPTION_WATCHED, message, recheck_at=recheck_at)
-
-
-def _order(contest: Contest, candidate: Candidate) -> tuple[float, int, str]:
-    pods = contest.contenders[candidate.claim.name].drain.pods
-    return -candidate.cause.urgency, len(pods), candidate.node.name

@@ -25,7 +25,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.claim.ownership import room_of
-from tenure.core.disrupt.command import commands_under_way
+from tenure.core.disrupt.command import commands_under_way, replacement_marks
 from tenure.core.launchbreaker.breaker import without_claims
 from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.pool.facts import capacity_of
@@ -34,7 +34,6 @@ from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import NewClaim, Places, places_in
 from tenure.core.repair.domains import Look
 from tenure.core.repair.readiness import initialized_until
-from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -120,7 +119,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
                 return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
         if found.claims:
-            marks = {names.REPLACES: leaving.claim.uid}
+            marks = replacement_marks(leaving.claim)
             return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))
         awaited = sorted((set(found.placed.values()) & self.coming) - set(leaving.own))
         if awaited:

@@ -19,7 +19,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import is_replaced, missing_after
+from tenure.core.claim.ownership import missing_after
+from tenure.core.disrupt.command import has_reason, is_replaced
 from tenure.core.launchbreaker.ledger import (
     Entry,
     For,
@@ -31,7 +32,6 @@ from tenure.core.launchbreaker.ledger import (
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.pool.facts import is_ours
 from tenure.core.provision.demand import Demand
-from tenure.core.reboot.history import DISRUPTION_REASON
 from tenure.core.repair.health import LOST
 from tenure.model.api import names
 from tenure.model.api.meta import later
@@ -302,13 +302,12 @@ def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
 
 def _by_us(claim: NodeClaim) -> bool:
     """Whether it was disrupted, rebooted or found lost by Tenure."""
-    marks = (names.DISRUPTION_REASON, names.REBOOT_HISTORY)
     return (
         claim.rebooting
         or is_replaced(claim)
         or claim.is_true(LOST)
-        or claim.is_true(DISRUPTION_REASON)
-        or any(mark in claim.annotations for mark in marks)
+        or has_reason(claim)
+        or names.REBOOT_HISTORY in claim.annotations
     )
 
 

@@ -13,10 +13,14 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.claim.ownership import is_our_node, is_replaced
-from tenure.core.disrupt.command import Command, commands_under_way
+from tenure.core.claim.ownership import is_our_node
+from tenure.core.disrupt.command import (
+    Command,
+    commands_under_way,
+    disrupted_since,
+    is_replaced,
+)
 from tenure.core.protect.protection import CREATION, protection_of
-from tenure.core.reboot.history import DISRUPTION_REASON
 from tenure.core.terminate.deadline import deadline_of, force_at
 from tenure.core.terminate.drain import is_held, protection_cap, unmarked_nodes
 from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condition
@@ -108,8 +112,7 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
 def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
     """Before it leaves; one that fails leaves everybody where he is."""
     claim, node = command.claim, command.node
-    told = claim.condition(DISRUPTION_REASON)
-    since = told.last_transition_time if told is not None and told.status == "True" else None
+    since = disrupted_since(claim)
     lost = any(one is None or one.deleting for _, one in command.replacements)
     if claim.deleting or node is None or node.deleting or since is None or lost:
         return []

@@ -24,11 +24,11 @@ from functools import partial
 from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
+from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.pool.facts import rules_of
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held
 from tenure.core.reboot.history import (
-    DISRUPTION_REASON,
     ISSUED,
     REBOOTING,
     SPARED,
@@ -211,9 +211,7 @@ def _replaced(claim: NodeClaim) -> Verdict:
 def _spared(claim: NodeClaim, hold: Hold) -> Verdict:
     """It is a sick node like others from now on, but for that it will not be rebooted again."""
     message = f"{_why(claim)}; {hold.why}, so it stays"
-    action = claim_status(
-        claim, Wanted(ISSUED, "False", SPARED, message), drop=(DISRUPTION_REASON,)
-    )
+    action = claim_status(claim, Wanted(ISSUED, "False", SPARED, message), drop=(REASON_CONDITION,))
     return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=hold.until)
 
 

@@ -23,6 +23,7 @@ import msgspec
 from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action
+from tenure.core.disrupt.command import REASON_CONDITION, says_reason
 from tenure.core.writes import patch
 from tenure.errors import SpecError
 from tenure.model.api.meta import LONG_AGO, Condition, earlier, later, read_instant
@@ -33,7 +34,6 @@ from tenure.model.values.duration import Duration, parse_duration
 REBOOTING: Final = "Rebooting"
 #: Ours alone: how far it is. Unknown: drained; True: the cloud has accepted; False: failed.
 ISSUED: Final = "RebootIssued"
-DISRUPTION_REASON: Final = "DisruptionReason"
 SUCCEEDED: Final = "RebootSucceeded"
 FAILED: Final = "RebootFailed"
 CANCELLED: Final = "RebootCancelled"
@@ -151,10 +151,13 @@ def bound_of(claim: NodeClaim) -> timedelta | None:
     return bound
 
 
-def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -> Action | None:
+def commit(
+    claim: NodeClaim, bound: timedelta | None, reason: str, why: str, now: datetime
+) -> Action | None:
     """The next of the two writes; None for a claim that is rebooting, leaving or given up.
 
-    ``bound``: how long the drain may take; None: as long as its pods make it wait.
+    ``bound``: how long the drain may take; None: as long as its pods make it wait. ``reason``: of
+    the disruption.
     """
     if claim.rebooting or claim.deleting or _failure(claim):
         return None
@@ -177,7 +180,7 @@ def commit(claim: NodeClaim, bound: timedelta | None, why: str, now: datetime) -
     return claim_status(
         claim,
         Wanted(REBOOTING, "True", "RebootRequested", why),
-        Wanted(DISRUPTION_REASON, "True", "Unhealthy"),
+        says_reason(reason),
     )
 
 
@@ -189,7 +192,7 @@ def is_called_off(claim: NodeClaim) -> bool:
 def end(claim: NodeClaim, why: str) -> Action | None:
     """Of a claim that is being deleted: whatever was under way is not waited for any more."""
     return claim_status(
-        claim, Wanted(REBOOTING, "False", CANCELLED, why), drop=(ISSUED, DISRUPTION_REASON)
+        claim, Wanted(REBOOTING, "False", CANCELLED, why), drop=(ISSUED, REASON_CONDITION)
     )
 
 

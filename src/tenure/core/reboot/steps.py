@@ -34,11 +34,11 @@ import msgspec
 from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
+from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held, stopped
 from tenure.core.reboot.history import (
-    DISRUPTION_REASON,
     FAILED,
     ISSUED,
     PROVIDER_ERROR,
@@ -257,7 +257,7 @@ class RebootSteps:
         action = claim_status(
             self._claim,
             Wanted(REBOOTING, "False", SUCCEEDED, self._why()),
-            drop=(ISSUED, DISRUPTION_REASON),
+            drop=(ISSUED, REASON_CONDITION),
         )
         return self._say(Reason.REBOOT_SUCCEEDED, f"{seen}, and is Ready", action)
 
@@ -279,7 +279,7 @@ class RebootSteps:
         action = claim_status(
             self._claim,
             Wanted(REBOOTING, "False", FAILED, why),
-            drop=(ISSUED, DISRUPTION_REASON),
+            drop=(ISSUED, REASON_CONDITION),
         )
         return self._say(Reason.REBOOT_FAILED, f"{why}; it is not rebooted, and stays", action)
 

@@ -28,9 +28,10 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import claim_status, is_replaced
+from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
+from tenure.core.disrupt.command import is_replaced, is_replacement
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
@@ -45,7 +46,6 @@ from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_judged
 from tenure.model.api.meta import format_time, later
-from tenure.model.api.names import REPLACES
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -205,7 +205,7 @@ class _Round:
             # Pods may run there, so it goes the pool's own way.
             return self._with_care(member, Cause(message=message, urgency=urgency_of(boot.due_at)))
         # Nobody runs on a replacement that never came up, and who waits for it should know.
-        stands_in = boot.stage is Stage.READINESS and REPLACES in claim.annotations
+        stands_in = boot.stage is Stage.READINESS and is_replacement(claim)
         counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not stands_in
         return self._by_force(member, TIMEOUTS[boot.stage], message, counted=counted)
 

@@ -18,8 +18,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tenure.core.decision import Concern
-from tenure.core.disrupt.blockers import Disruption
 from tenure.core.disrupt.budgets import consuming, fleet_of, limit
+from tenure.core.disrupt.methods.reasons import TRAITS
 from tenure.core.launchbreaker.breaker import open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.pool.facts import is_ours, usage_of
@@ -231,10 +231,10 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
         if not is_ours(pool, snapshot):
             continue
         fleet = fleet_of(name, snapshot)
-        for reason in Disruption:
+        for reason, traits in TRAITS.items():
             labels = (name, reason.lower())
-            allowed.append((labels, limit(pool, reason, fleet, now)))
-            used.append((labels, consuming(reason, fleet)))
+            allowed.append((labels, limit(pool, traits, fleet, now)))
+            used.append((labels, consuming(traits, fleet)))
     yield names.ALLOWED_DISRUPTIONS, allowed
     yield names.CONSUMING_BUDGETS, used
 

@@ -1,0 +1,163 @@
+"""What a disruption method is: one reason to disrupt nodes, with everything that differs by it.
+
+``methods`` has the list. The pipeline asks a method at two times:
+
+* planning: which nodes it may come to want (``watch``), and which it wants now (``candidates``);
+* carrying out: whether a command is still wanted, since when and within which bound (``standing``).
+
+A method only reads. Gates, budgets, simulation, replacements, marks and the roll back are the
+pipeline's, and the same for every method.
+
+What a method keeps of a snapshot (``facts``) is part of a view: frozen, and compared with ``==``.
+Facts of a command may depend on its claim, its Nodes and its pool, and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import msgspec
+
+from tenure.core.decision import Commitment
+from tenure.core.disrupt.command import Command
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be said of a reason beforehand."""
+
+    #: As budgets, the claim's mark and metrics name it.
+    reason: str
+    #: Whether nodes that are not Ready use the budgets of their pool.
+    not_ready_counts: bool = True
+    #: Whether ``karpenter.sh/do-not-disrupt`` on the Node or its claim blocks it.
+    node_protection_counts: bool = True
+    #: Whether it may start although pods block it, where a grace period or a drain bound makes
+    #: sure that it ends.
+    eventual: bool = False
+    #: Whether its pods must have capacity elsewhere before it terminates.
+    needs_replacement: bool = True
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that a method wants to disrupt now."""
+
+    claim: NodeClaim
+    node: Node
+    #: For sentences: what is the case, and since when.
+    why: str
+    #: Of the same method, the higher goes first.
+    rank: float = 0.0
+    #: How long the drain may take by the method; None: it sets no bound.
+    bound: timedelta | None = None
+    #: Restarted in place instead of replaced.
+    reboot: bool = False
+    #: Neither budgets nor pods block it: only a reboot may be forceful here.
+    forceful: bool = False
+    #: Annotations that are written with the command.
+    marks: Mapping[str, str] = {}
+    commits: Commitment | None = None
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True):
+    """The nodes of a pool that a method may come to want without any change in the cluster."""
+
+    pool: str
+    nodes: tuple[tuple[NodeClaim, Node], ...]
+    facts: Any = None
+
+
+class Due(msgspec.Struct, frozen=True, kw_only=True):
+    """The candidates among the watched nodes at one instant."""
+
+    candidates: Sequence[Candidate] = ()
+    #: Before then, in an unchanged cluster, they stay the same.
+    recheck_at: datetime | None = None
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a method says of a command under way at one instant."""
+
+    #: Why it is rolled back; empty: it is still wanted.
+    unwanted: str = ""
+    #: It is wanted, but not due before.
+    due_at: datetime | None = None
+    #: How long the drain may take by the method; None: it sets no bound.
+    bound: timedelta | None = None
+    commits: Commitment | None = None
+
+
+class Method(Protocol):
+    @property
+    def traits(self) -> Traits: ...
+
+    @property
+    def watched_as(self) -> str:
+        """What watched nodes are, for a sentence."""
+        ...
+
+    def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
+        """At most one per pool. Cheap where there is nothing to watch, which is the usual case."""
+        ...
+
+    def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due: ...
+
+    def facts(self, command: Command, snapshot: Snapshot) -> Any:
+        """What ``standing`` depends on beside the command."""
+        ...
+
+    def standing(
+        self, command: Command, facts: Any, settings: Settings, now: datetime
+    ) -> Standing: ...
+
+    def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
+        """When ``standing`` may differ although nothing changes; past instants do no harm."""
+        ...
+
+
+class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, and what its method depends on."""
+
+    command: Command
+    facts: Any = None
+
+
+class Methods:
+    """An ordered list of methods: of two that want the same node, the first has it."""
+
+    def __init__(self, methods: Iterable[Method]) -> None:
+        self._methods = tuple(methods)
+        self._by_reason = {method.traits.reason: method for method in self._methods}
+
+    def __iter__(self) -> Iterator[Method]:
+        return iter(self._methods)
+
+    def named(self, reason: str) -> Method:
+        return self._by_reason[reason]
+
+    def of(self, command: Command) -> Method | None:
+        return self._by_reason.get(command.reason)
+
+    def under_way(self, command: Command, snapshot: Snapshot) -> UnderWay:
+        method = self.of(command)
+        facts = method.facts(command, snapshot) if method is not None else None
+        return UnderWay(command=command, facts=facts)
+
+    def standing(self, one: UnderWay, settings: Settings, now: datetime) -> Standing:
+        """For every command: without its one Node or a known reason nothing can be wanted."""
+        command, method = one.command, self.of(one.command)
+        if command.node is None:
+            return Standing(unwanted="it has no Node any more, or several")
+        if method is None:
+            return Standing(unwanted=f'unknown disruption reason "{command.reason}"')
+        return method.standing(command, one.facts, settings, now)
+
+    def instants(self, one: UnderWay) -> Iterator[datetime]:
+        method = self.of(one.command)
+        if method is not None and one.command.node is not None:
+            yield from method.instants(one.command, one.facts)

@@ -1,0 +1,21 @@
+"""The disruption methods, in the order in which they are asked. It reads like a policy.
+
+To disrupt nodes for another reason, write a method (``core/disrupt/method.py``) and put it into
+this list: nothing else has to change.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.core.disrupt.method import Method, Methods
+from tenure.core.disrupt.methods.unhealthy import UnhealthyMethod
+
+#: Graceful repair is the shipped method of repair; ``explain`` shows its budgets.
+REPAIR: Final = UnhealthyMethod()
+
+SHIPPED: Final[tuple[Method, ...]] = (
+    REPAIR,  # Unhealthy nodes first: their pods are at risk.
+)
+
+METHODS: Final = Methods(SHIPPED)

@@ -1,0 +1,39 @@
+"""The reasons to disrupt a node, by the names that budgets use, and their traits.
+
+A reason without a method is here, too: budgets may name it, and metrics count by it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from tenure.core.disrupt.method import Traits
+
+
+class Disruption(StrEnum):
+    UNHEALTHY = "Unhealthy"
+    EMPTY = "Empty"
+    EXPIRED = "Expired"
+    DRIFTED = "Drifted"
+    REBALANCE = "Rebalance"
+    UNDERUTILIZED = "Underutilized"
+
+
+TRAITS: Final = {
+    Disruption(traits.reason): traits
+    for traits in (
+        # A node that is not Ready is what it repairs; the Node's own veto is do-not-repair.
+        Traits(
+            reason=Disruption.UNHEALTHY,
+            not_ready_counts=False,
+            node_protection_counts=False,
+            eventual=True,
+        ),
+        Traits(reason=Disruption.EMPTY),
+        Traits(reason=Disruption.EXPIRED, eventual=True),
+        Traits(reason=Disruption.DRIFTED, eventual=True),
+        Traits(reason=Disruption.REBALANCE),
+        Traits(reason=Disruption.UNDERUTILIZED),
+    )
+}

@@ -1,0 +1,167 @@
+"""Graceful repair: nodes whose repair is due, and nodes that are Ready but not initialized in time.
+
+Which those are is ``repair``'s to say. Forceful repairs do not come here: they need no replacement.
+A reboot is committed by the pipeline, too, and carried out by ``reboot``.
+
+A command is still wanted while a condition of the Node means unhealthy, tolerated or not: one that
+changes its status meanwhile has not recovered. A veto, or switching node repair off, ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from tenure.core.decision import Commitment
+from tenure.core.disrupt.command import Command, is_replaced
+from tenure.core.disrupt.method import Candidate, Due, Standing, Traits, Watch
+from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
+from tenure.core.pool.facts import rules_of
+from tenure.core.protect.protection import protection_on
+from tenure.core.repair.cause import merged
+from tenure.core.repair.decider import health_of
+from tenure.core.repair.evaluate import Candidate as Repair
+from tenure.core.repair.evaluate import diagnose
+from tenure.core.repair.health import Member, examine
+from tenure.core.repair.readiness import Stage, boot_of, initialization_ttl
+from tenure.core.repair.rules import FORCEFUL, Illness, Rules
+from tenure.model.api import names
+from tenure.model.cloud.repairs import RepairAction
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+
+#: What metrics say of a repair.
+_UNHEALTHY: Final = "unhealthy"
+
+
+class UnhealthyMethod:
+    traits: Final[Traits] = TRAITS[Disruption.UNHEALTHY]
+    watched_as: Final = "unhealthy or not up yet"
+
+    # -- planning ----------------------------------------------------------------------
+
+    def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
+        for name in sorted(_pools(snapshot) & snapshot.pools.keys()):
+            health = health_of(name, snapshot)
+            if health is None:
+                continue
+            members = [one for one in health.members if _may_be_due(one, health.rules)]
+            if members:
+                nodes = tuple((member.claim, member.nodes[0]) for member in members)
+                yield Watch(pool=name, nodes=nodes, facts=health)
+
+    def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due:
+        diagnosis = diagnose(watch.facts, settings, now)
+        instants = [verdict.recheck_at for verdict in diagnosis.verdicts]
+        return Due(
+            candidates=tuple(map(_candidate, diagnosis.candidates)),
+            recheck_at=min((at for at in instants if at is not None), default=None),
+        )
+
+    # -- carrying out ------------------------------------------------------------------
+
+    def facts(self, command: Command, snapshot: Snapshot) -> Rules:
+        return rules_of(command.claim.pool_name, snapshot)
+
+    def standing(self, command: Command, facts: Any, settings: Settings, now: datetime) -> Standing:
+        unhealthy, overdue = _unhealthy(command, facts), _is_overdue(command, now)
+        if why := _unwanted(command, facts, unhealthy, overdue, settings, now):
+            return Standing(unwanted=why)
+        due = [one for one in unhealthy if one.due_at is not None and one.due_at <= now]
+        bounds = (one.bound for one in due)
+        bound = min((span for span in bounds if span is not None), default=None)
+        commits = Commitment(reason=Stage.INITIALIZATION, bound=bound)
+        if due:
+            cause = merged(due, (one.priority for one in facts.statements))
+            commits = Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=bound)
+        elif not overdue:
+            at = min(one.due_at for one in unhealthy if one.due_at is not None)
+            return Standing(due_at=at)
+        return Standing(bound=bound, commits=commits)
+
+    def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
+        """When a veto ends, or a policy falls due."""
+        assert command.node is not None, "else it is rolled back"
+        vetoes = (protection_on(one, names.DO_NOT_REPAIR) for one in (command.node, command.claim))
+        yield from (veto.until for veto in vetoes if veto is not None)
+        yield from (one.due_at for one in _unhealthy(command, facts) if one.due_at is not None)
+        boot = None if command.claim.initialized else boot_of(command.claim, command.node)
+        if boot is not None:
+            yield boot.due_at
+
+
+def _pools(snapshot: Snapshot) -> set[str]:
+    """Those with a node that may come to be due. By its claim: a Node may have lost its label."""
+    unhealthy = map(snapshot.claim_of, snapshot.unwell_nodes().values())
+    pools = {claim.pool_name for claim in unhealthy if claim is not None}
+    bounded = (c for c in snapshot.new_claims().values() if initialization_ttl(c) is not None)
+    return pools | {claim.pool_name for claim in bounded}
+
+
+def _may_be_due(member: Member, rules: Rules) -> bool:
+    """Whether it may become a candidate, if it is not one already, as long as nothing changes."""
+    claim, node = member.claim, member.node
+    if node is None or not claim.registered or claim.deleting or is_replaced(claim):
+        return False
+    health = examine(claim, node, rules)
+    graceful = rules.repair is None or rules.repair.termination_mode != FORCEFUL
+    late = health.boot is not None and health.boot.stage is Stage.INITIALIZATION and graceful
+    return late or any(map(_is_graceful, health.ill))
+
+
+def _is_graceful(illness: Illness) -> bool:
+    forceful = illness.mode == FORCEFUL and illness.action is not RepairAction.REBOOT
+    return illness.counts and not forceful
+
+
+def _candidate(repair: Repair) -> Candidate:
+    cause = repair.cause
+    return Candidate(
+        claim=repair.claim,
+        node=repair.node,
+        why=cause.message,
+        rank=cause.urgency,
+        bound=cause.bound,
+        reboot=cause.action is RepairAction.REBOOT,
+        forceful=cause.forceful,
+        marks=repair.marks,
+        commits=Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=cause.bound),
+    )
+
+
+def _unhealthy(command: Command, rules: Rules) -> list[Illness]:
+    assert command.node is not None, "else it is rolled back"
+    found = examine(command.claim, command.node, rules).ill
+    return [one for one in found if one.counts]
+
+
+def _is_overdue(command: Command, now: datetime) -> bool:
+    """Ready, and not initialized in time."""
+    boot = None if command.claim.initialized else boot_of(command.claim, command.node)
+    return boot is not None and boot.stage is Stage.INITIALIZATION and boot.due_at <= now
+
+
+def _unwanted(
+    command: Command,
+    rules: Rules,
+    unhealthy: list[Illness],
+    overdue: bool,
+    settings: Settings,
+    now: datetime,
+) -> str:
+    node = command.node
+    assert node is not None, "else it is rolled back"
+    for thing in (node, command.claim):
+        veto = protection_on(thing, names.DO_NOT_REPAIR)
+        if veto is not None and now < veto.until:
+            return f"{names.DO_NOT_REPAIR} vetoes its repair"
+    if overdue:
+        return ""
+    if not settings.node_repair:
+        return "node repair is switched off (--node-repair or feature gate NodeRepair)"
+    if unhealthy:
+        return ""
+    if any((c.type, c.status) in rules.sick for c in node.status.conditions):
+        return f"its pool no longer asks to repair what Node {node.name} has"
+    return f"Node {node.name} has recovered"
