@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Annotated
@@ -23,12 +24,15 @@ from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
 from tenure.model.values.quantity import format_resources, parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
+from tenure.ports.cloud import no_notices
 from tenure.ports.provider import Option, Surroundings
 from tenure.schema.structure.crd import AGE, Column, CustomKind
 from tenure.schema.structure.rules import Rule
@@ -106,11 +110,14 @@ class Acme:
 
     def __init__(self) -> None:
         self.machines: dict[str, Instance] = {}
+        #: Machine → the network that it is connected to.
+        self.networks: dict[str, str] = {}
         #: Machine → the tokens with which it was restarted.
         self.restarts: dict[str, list[str]] = {}
 
-    def start(self, token: str, machine: Instance) -> Instance:
+    def start(self, token: str, machine: Instance, network: str) -> Instance:
         """The same token gives the same machine: most clouds have a field for it."""
+        self.networks.setdefault(machine.provider_id, network)
         return self.machines.setdefault(token, machine)
 
     def restart(self, token: str, machine: Instance) -> None:
@@ -139,21 +146,22 @@ class AcmeCloud:
     async def launch(self, request: LaunchRequest) -> Instance:
         if (running := self._acme.machines.get(request.claim_uid)) is not None:
             return running
-        await self._check(request.node_class)
+        network = await self._network(request.node_class)
         offer = next(self._market.suitable(request.requirements, request.requests), None)
         if offer is None:
             raise OutOfCapacity("no machine satisfies the requirements and holds the requests")
-        return self._acme.start(request.claim_uid, self._machine(request, offer))
+        return self._acme.start(request.claim_uid, self._machine(request, offer), network)
 
-    async def _check(self, ref: NodeClassRef) -> None:
+    async def _network(self, ref: NodeClassRef) -> str:
         try:
             found = await self._api.get(ACME_CLASSES, ref.name)
         except NotFound as error:
             raise Misconfigured(f"AcmeNodeClass/{ref.name}: not found") from error
         except ApiError as error:
             raise ProviderError(f"AcmeNodeClass/{ref.name}: {error}") from error
-        if not msgspec.json.decode(found, type=NodeClass).spec.get("network"):
-            raise Misconfigured(f"AcmeNodeClass/{ref.name}: spec.network is missing")
+        if network := msgspec.json.decode(found, type=NodeClass).spec.get("network"):
+            return str(network)
+        raise Misconfigured(f"AcmeNodeClass/{ref.name}: spec.network is missing")
 
     def _machine(self, request: LaunchRequest, offer: Offer) -> Instance:
         kind, offering = offer.instance_type, offer.offering
@@ -187,6 +195,17 @@ class AcmeCloud:
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         return tuple(each for each in self._acme.machines.values() if each.cluster == cluster)
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        machine = await self.get(provider_id)
+        has = self._acme.networks[machine.provider_id]
+        asked = node_class.spec.get("network")
+        if has == asked:
+            return None
+        return Drift("NetworkDrift", f"the machine is in {has}, its class asks for {asked}")
+
+    def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        return no_notices()  # Acme takes nothing back.
 
 
 class AcmeProvider:

@@ -7,11 +7,12 @@ from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import msgspec
 import pytest
 from acme import ACME_CLASSES, Acme, AcmeProvider
 
-from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.cloud.instance import Instance
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract import Bench, ClassesOnly, ProviderContract, outside
@@ -38,8 +39,11 @@ class AcmeBench(Bench):
     def class_ref(self) -> NodeClassRef:
         return NodeClassRef(group="acme.example.com", kind="AcmeNodeClass", name="default")
 
-    async def node_class(self) -> ApiObject:
+    async def node_class(self) -> NodeClass:
         return self.classes.read("default")
+
+    async def changed_class(self) -> NodeClass:
+        return msgspec.structs.replace(self.classes.read("default"), spec={"network": "n-2"})
 
     async def boot_of(self, instance: Instance) -> str:
         return str(self.acme.restarts.get(instance.provider_id))

@@ -13,9 +13,9 @@ import msgspec
 from tenure.errors import NotFound
 from tenure.kube.client.client import Client
 from tenure.model.api.kinds import decode
-from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, Offering
@@ -95,9 +95,9 @@ class KwokBench(Bench):
     def kwok(self, cluster: str = "") -> KwokCloud:
         return KwokCloud(self.surroundings(cluster), TYPES)
 
-    async def node_class(self) -> ApiObject:
+    async def node_class(self) -> NodeClass:
         raw = await self.client.get(KWOK_NODE_CLASSES, self.class_ref.name)
-        return decode(KWOK_NODE_CLASSES, raw)
+        return as_class(raw)
 
     async def node_of(self, instance: Instance) -> Node | None:
         name = instance.provider_id.removeprefix("kwok://")
@@ -110,6 +110,9 @@ class KwokBench(Bench):
                 assert isinstance(node, Node)
                 return node
         raise AssertionError(f"{name} never registers")
+
+    async def changed_class(self) -> NodeClass:
+        return with_image(await self.node_class(), "v2")
 
     async def nodes(self) -> list[Json]:
         items, _ = await self.client.list_all(NODES)
@@ -137,6 +140,16 @@ def not_ready() -> Json:
         "lastTransitionTime": "2031-05-02T08:00:00Z",
     }
     return {"status": {"conditions": [condition]}}
+
+
+def as_class(raw: bytes) -> NodeClass:
+    found = decode(KWOK_NODE_CLASSES, raw)
+    assert isinstance(found, NodeClass)
+    return found
+
+
+def with_image(node_class: NodeClass, image: str) -> NodeClass:
+    return msgspec.structs.replace(node_class, spec={**node_class.spec, "image": image})
 
 
 class StoreBench(KwokBench):
@@ -190,9 +203,9 @@ class EmbeddedBench(Bench):
     def class_ref(self) -> NodeClassRef:
         return class_ref()
 
-    async def node_class(self) -> ApiObject:
+    async def node_class(self) -> NodeClass:
         stored = self.world.store.get(KWOK_NODE_CLASSES, "", "default")
-        return decode(KWOK_NODE_CLASSES, msgspec.json.encode(stored))
+        return as_class(msgspec.json.encode(stored))
 
     async def node_of(self, instance: Instance) -> Node | None:
         name = self.world.cloud.node_name(instance.provider_id)
@@ -201,3 +214,10 @@ class EmbeddedBench(Bench):
         node = decode(NODES, msgspec.json.encode(stored))
         assert isinstance(node, Node)
         return node
+
+    async def changed_class(self) -> NodeClass:
+        return with_image(await self.node_class(), "v2")
+
+    async def interrupt(self, instance: Instance) -> bool:
+        self.world.cloud.interrupt(instance.provider_id)
+        return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from examples.provider.acme import ACME_CLASSES, Acme, AcmeCloud
 from tenure.errors import InstanceGone, OutOfCapacity, ProviderError, TenureError
 from tenure.model.cloud.instance import Instance
+from tenure.model.cloud.notice import Notice, NoticeKind
 from tenure.providers.boundary import BoundedCloud
 from tenure.providers.contract import ClassesOnly, outside
 from tests.kube.doors import in_time
 
 CLASSES = ClassesOnly(ACME_CLASSES, {"default": {"network": "n-1"}})
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 class Odd(AcmeCloud):
@@ -87,5 +91,37 @@ def test_a_call_that_is_cancelled_stays_so() -> None:
         call.cancel()
         await asyncio.wait({call})
         assert call.cancelled()
+
+    in_time(story)
+
+
+class Announces(AcmeCloud):
+    """Announces one interruption; then the stream ends, or breaks."""
+
+    def __init__(self, error: Exception | None) -> None:
+        super().__init__(Acme(), outside("c", CLASSES))
+        self._error = error
+
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        yield Notice(kind=NoticeKind.INTERRUPTION, provider_id="m-1", at=NOON)
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (KeyError("detail"), "acme: notices: KeyError: 'detail'"),
+        (ProviderError("no queue"), "no queue"),
+        (None, "acme: notices: the stream has ended"),
+    ],
+)
+def test_notices_last_until_the_provider_fails(error: Exception | None, sentence: str) -> None:
+    async def story() -> None:
+        notices = BoundedCloud(Announces(error)).notices("c")
+        assert (await anext(notices)).provider_id == "m-1"
+        with pytest.raises(ProviderError) as refusal:
+            await anext(notices)
+        assert str(refusal.value) == sentence
 
     in_time(story)

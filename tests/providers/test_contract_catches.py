@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from itertools import count
@@ -16,8 +16,11 @@ from examples.provider.acme import ACME_CLASSES, TYPES, Acme, AcmeCloud
 from tenure.errors import InstanceGone, OutOfCapacity, ProviderError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.market import Offer
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Surroundings
@@ -115,8 +118,8 @@ class BuysTheDearest(AcmeCloud):
         suitable = list(self._market.suitable(request.requirements, request.requests))
         if not suitable:
             raise OutOfCapacity("nothing")
-        await self._check(request.node_class)
-        return self._acme.start(request.claim_uid, self._machine(request, suitable[-1]))
+        network = await self._network(request.node_class)
+        return self._acme.start(request.claim_uid, self._machine(request, suitable[-1]), network)
 
 
 class RefusesInItsOwnWords(AcmeCloud):
@@ -134,8 +137,8 @@ class LeavesSomethingBehind(AcmeCloud):
         offer = next(self._market.suitable(request.requirements, request.requests), None)
         if offer is None:
             raise OutOfCapacity("nothing")
-        machine = self._acme.start(request.claim_uid, self._machine(request, offer))
-        await self._check(request.node_class)
+        machine = self._acme.start(request.claim_uid, self._machine(request, offer), "n-1")
+        await self._network(request.node_class)
         return machine
 
 
@@ -173,6 +176,38 @@ class RebootsAnything(AcmeCloud):
             await super().reboot(provider_id, operation_id)
 
 
+class DriftsFromTheStart(AcmeCloud):
+    """Compares with something that an instance never has."""
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        await self.get(provider_id)
+        return Drift("NetworkDrift", "another network")
+
+
+class NeverDrifts(AcmeCloud):
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        await self.get(provider_id)
+        return None
+
+
+class ForgetsWhatItHasLaunched(AcmeCloud):
+    """Calls what it does not know not drifted."""
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        with suppress(InstanceGone):
+            return await super().drift(provider_id, node_class)
+        return None
+
+
+class HasNoMoreNotices(AcmeCloud):
+    """Ends the stream when there is nothing to tell."""
+
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        nothing: tuple[Notice, ...] = ()
+        for notice in nothing:
+            yield notice
+
+
 class StatesTwoFallbacks(AcmeCloud):
     """Which of them is for a reason that nobody named?"""
 
@@ -196,6 +231,10 @@ FAULTS: dict[type[AcmeCloud], str] = {
     RebootsNothingAndSaysNothing: "test_a_reboot_is_another_boot_of_the_same_instance",
     RebootsByStartingAnother: "test_a_reboot_is_another_boot_of_the_same_instance",
     RebootsAnything: "test_what_is_not_there_cannot_be_rebooted",
+    DriftsFromTheStart: "test_an_instance_that_was_just_launched_has_not_drifted",
+    NeverDrifts: "test_an_instance_whose_class_asks_for_something_else_has_drifted",
+    ForgetsWhatItHasLaunched: "test_what_is_not_there_has_not_drifted",
+    HasNoMoreNotices: "test_waiting_for_notices_lasts_and_can_be_ended_and_begun_again",
     PromisesTooMuch: "test_pods_are_never_promised_more_than_there_is",
 }
 
@@ -218,8 +257,11 @@ class FaultyBench(Bench):
     def class_ref(self) -> NodeClassRef:
         return NodeClassRef(group="acme.example.com", kind="AcmeNodeClass", name="default")
 
-    async def node_class(self) -> ApiObject:
+    async def node_class(self) -> NodeClass:
         return self._classes.read("default")
+
+    async def changed_class(self) -> NodeClass:
+        return replace(self._classes.read("default"), spec={"network": "n-2"})
 
     async def boot_of(self, instance: Instance) -> str:
         return str(self._acme.restarts.get(instance.provider_id))

@@ -16,8 +16,11 @@ import msgspec
 
 from tenure.errors import ProviderError, Unavailable
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.transport import Request, Response, Stream, Transport
@@ -185,6 +188,15 @@ class CloudTap(Tap):
         if (error := self.spoil("list", cluster)) is not None:
             raise error
         return await self._inner.list_instances(cluster)
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        await self._gate()
+        return await self._inner.drift(provider_id, node_class)
+
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        async for notice in self._inner.notices(cluster):
+            await self._gate()
+            yield notice
 
     async def _through(self, verb: str, what: str, call: Any) -> Any:
         try:

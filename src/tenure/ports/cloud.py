@@ -1,17 +1,22 @@
 """What we need from a cloud. Few methods; errors from our tree say what to do next.
 
 Any call may be repeated, be made by another process than the one before, and be given up half
-way: by a crash, or because it takes too long. ``docs/providers.md`` tells it to whoever writes one,
-``tenure.providers.contract`` holds him to it.
+way: by a crash, or because it takes too long. ``docs/providers.md`` explains it to authors of
+providers, ``tenure.providers.contract`` tests it.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 
@@ -29,7 +34,8 @@ class Cloud(Protocol):
 
     @property
     def repair_statements(self) -> tuple[RepairStatement, ...]:
-        """Which conditions of its nodes mean sick, and what to do then; empty: pools say it."""
+        """Which conditions of its nodes mean unhealthy, and what to do then; empty: only the
+        policies of pools count."""
         ...
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
@@ -45,7 +51,7 @@ class Cloud(Protocol):
         ...
 
     async def terminate(self, provider_id: str) -> None:
-        """Begin to end an instance; repeatable. Raises ``InstanceGone`` once it is gone."""
+        """Begin to terminate an instance; repeatable. Raises ``InstanceGone`` once it is gone."""
         ...
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
@@ -64,3 +70,24 @@ class Cloud(Protocol):
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         """Every instance tagged with this cluster, terminating ones included."""
         ...
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        """How an instance differs from what its node class asks for now; None: it does not.
+
+        Raises ``InstanceGone`` when there is no such instance (any more).
+        """
+        ...
+
+    def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        """What the cloud announces about instances of this cluster, pushed as it is announced.
+
+        Lasts until it is closed, or raises a ``ProviderError``. A notice may come twice; one that
+        was announced while no stream was open may be lost.
+        """
+        ...
+
+
+async def no_notices() -> AsyncIterator[Notice]:
+    """``notices`` of a cloud that announces nothing."""
+    await asyncio.Event().wait()
+    yield NotImplemented  # Makes it a generator; never reached.

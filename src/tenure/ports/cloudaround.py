@@ -1,10 +1,15 @@
-"""A cloud around another one: passes everything on, for those who change one thing about it."""
+"""A cloud around another one: passes every call on, so that a subclass changes only some."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud
@@ -45,3 +50,9 @@ class CloudAround:
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         return await self._cloud.list_instances(cluster)
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        return await self._cloud.drift(provider_id, node_class)
+
+    def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        return self._cloud.notices(cluster)

@@ -9,13 +9,16 @@ idempotent by claim UID, ends by instance, reboots by operation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
 from typing import Final, TypeVar
 
 from tenure.errors import ProviderError, TenureError
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.cloudaround import CloudAround
@@ -57,6 +60,21 @@ class BoundedCloud(CloudAround):
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         return await self._ended("the list of instances", self._cloud.list_instances(cluster))
 
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        what = f"the drift of {provider_id}"
+        return await self._ended(what, self._cloud.drift(provider_id, node_class))
+
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        """Waiting has no limit: most instances are never announced to go."""
+        try:
+            async for notice in self._cloud.notices(cluster):
+                yield notice
+        except TenureError:
+            raise
+        except Exception as error:  # Whatever a stranger's SDK raises.
+            raise ProviderError(f"{self.name}: notices: {_first_line(error)}") from error
+        raise ProviderError(f"{self.name}: notices: the stream has ended")
+
     async def _ended(self, what: str, call: Awaitable[_Answer]) -> _Answer:
         try:
             async with asyncio.timeout(CALL_MAX.total_seconds()) as patience:
@@ -68,5 +86,8 @@ class BoundedCloud(CloudAround):
             why = f"no answer within {seconds:.0f} s" if patience.expired() else "it timed out"
             raise ProviderError(f"{self.name}: {what}: {why}") from error
         except Exception as error:  # Whatever a stranger's SDK raises.
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise ProviderError(f"{self.name}: {what}: {said}") from error
+            raise ProviderError(f"{self.name}: {what}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

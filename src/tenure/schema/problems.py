@@ -24,6 +24,7 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tenure.schema.semantics.claim import claim_problems
@@ -73,7 +74,10 @@ def problems_of(obj: ApiObject, watched: Collection[str] | None = ()) -> Problem
 
 def problems_in(obj: ApiObject, kind: CustomKind, watched: Collection[str] | None = ()) -> Problems:
     """Everything wrong with an object of that kind, which may be a provider's."""
-    return problems_of(obj, watched) if kind.problems is None else tuple(kind.problems(obj))
+    if kind.problems is None:
+        return problems_of(obj, watched)
+    assert isinstance(obj, NodeClass), f"{kind.resource} is no node class"
+    return tuple(kind.problems(obj))
 
 
 def in_words(problems: Iterable[SpecError]) -> str:

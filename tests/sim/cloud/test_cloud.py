@@ -10,6 +10,7 @@ import pytest
 from tenure.errors import InstanceGone, Misconfigured, OutOfCapacity, ProviderError, Throttled
 from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import InstanceState
+from tenure.model.cloud.notice import NoticeKind
 from tenure.model.values.quantity import parse_resources
 from tenure.ports.cloud import Cloud
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
@@ -295,3 +296,41 @@ def test_the_same_seed_boots_at_the_same_instants_and_another_does_not() -> None
 
     assert boots(1) == boots(1)
     assert boots(1) != boots(2)
+
+
+def test_an_interruption_is_announced_and_then_carried_out() -> None:
+    async def tell(world: World) -> None:
+        instance, ending = await world.launch("claim-1"), await world.launch("claim-2")
+        heard = asyncio.ensure_future(anext(world.cloud.notices(instance.cluster)))
+        await asyncio.sleep(1)
+        world.cloud.interrupt(instance.provider_id)
+        world.cloud.interrupt(ending.provider_id)
+        await world.cloud.terminate(ending.provider_id)
+        notice = await heard
+        assert (notice.kind, notice.provider_id) == (
+            NoticeKind.INTERRUPTION,
+            instance.provider_id,
+        )
+        assert notice.deadline == notice.at + timedelta(minutes=2)
+        await asyncio.sleep(110)
+        assert await world.cloud.get(instance.provider_id) == instance
+        await asyncio.sleep(20)
+        for gone in (instance, ending):
+            with pytest.raises(InstanceGone):
+                await world.cloud.get(gone.provider_id)
+
+    story(tell)
+
+
+def test_a_rebalance_is_announced_and_nothing_else_happens() -> None:
+    async def tell(world: World) -> None:
+        instance = await world.launch()
+        heard = asyncio.ensure_future(anext(world.cloud.notices(instance.cluster)))
+        await asyncio.sleep(1)
+        world.cloud.rebalance(instance.provider_id)
+        assert (await heard).kind is NoticeKind.REBALANCE
+        assert (await heard).deadline is None
+        await asyncio.sleep(3600)
+        assert await world.cloud.get(instance.provider_id) == instance
+
+    story(tell)

@@ -19,11 +19,12 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"{__name__}.{module}"
-        for module in ("bench", "ends", "launches", "reboots", "statements", "types")
+        for module in ("bench", "changes", "ends", "launches", "reboots", "statements", "types")
     )
 )
 
 from tenure.providers.contract.bench import Bench  # noqa: E402
+from tenure.providers.contract.changes import DriftContract, NoticeContract  # noqa: E402
 from tenure.providers.contract.ends import EndContract, RefusalContract  # noqa: E402
 from tenure.providers.contract.launches import LaunchContract, RepeatContract  # noqa: E402
 from tenure.providers.contract.outside import ClassesOnly, outside  # noqa: E402
@@ -41,6 +42,8 @@ class ProviderContract(
     RepeatContract,
     RefusalContract,
     RebootContract,
+    DriftContract,
+    NoticeContract,
     EndContract,
 ):
     """All of it. Inherit from this one, under a name that begins with ``Test``."""

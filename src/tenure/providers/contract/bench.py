@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from tenure.errors import InstanceGone
-from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.values.quantity import UNIT
@@ -56,7 +56,7 @@ class Bench(ABC):
         """A class that can be used."""
 
     @abstractmethod
-    async def node_class(self) -> ApiObject:
+    async def node_class(self) -> NodeClass:
         """The same class, as it is read from the cluster."""
 
     async def node_of(self, instance: Instance) -> Node | None:
@@ -67,6 +67,14 @@ class Bench(ABC):
         """Which boot of the instance this is, as its Node says; None if that cannot be seen."""
         node = await self.node_of(instance)
         return node.status.node_info.boot_id if node is not None else None
+
+    async def changed_class(self) -> NodeClass | None:
+        """The same class, changed so that what runs has drifted; None if no change does that."""
+        return None
+
+    async def interrupt(self, instance: Instance) -> bool:
+        """Let the cloud announce that it takes the instance back; False if it never does."""
+        return False
 
     def request(self, claim: str = "one", **changes: Any) -> LaunchRequest:
         """A launch that every cloud can carry out, apart from what is changed."""

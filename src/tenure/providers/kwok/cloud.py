@@ -17,7 +17,7 @@ Every write names what it is meant for: a create its name, the others the UID.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -39,13 +39,17 @@ from tenure.errors import (
 )
 from tenure.model.api.meta import ApiObject, find_condition, format_time
 from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import NODES
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.duration import parse_duration
 from tenure.parse.jsontext import DECODE_ERRORS
+from tenure.ports.cloud import no_notices
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.boots import Boots
@@ -58,7 +62,7 @@ from tenure.providers.kwok.machines import (
     node_name,
     read_machine,
 )
-from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass, image_drift, image_of
 from tenure.providers.kwok.repairs import kwok_statements
 
 _CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)
@@ -245,6 +249,14 @@ class KwokCloud:
             for _, machine in sorted(machines.items())
             if machine.is_of(cluster) and not machine.ended
         )
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        instance = await self.get(provider_id)
+        return image_drift(instance.image_id, image_of(node_class))
+
+    def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        """A Node that kwok plays is never taken back."""
+        return no_notices()
 
     def _is_ours(self, envelope: Envelope) -> bool:
         return envelope.machine.is_of(self._cluster)

@@ -13,6 +13,7 @@ from tenure.model.api.fields import duration, said
 from tenure.model.api.meta import ApiObject, Condition, Wire, condition_status
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
+from tenure.model.cloud.drift import Drift
 from tenure.providers.kwok.labels import GROUP
 from tenure.schema.semantics.spans import span_problems
 from tenure.schema.structure.crd import AGE, Column, CustomKind, condition_path
@@ -77,11 +78,22 @@ class KWOKNodeClass(ApiObject, frozen=True, kw_only=True):
         return condition_status(self.status.conditions, "Ready") == "True"
 
 
-def node_class_problems(node_class: ApiObject) -> Iterator[SpecError]:
+def node_class_problems(node_class: NodeClass) -> Iterator[SpecError]:
     """What no schema can say; the schema says whether the spec has the right types."""
-    assert isinstance(node_class, NodeClass)
     spec = msgspec.convert(node_class.spec, KWOKNodeClassSpec)
     yield from span_problems(spec.node_registration_delay, "spec.nodeRegistrationDelay")
+
+
+def image_of(node_class: NodeClass) -> str:
+    """What new instances of the class start from; empty: whatever the provider takes."""
+    return str(node_class.spec.get("image") or "")
+
+
+def image_drift(running: str, wanted: str) -> Drift | None:
+    if running == wanted:
+        return None
+    was, now = running or "no image", wanted or "no image"
+    return Drift("ImageDrift", f"the instance runs {was}, its node class asks for {now}")
 
 
 KWOK_KIND: Final = CustomKind(

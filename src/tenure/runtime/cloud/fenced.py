@@ -8,9 +8,14 @@ end by the instance's id, a reboot by its operation's id, so one that arrives la
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 from tenure.errors import NotLeader
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.ports.cloud import Cloud
 from tenure.ports.cloudaround import CloudAround
@@ -45,6 +50,16 @@ class FencedCloud(CloudAround):
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         self._check("list of instances")
         return await self._cloud.list_instances(cluster)
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        self._check(f"drift of {provider_id}")
+        return await self._cloud.drift(provider_id, node_class)
+
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        self._check("notices")
+        async for notice in self._cloud.notices(cluster):
+            self._check("notices")  # What arrives after the Lease is another replica's.
+            yield notice
 
     def _check(self, what: str) -> None:
         if why := self._fence.closed():

@@ -11,6 +11,8 @@ from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.errors import TenureError
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.settings import Settings
@@ -107,6 +109,10 @@ class MeteredCloud(CloudAround):
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         with self._measured("List"):
             return await self._cloud.list_instances(cluster)
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        with self._measured("IsDrifted"):
+            return await self._cloud.drift(provider_id, node_class)
 
     @contextmanager
     def _measured(self, method: str, pool: str = "") -> Iterator[None]:

@@ -18,6 +18,7 @@ import yaml
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
@@ -50,9 +51,8 @@ class CustomKind(msgspec.Struct, frozen=True, eq=False):
     scale: bool = False
     #: CEL, by path.
     rules: RulesByPath = {}
-    #: Of a provider's kind: what is wrong with an object whose schema and rules hold. It gets the
-    #: object as Tenure reads it, a ``NodeClass``.
-    problems: Callable[[ApiObject], Iterable[SpecError]] | None = None
+    #: Of a provider's node class: what is wrong with one whose schema and rules hold.
+    problems: Callable[[NodeClass], Iterable[SpecError]] | None = None
 
 
 def condition_path(type_: str) -> str:

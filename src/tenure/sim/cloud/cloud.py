@@ -18,8 +18,8 @@ that dies while waiting may leave an instance behind that it never heard of.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
@@ -34,13 +34,21 @@ from tenure.errors import (
     Throttled,
 )
 from tenure.model.api.meta import ApiObject, find_condition
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
+from tenure.model.cloud.notice import Notice, NoticeKind
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.duration import parse_duration
 from tenure.model.values.quantity import format_resources
-from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
+from tenure.providers.kwok.nodeclass import (
+    KWOK_NODE_CLASSES,
+    KWOKNodeClass,
+    image_drift,
+    image_of,
+)
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.actors.kubelet.nodestatus import Machine
 from tenure.sim.apiserver.store.store import Store
@@ -54,6 +62,8 @@ T = TypeVar("T")
 DEFAULT_IMAGE: Final = "embedded-linux-1"
 
 _SECOND: Final = timedelta(seconds=1)
+#: As a public cloud announces it.
+INTERRUPTION_GRACE: Final = timedelta(minutes=2)
 
 
 class CloudTimings(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +134,7 @@ class SimulatedCloud:
         self._node_names: dict[str, str] = {}
         self._reboots: dict[str, str] = {}
         self._listeners: list[CloudListener] = []
+        self._streams: list[tuple[str, asyncio.Queue[Notice]]] = []
         self.bill = Bill(environment.now())
         self.launch_count = 0
         self.termination_count = 0
@@ -149,6 +160,20 @@ class SimulatedCloud:
         return await self._call(
             lambda: tuple(i for i in self._instances.values() if i.cluster == cluster)
         )
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        wanted = image_of(node_class) or DEFAULT_IMAGE
+        return await self._call(lambda: image_drift(self._found(provider_id).image_id, wanted))
+
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        announced: asyncio.Queue[Notice] = asyncio.Queue()
+        stream = (cluster, announced)
+        self._streams.append(stream)
+        try:
+            while True:
+                yield await announced.get()
+        finally:
+            self._streams.remove(stream)
 
     # Stories and checkers.
 
@@ -183,7 +208,33 @@ class SimulatedCloud:
         self._stop(instance)
         self._forget(provider_id)
 
+    def interrupt(self, provider_id: str, grace: timedelta = INTERRUPTION_GRACE) -> None:
+        """The cloud wants the instance back: announced now, taken after ``grace``."""
+        deadline = self._environment.now() + grace
+        self._announce(NoticeKind.INTERRUPTION, provider_id, deadline)
+        self._environment.at(deadline, self._take_back, provider_id)
+
+    def rebalance(self, provider_id: str) -> None:
+        """An interruption has become likely; nothing else happens."""
+        self._announce(NoticeKind.REBALANCE, provider_id)
+
     # How it works.
+
+    def _announce(
+        self, kind: NoticeKind, provider_id: str, deadline: datetime | None = None
+    ) -> None:
+        instance = self._found(provider_id)
+        notice = Notice(
+            kind=kind, provider_id=provider_id, at=self._environment.now(), deadline=deadline
+        )
+        for cluster, announced in self._streams:
+            if instance.cluster == cluster:
+                announced.put_nowait(notice)
+
+    def _take_back(self, provider_id: str) -> None:
+        instance = self._instances.get(provider_id)
+        if instance is not None and instance.state is InstanceState.RUNNING:
+            self.vanish(provider_id)
 
     async def _call(self, act: Callable[[], T]) -> T:
         latency = self._timings.api_latency

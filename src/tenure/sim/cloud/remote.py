@@ -13,7 +13,10 @@ from typing import Final, NoReturn
 
 from tenure.errors import ProviderError
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud
@@ -55,6 +58,12 @@ class EmbeddedCloud:
         _refuse()
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
+        _refuse()
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        _refuse()
+
+    def notices(self, cluster: str) -> AsyncIterator[Notice]:
         _refuse()
 
 
