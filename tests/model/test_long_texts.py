@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from tenure.core.health.breaker import Breaker
 from tenure.core.protect.protection import protection_of
-from tenure.core.repair.breaker import Breaker
 from tenure.core.terminate.workloads import invalid_protection
 from tenure.errors import SpecError
 from tenure.model.api.meta import read_instant

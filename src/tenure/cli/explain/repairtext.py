@@ -13,15 +13,15 @@ from tenure.cli.view.instants import at_clock
 from tenure.core.claim.ownership import is_ours
 from tenure.core.disrupt.budgets import allowance, fleet_of
 from tenure.core.disrupt.methods import REPAIR
+from tenure.core.health.health import unusable
+from tenure.core.health.outage import ward_of
+from tenure.core.health.readiness import Boot, Stage, boot_of
+from tenure.core.health.rules import FORCEFUL, Rules
 from tenure.core.pool.facts import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.reboot.history import rebooted_at
 from tenure.core.repair.gates import switched_off
-from tenure.core.repair.health import unusable
-from tenure.core.repair.outage import ward_of
 from tenure.core.repair.policies import Prospect, what_would_happen
-from tenure.core.repair.readiness import Boot, Stage, boot_of
-from tenure.core.repair.rules import FORCEFUL, Rules
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node

@@ -14,8 +14,8 @@ from tenure.core.claim.ownership import claim_status
 from tenure.core.claim.view import ClaimView, node_names, readiness_of, say
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Verdict
+from tenure.core.health.readiness import READY_ONCE
 from tenure.core.reasons import Reason
-from tenure.core.repair.readiness import READY_ONCE
 from tenure.core.writes import patch
 from tenure.errors import SpecError
 from tenure.model.api import names

@@ -26,14 +26,14 @@ import msgspec
 
 from tenure.core.claim.ownership import room_of
 from tenure.core.disrupt.command import commands_under_way, replacement_marks
+from tenure.core.health.domains import Look
+from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
 from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.pool.facts import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import NewClaim, Places, places_in
-from tenure.core.repair.domains import Look
-from tenure.core.repair.readiness import initialized_until
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod

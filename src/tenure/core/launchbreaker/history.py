@@ -21,6 +21,7 @@ import msgspec
 
 from tenure.core.claim.ownership import missing_after
 from tenure.core.disrupt.command import has_reason, is_replaced
+from tenure.core.health.health import LOST
 from tenure.core.launchbreaker.ledger import (
     Entry,
     For,
@@ -32,7 +33,6 @@ from tenure.core.launchbreaker.ledger import (
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.pool.facts import is_ours
 from tenure.core.provision.demand import Demand
-from tenure.core.repair.health import LOST
 from tenure.model.api import names
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tenure.core.repair.rules import Rules
+from tenure.core.health.rules import Rules
 from tenure.model.api.meta import ApiObject, Condition, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef

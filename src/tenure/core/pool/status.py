@@ -17,6 +17,7 @@ import msgspec
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.pool.facts import is_ours, node_class_of, node_class_problem, usage_of
@@ -28,7 +29,6 @@ from tenure.core.pool.registrations import (
     registrations_of,
 )
 from tenure.core.reasons import Reason
-from tenure.core.repair.health import unusable
 from tenure.core.writes import patch, subject_of
 from tenure.errors import SpecError
 from tenure.model.api import names

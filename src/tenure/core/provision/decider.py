@@ -31,6 +31,7 @@ import msgspec
 
 from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.health.domains import Look
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
@@ -48,7 +49,6 @@ from tenure.core.provision.placement import (
 )
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
-from tenure.core.repair.domains import Look
 from tenure.core.writes import patch, subject_of
 from tenure.model.api.meta import earlier, format_time, later
 from tenure.model.api.names import LAUNCHED_FOR, ZONE

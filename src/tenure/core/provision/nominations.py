@@ -22,9 +22,9 @@ from typing import Final
 import msgspec
 
 from tenure.core.claim.ownership import is_ours, listed, room_of
+from tenure.core.health.readiness import initialized_until
 from tenure.core.provision.demand import Demand
 from tenure.core.provision.supply import in_service_at
-from tenure.core.repair.readiness import initialized_until
 from tenure.model.api.meta import later
 from tenure.model.api.names import NOMINATED_PODS
 from tenure.model.api.nodeclaim import NodeClaim

@@ -25,6 +25,7 @@ from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
+from tenure.core.health.health import unusable
 from tenure.core.pool.facts import rules_of
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held
@@ -40,7 +41,6 @@ from tenure.core.reboot.history import (
     mark_of,
 )
 from tenure.core.reboot.steps import RebootSteps
-from tenure.core.repair.health import unusable
 from tenure.core.taints import is_closed, is_tainted_rebooting, untaint_rebooting
 from tenure.core.terminate.deadline import hurried_until, hurry
 from tenure.core.terminate.drain import drain_until

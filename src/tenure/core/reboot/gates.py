@@ -17,9 +17,9 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.core.health.health import examine
+from tenure.core.health.rules import Rules
 from tenure.core.repair.gates import SWITCHED_OFF, switched_off, veto_on, vetoed
-from tenure.core.repair.health import examine
-from tenure.core.repair.rules import Rules
 from tenure.core.terminate.pods import DrainView
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

@@ -36,6 +36,7 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.facts import as_fact
+from tenure.core.health.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held, stopped
 from tenure.core.reboot.history import (
@@ -53,7 +54,6 @@ from tenure.core.reboot.history import (
     mark_of,
     requested_at,
 )
-from tenure.core.repair.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.taints import (
     is_closed_for_reboot,
     is_tainted_rebooting,

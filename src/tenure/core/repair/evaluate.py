@@ -32,15 +32,15 @@ from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.disrupt.command import is_replaced, is_replacement
+from tenure.core.health.domains import Permit
+from tenure.core.health.health import LOST, Health, HealthView, Member, examine
+from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
+from tenure.core.health.rules import FORCEFUL, Illness
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
-from tenure.core.repair.domains import Permit
 from tenure.core.repair.force import committed, force, permit_probe, probe_mark
 from tenure.core.repair.gates import Held, Holds, switched_off, veto_on, vetoed
-from tenure.core.repair.health import LOST, Health, HealthView, Member, examine
-from tenure.core.repair.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
-from tenure.core.repair.rules import FORCEFUL, Illness
 from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say

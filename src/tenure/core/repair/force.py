@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tenure.core.decision import Action, Commitment, Delete, Ground, Verdict, Witness
-from tenure.core.repair.domains import Permit
-from tenure.core.repair.health import Member
+from tenure.core.health.domains import Permit
+from tenure.core.health.health import Member
 from tenure.core.terminate.deadline import deadline_of, stamp_of
 from tenure.core.terminate.stamp import stamp_claim
 from tenure.core.writes import as_judged, delete_claim, patch

@@ -17,12 +17,12 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.health.breaker import Breaker
+from tenure.core.health.domains import Permit
+from tenure.core.health.health import Health, HealthView, Member, limit_of
+from tenure.core.health.outage import domains_of
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
-from tenure.core.repair.breaker import Breaker
-from tenure.core.repair.domains import Permit
-from tenure.core.repair.health import Health, HealthView, Member, limit_of
-from tenure.core.repair.outage import domains_of
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.repair.rules import FORCEFUL, Illness, Rules, ill_by, illnesses
+from tenure.core.health.rules import FORCEFUL, Illness, Rules, ill_by, illnesses
 from tenure.model.api.meta import BEGINNING, Condition, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import RepairPolicy

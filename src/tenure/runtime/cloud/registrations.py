@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.core.decision import Delete, Verdict
-from tenure.core.repair import readiness
+from tenure.core.health import readiness
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Change
 

@@ -17,15 +17,15 @@ from tenure.core.decision import Commitment
 from tenure.core.disrupt.command import Command, is_replaced
 from tenure.core.disrupt.method import Candidate, Due, Standing, Traits, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
+from tenure.core.health.health import Member, examine
+from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
+from tenure.core.health.rules import FORCEFUL, Illness, Rules
 from tenure.core.pool.facts import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of
 from tenure.core.repair.evaluate import Candidate as Repair
 from tenure.core.repair.evaluate import diagnose
-from tenure.core.repair.health import Member, examine
-from tenure.core.repair.readiness import Stage, boot_of, initialization_ttl
-from tenure.core.repair.rules import FORCEFUL, Illness, Rules
 from tenure.model.api import names
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
+from tenure.core.health.outage import domains_in, read_permit
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
-from tenure.core.repair.outage import domains_in, read_permit
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

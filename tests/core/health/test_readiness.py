@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.repair.readiness import Stage, boot_of
+from tenure.core.health.readiness import Stage, boot_of
 from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
 from tests.core.build import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.core.repair.domains import Domain, Domains, Look, Outbreak, Patient, Permit, Ward
-from tenure.core.repair.poolcount import PoolCount
+from tenure.core.health.domains import Domain, Domains, Look, Outbreak, Patient, Permit, Ward
+from tenure.core.health.poolcount import PoolCount
 from tenure.model.settings import Settings
 from tests.core.build import NOW, SETTINGS, ago, ahead
 

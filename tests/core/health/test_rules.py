@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.repair.rules import FORCEFUL, GRACEFUL, Illness, Rules, illnesses
+from tenure.core.health.rules import FORCEFUL, GRACEFUL, Illness, Rules, illnesses
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Repair

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Verdict
+from tenure.core.health.breaker import Breaker
 from tenure.core.reasons import Reason
-from tenure.core.repair.breaker import Breaker
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
 from tenure.providers.kwok.repairs import kwok_statements

@@ -18,9 +18,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tenure.core.claim.ownership import is_our_node, is_ours
-from tenure.core.pool.facts import rules_of
-from tenure.core.protect.protection import protection_on
-from tenure.core.repair.domains import (
+from tenure.core.health.domains import (
     IMAGE,
     NOTHING,
     SETTLES,
@@ -34,9 +32,11 @@ from tenure.core.repair.domains import (
     Ward,
     is_held,
 )
-from tenure.core.repair.health import examine, limit_of, unusable
-from tenure.core.repair.poolcount import count_nodes
-from tenure.core.repair.rules import Rules, illnesses
+from tenure.core.health.health import examine, limit_of, unusable
+from tenure.core.health.poolcount import count_nodes
+from tenure.core.health.rules import Rules, illnesses
+from tenure.core.pool.facts import rules_of
+from tenure.core.protect.protection import protection_on
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.api.node import Node

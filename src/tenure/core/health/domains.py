@@ -27,8 +27,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tenure.core.repair.breaker import Breaker
-from tenure.core.repair.poolcount import PoolCount
+from tenure.core.health.breaker import Breaker
+from tenure.core.health.poolcount import PoolCount
 from tenure.model.api.meta import FOR_EVER, format_time, later
 from tenure.model.settings import Settings
 
