@@ -26,9 +26,9 @@ from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType
 from tenure.model.values.quantity import add, fits
 from tenure.model.values.requirements import Requirements, pod_requirements
+from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.demand.requests import Resources, pod_requests, spec_requests
 from tenure.packing.pack import pack
-from tenure.packing.problem import Daemon, PoolTemplate, Problem
-from tenure.packing.requests import Resources, pod_requests, spec_requests
 from tenure.sim.cloud.catalogue import instance_types, select
 
 CLASSES = 200

@@ -13,7 +13,7 @@ from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
 from tenure.model.values.quantity import parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
-from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate
 
 ZONES = ("a", "b", "c")
 Selector = Mapping[str, str]

@@ -6,11 +6,11 @@ from typing import Any
 
 from tenure.model.api.names import ZONE
 from tenure.model.values.requirements import Requirement
+from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import PoolTemplate, Problem
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.build import FAMILY, a_node, a_pod, a_pool, a_type, pods
-from tests.packing.test_topology import WEB, spread, zones_of
+from tests.packing.demand.test_topology import WEB, spread, zones_of
 
 CHEAP_IN_A = (a_type("here", zones=("a",), price=0.01), a_type("there", zones=("b",), price=1))
 

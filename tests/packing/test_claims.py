@@ -7,9 +7,9 @@ from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.model.values.quantity import UNIT, parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Narrowing, Offer
+from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.opening import Filling, best_first
 from tenure.packing.pack import pack
-from tenure.packing.problem import PoolTemplate, Problem
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.build import (
     FAMILY,

@@ -13,12 +13,12 @@ from tenure.model.values.requirements import Requirements
 from tenure.packing import nodes as nodes_module
 from tenure.packing import pack as pack_module
 from tenure.packing.catalogue import Catalogue
-from tenure.packing.classes import sort_pods
+from tenure.packing.demand.classes import sort_pods
+from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.demand.topology import Topology
 from tenure.packing.nodes import _Shapes
 from tenure.packing.pack import pack
-from tenure.packing.problem import ExistingNode, Problem
 from tenure.packing.result import Packing, Why
-from tenure.packing.topology import Topology
 from tests.packing.build import a_node, a_pod, a_pool, pods
 
 MANY = 20_000

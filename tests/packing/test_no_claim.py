@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.model.api.names import ZONE
+from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Problem
 from tests.packing.build import a_node, a_pod, a_pool
-from tests.packing.test_topology import WEB, spread
+from tests.packing.demand.test_topology import WEB, spread
 
 
 def test_they_go_to_nodes_that_exist_and_get_no_claim() -> None:

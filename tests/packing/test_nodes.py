@@ -8,8 +8,8 @@ import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.model.api.node import Taint
+from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Problem
 from tests.packing.build import (
     NO_SCHEDULE,
     TOLERATE_BATCH,

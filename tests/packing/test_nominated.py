@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.api.pod import Pod
+from tenure.packing.demand.problem import ExistingNode, Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import ExistingNode, Problem
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.build import FAMILY, a_node, a_pod, a_pool, pods
-from tests.packing.test_topology import spread
+from tests.packing.demand.test_topology import spread
 
 TYPES = {kind.name: kind for kind in FAMILY}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
+from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Problem
 from tenure.packing.result import Why
 from tests.packing.build import a_node, a_pod, a_pool
 

@@ -16,9 +16,9 @@ from tenure.model.cloud.offering import InstanceType
 from tenure.model.values.quantity import UNIT, add, fits, total
 from tenure.model.values.requirements import Requirement, Requirements, pod_alternatives
 from tenure.model.values.taints import untolerated
+from tenure.packing.demand.problem import NODES, PoolTemplate, Problem
+from tenure.packing.demand.requests import host_ports, pod_requests, ports_conflict
 from tenure.packing.pack import pack
-from tenure.packing.problem import NODES, PoolTemplate, Problem
-from tenure.packing.requests import host_ports, pod_requests, ports_conflict
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.build import (
     NO_SCHEDULE,

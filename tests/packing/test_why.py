@@ -9,8 +9,8 @@ import pytest
 from tenure.model.api.names import ARCH, INSTANCE_TYPE, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.values.requirements import Requirement
+from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.result import Refusal, Unplaced, Why
 from tests.packing.build import (
     NO_SCHEDULE,

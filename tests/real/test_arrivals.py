@@ -15,8 +15,8 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.values.requirements import Requirement, Requirements
+from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import PoolTemplate, Problem
 from testbed.controlplane import ControlPlane
 from tests.builders import (
     SECOND,

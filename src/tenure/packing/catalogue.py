@@ -17,8 +17,8 @@ from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.daemons import DaemonPod, loads_by_type
-from tenure.packing.problem import NODES, PoolTemplate
-from tenure.packing.requests import HostPort, ports_conflict
+from tenure.packing.demand.problem import NODES, PoolTemplate
+from tenure.packing.demand.requests import HostPort, ports_conflict
 
 #: (zone, capacity type).
 Place = tuple[str, str]

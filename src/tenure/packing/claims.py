@@ -11,11 +11,11 @@ from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.values.quantity import add
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
-from tenure.packing.classes import PodClass
+from tenure.packing.demand.classes import PodClass
+from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
+from tenure.packing.demand.topology import Tally
 from tenure.packing.limits import Budget, Charge
-from tenure.packing.requests import HostPort, Resources, ports_conflict
 from tenure.packing.result import PlannedClaim
-from tenure.packing.topology import Tally
 
 #: The most instance types that a claim lists, as the peer: API objects have a size.
 TYPES_MAX: Final = 600

@@ -16,8 +16,8 @@ from tenure.model.api.pod import Pod, Toleration
 from tenure.model.values.quantity import fits, total
 from tenure.model.values.requirements import Requirements
 from tenure.model.values.taints import untolerated
-from tenure.packing.problem import Daemon
-from tenure.packing.requests import (
+from tenure.packing.demand.problem import Daemon
+from tenure.packing.demand.requests import (
     HostPort,
     Resources,
     first_alternatives,

@@ -19,12 +19,12 @@ from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod
 from tenure.model.values.requirements import NODE_NAME, Requirement, Requirements
 from tenure.model.values.taints import untolerated
-from tenure.packing.classes import Demand, PodClass, Sorted, how_many, least_wanted
 from tenure.packing.daemons import DaemonPod, load_on_node
-from tenure.packing.problem import ExistingNode
-from tenure.packing.queue import Waiting
-from tenure.packing.requests import HostPort, Resources, ports_conflict
-from tenure.packing.topology import Tally, Topology
+from tenure.packing.demand.classes import Demand, PodClass, Sorted, how_many, least_wanted
+from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
+from tenure.packing.demand.topology import Tally, Topology
 
 #: Ordinary pods ask for fewer label keys than this, all of them together.
 _MANY_KEYS: Final = 32

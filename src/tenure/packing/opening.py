@@ -40,11 +40,11 @@ from tenure.model.values.requirements import Requirement, Requirements
 from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.claims import Draft, listing_of, offers_holding
-from tenure.packing.classes import PodClass, how_many, least_wanted
+from tenure.packing.demand.classes import PodClass, how_many, least_wanted
+from tenure.packing.demand.problem import NODE_FEE_CPUS
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.topology import Tally
 from tenure.packing.limits import Budget
-from tenure.packing.problem import NODE_FEE_CPUS
-from tenure.packing.queue import Waiting
-from tenure.packing.topology import Tally
 
 #: Offers kept of each of the two short lists: more find nothing better (see the benchmark).
 SHORT_LIST: Final = 8

@@ -30,16 +30,16 @@ from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import add
 from tenure.packing.catalogue import Catalogue, resources_of
 from tenure.packing.claims import Draft, finished
-from tenure.packing.classes import PodClass, Sorted, sort_pods
 from tenure.packing.daemons import DaemonPod, read_daemons, that_fit
+from tenure.packing.demand.classes import PodClass, Sorted, sort_pods
+from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.topology import Topology
 from tenure.packing.merging import merged
 from tenure.packing.nodes import Nodes
 from tenure.packing.opening import Shop
-from tenure.packing.problem import Problem
-from tenure.packing.queue import Waiting
-from tenure.packing.requests import Resources
 from tenure.packing.result import Packing, Unplaced, Why
-from tenure.packing.topology import Topology
 from tenure.packing.why import explain
 from tenure.packing.zones import Caps, Dealt, LeftOver, Part, deal
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from tenure.model.values.requirements import Requirements
-from tenure.packing.requests import Resources
+from tenure.packing.demand.requests import Resources
 
 
 class Why(StrEnum):

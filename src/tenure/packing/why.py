@@ -27,9 +27,9 @@ from tenure.model.values.requirements import Requirements
 from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.claims import shortfall
-from tenure.packing.classes import PodClass, how_many
+from tenure.packing.demand.classes import PodClass, how_many
+from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.limits import Budget
-from tenure.packing.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.result import Refusal, Unplaced, Why
 
 _ORDER: Final = {why: position for position, why in enumerate(Why)}

@@ -30,11 +30,11 @@ from tenure.model.api.pod import Pod
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing
-from tenure.packing.classes import PodClass, how_many
+from tenure.packing.demand.classes import PodClass, how_many
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.topology import Tally
 from tenure.packing.nodes import ZonePart
 from tenure.packing.opening import entrance
-from tenure.packing.queue import Waiting
-from tenure.packing.topology import Tally
 
 #: (number of the class, zone), or (number of the class, WHOLE).
 Part = tuple[int, str]

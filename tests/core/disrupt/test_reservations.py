@@ -9,8 +9,8 @@ from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.nodecache import Rooms
 from tenure.model.api.resource import NODES
+from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Problem
 from tenure.packing.result import Packing
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement

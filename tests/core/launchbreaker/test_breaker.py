@@ -31,8 +31,8 @@ from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import DepartedClaim, Observations, TerminationAnswer
 from tenure.model.snapshot.unreadable import stand_in
+from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Problem
 from tenure.packing.result import Packing
 from tests.core.build import (
     FOREIGN,

@@ -21,7 +21,7 @@ from tenure.model.api.pod import (
 from tenure.model.api.resource import DAEMON_SETS, PODS
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.values.quantity import parse_resources
-from tenure.packing.requests import HostPort, host_ports, spec_requests
+from tenure.packing.demand.requests import HostPort, host_ports, spec_requests
 from tests.core.build import a_daemon_set, a_limit_range, a_pod, ago
 from tests.snapshots import snapshot_with
 

@@ -8,7 +8,7 @@ from tenure.core.provision.nodecache import Rooms
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
-from tenure.packing.problem import ExistingNode
+from tenure.packing.demand.problem import ExistingNode
 from tests.core.build import a_claim, a_node, a_pod
 
 

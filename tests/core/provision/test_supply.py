@@ -19,7 +19,7 @@ from tenure.model.api.nodeclaim import Requirement, ResourceRequests
 from tenure.model.snapshot.observations import ClassRefusal, Observations
 from tenure.model.values.requirements import Requirement as Allowed
 from tenure.model.values.requirements import Requirements
-from tenure.packing.problem import ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,

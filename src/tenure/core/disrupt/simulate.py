@@ -39,8 +39,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.pack import pack
-from tenure.packing.problem import ExistingNode, PoolTemplate
 from tenure.packing.result import Packing, Why
 
 

@@ -12,7 +12,7 @@ from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts, total
-from tenure.packing.problem import NODES
+from tenure.packing.demand.problem import NODES
 
 
 def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:

@@ -42,7 +42,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.quantity import UNIT, format_resources, readable_amounts
-from tenure.packing.problem import NODES
+from tenure.packing.demand.problem import NODES
 from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of_pool
 
 #: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.

@@ -22,7 +22,7 @@ from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.workload import DaemonSet
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
-from tenure.packing.problem import Daemon
+from tenure.packing.demand.problem import Daemon
 
 #: The DaemonSet controller counts templates here, and writes the number on each pod.
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"

@@ -14,7 +14,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
-from tenure.packing.problem import ExistingNode
+from tenure.packing.demand.problem import ExistingNode
 
 WorkOut = Callable[[Node, NodeClaim | None, Iterable[Pod]], ExistingNode]
 WorkOutComing = Callable[[NodeClaim, Iterable[InstanceType]], ExistingNode]

@@ -35,7 +35,7 @@ from tenure.model.api.resource import (
 from tenure.model.cloud.offering import OfferingKey, format_price
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.packing.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import PlannedClaim
 
 #: Where pods go is one question about the whole cluster: all count on the same room.

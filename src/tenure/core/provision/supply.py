@@ -44,7 +44,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
 from tenure.model.values.requirements import Requirements
-from tenure.packing.problem import NODES, ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import NODES, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.template import template_problems
 

@@ -31,8 +31,8 @@ from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.values.quantity import parse_resources
 from tenure.model.values.requirements import Requirements, pod_alternatives
 from tenure.model.values.selectors import matches
-from tenure.packing.requests import host_ports, pod_requests
-from tenure.packing.topology import own_rules
+from tenure.packing.demand.requests import host_ports, pod_requests
+from tenure.packing.demand.topology import own_rules
 from tenure.schema.problems import problems_of
 
 Reader = Callable[[Any], object]

@@ -20,7 +20,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts, subtract, total
-from tenure.packing.requests import pod_requests
+from tenure.packing.demand.requests import pod_requests
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Named
 

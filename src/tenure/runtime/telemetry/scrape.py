@@ -32,7 +32,7 @@ from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts
-from tenure.packing.problem import NODES
+from tenure.packing.demand.problem import NODES
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Kind, Named

@@ -16,7 +16,7 @@ from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.values.quantity import subtract, total
 from tenure.model.values.requirements import Requirements
-from tenure.packing.requests import HostPort, Resources, host_ports, pod_requests
+from tenure.packing.demand.requests import HostPort, Resources, host_ports, pod_requests
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.
 NODES: Final = "nodes"

@@ -20,14 +20,14 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, Toleration
 from tenure.model.values.requirements import Requirement, Requirements
-from tenure.packing.requests import (
+from tenure.packing.demand.requests import (
     HostPort,
     Resources,
     first_alternatives,
     host_ports,
     pod_requests,
 )
-from tenure.packing.topology import Rules, Topology
+from tenure.packing.demand.topology import Rules, Topology
 
 _KEPT: Final = "packing_demand"
 

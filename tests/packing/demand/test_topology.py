@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
+from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tenure.packing.problem import Problem
 from tenure.packing.result import Packing, Why
 from tests.packing.build import FAMILY, NO_SCHEDULE, a_node, a_pod, a_pool, a_type, pods
 

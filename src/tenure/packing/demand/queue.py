@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenure.packing.classes import PodClass
+from tenure.packing.demand.classes import PodClass
 
 
 class Waiting:

@@ -9,7 +9,7 @@ import pytest
 
 from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import parse_resources
-from tenure.packing.requests import HostPort, host_ports, pod_requests, ports_conflict
+from tenure.packing.demand.requests import HostPort, host_ports, pod_requests, ports_conflict
 from tests.packing.build import a_pod, a_spec
 
 
