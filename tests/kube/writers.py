@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from tenure.errors import NotLeader
 from tenure.kube.client.credentials import FixedCredentials, Identity
+from tenure.kube.client.fence import LeaseFence
 from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.kubeconfig import Access
-from tenure.kube.lease.fence import LeaseFence
 from tenure.ports.transport import Request
 
 WRITE = Request(method="PATCH", path="/api/v1/nodes/a", body=b"{}")

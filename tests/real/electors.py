@@ -18,10 +18,10 @@ import msgspec
 from tenure.errors import NotFound, NotLeader
 from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import credentials_for
+from tenure.kube.client.fence import boottime
 from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.kubeconfig import load_access
 from tenure.kube.lease.elector import Elector
-from tenure.kube.lease.fence import boottime
 from tenure.kube.lease.status import LeaseRole
 from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tenure.kube.lease.fence import boottime
+from tenure.kube.client.fence import boottime
 from testbed.controlplane import ControlPlane
 from tests.kube.strangers import NAME, lease_of
 from tests.real.account import NAMESPACE

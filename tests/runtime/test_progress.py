@@ -12,9 +12,9 @@ from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.clock.heartbeat import STUCK_AFTER, Heartbeat
+from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.loop import SLICE
 from tenure.runtime.telemetry.serving import not_alive
-from tenure.runtime.wakeup import Waker
 from tenure.sim.loop import VirtualClock, VirtualLoop
 from tests.builders import MINUTE, SECOND
 from tests.runtime.stage import Bench

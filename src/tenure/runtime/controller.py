@@ -24,24 +24,24 @@ from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.journal import Journal
 from tenure.ports.transport import Transport
+from tenure.runtime.clock.backoff import BackOff
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.timecheck import TimeCheck
+from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.clock.watched import WatchedClock
-from tenure.runtime.cloud.instances import Instances
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.executor.backoff import BackOff
 from tenure.runtime.executor.executor import Executor
 from tenure.runtime.executor.handlers import Verbs
+from tenure.runtime.executor.instances import Instances
 from tenure.runtime.executor.outcome import Outcome
 from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
 from tenure.runtime.observe.store import ObservationStore
+from tenure.runtime.observe.view import View
 from tenure.runtime.report import Reporter
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
-from tenure.runtime.view import View
-from tenure.runtime.wakeup import Waker
 
 
 class Controller:

@@ -21,15 +21,15 @@ from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
 from tenure.runtime.clock.heartbeat import Heartbeat
-from tenure.runtime.cloud.instances import Instances
+from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor, place_of, witness_of
+from tenure.runtime.executor.instances import Instances
 from tenure.runtime.executor.outcome import OK, Outcome
 from tenure.runtime.learn import Learner
 from tenure.runtime.observe.store import ObservationStore
 from tenure.runtime.report import Reporter
 from tenure.runtime.telemetry.metrics import Metrics
-from tenure.runtime.wakeup import Waker
 
 #: Seconds.
 TIDY_PERIOD: Final = 60.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.errors import NotLeader
-from tenure.kube.lease.fence import READS
+from tenure.kube.client.fence import READS
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.ports.cloudaround import CloudAround
 from tenure.ports.transport import Request, Response, Stream, Transport

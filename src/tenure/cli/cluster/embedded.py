@@ -14,7 +14,7 @@ from tenure.cli.view.timespans import parse_moment
 from tenure.core.unreadable.readers import READERS
 from tenure.model.api.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
-from tenure.runtime.view import WATCHED
+from tenure.runtime.observe.view import WATCHED
 from tenure.sim.scenario.read.load import load_scenario
 from tenure.sim.scenario.run import Simulation
 from tenure.sim.scenario.stage import clock, span

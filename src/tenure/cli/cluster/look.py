@@ -45,9 +45,9 @@ from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.store import ObservationStore
+from tenure.runtime.observe.view import HELPFUL, WATCHED
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
-from tenure.runtime.view import HELPFUL, WATCHED
 from tenure.sim.cloud.remote import LEADER, EmbeddedCloud
 
 #: For all of it; a hundred thousand pods take a fraction.

@@ -41,6 +41,7 @@ from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
 from tenure.runtime.controller import Controller
 from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.observe.view import View
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.logs import Complaints, Log, Sparing
 from tenure.runtime.telemetry.looplag import LoopLag
@@ -48,7 +49,6 @@ from tenure.runtime.telemetry.metered import MeteredCloud, MeteredTransport, tim
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.telemetry.scrape import ClusterCollector
 from tenure.runtime.telemetry.serving import Serving
-from tenure.runtime.view import View
 
 
 class Replica:

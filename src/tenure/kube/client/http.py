@@ -23,9 +23,9 @@ from aiohttp.http_exceptions import LineTooLong
 
 from tenure.errors import SpecError, Unavailable
 from tenure.kube.client.credentials import Credentials, Identity
+from tenure.kube.client.fence import READS, fenced_requests, impatient_socket
 from tenure.kube.client.keyfile import as_file
 from tenure.kube.client.kubeconfig import Access
-from tenure.kube.lease.fence import READS, fenced_requests, impatient_socket
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Request, Response
 

@@ -27,7 +27,7 @@ from random import Random
 
 from tenure.errors import AlreadyExists, Conflict, TenureError
 from tenure.kube.client.client import Client
-from tenure.kube.lease.fence import LeaseFence, Steady, boottime
+from tenure.kube.client.fence import LeaseFence, Steady, boottime
 from tenure.kube.lease.record import (
     held_last_by_tenure,
     was_never_held,

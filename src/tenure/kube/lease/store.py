@@ -7,7 +7,7 @@ from typing import Final
 
 from tenure.errors import Conflict, Unavailable
 from tenure.kube.client.client import ANSWER_MAX, Client
-from tenure.kube.lease.fence import Steady
+from tenure.kube.client.fence import Steady
 from tenure.kube.lease.record import first_record, given_back, next_record
 from tenure.kube.lease.renewals import Sighting, Sightings
 from tenure.model.api.kinds import decode

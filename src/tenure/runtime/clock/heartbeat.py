@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.ports.clock import Clock
-from tenure.runtime.wakeup import Waker
+from tenure.runtime.clock.wakeup import Waker
 
 #: Seconds. A loop that is due for longer than this and does not turn stands still.
 STUCK_AFTER: Final = 30.0

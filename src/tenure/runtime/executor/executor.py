@@ -47,8 +47,8 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
 from tenure.ports.fence import OPEN, Fence
+from tenure.runtime.clock.backoff import BackOff, Bucket
 from tenure.runtime.clock.timecheck import TimeCheck
-from tenure.runtime.executor.backoff import BackOff, Bucket
 from tenure.runtime.executor.guard import veto
 from tenure.runtime.executor.handlers import Verbs
 from tenure.runtime.executor.outcome import Outcome

@@ -40,7 +40,7 @@ from tenure.model.snapshot.observations import (
     EvictionAnswer,
 )
 from tenure.ports.clock import Clock
-from tenure.runtime.cloud.instances import Instances
+from tenure.runtime.executor.instances import Instances
 from tenure.runtime.executor.outcome import NO_EFFECT, OK, Outcome
 from tenure.runtime.observe.store import ObservationStore
 

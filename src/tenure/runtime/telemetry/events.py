@@ -35,7 +35,7 @@ from tenure.model.api.resource import BY_KIND, EVENTS, Resource
 from tenure.model.api.workload import Event
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
-from tenure.runtime.executor.backoff import Bucket
+from tenure.runtime.clock.backoff import Bucket
 
 #: Cluster-scoped objects have their events here, as ``kubectl describe`` expects.
 DEFAULT_NAMESPACE: Final = "default"

@@ -25,10 +25,10 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from tenure.errors import SpecError
 from tenure.kube.listener import Limits, Listener
+from tenure.runtime.observe.view import HELPFUL
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.telemetry.scrape import ClusterCollector, ReplicaStatus
-from tenure.runtime.view import HELPFUL
 
 #: Every interface: kubelet and Prometheus come from outside the pod.
 ANYWHERE: Final = ""

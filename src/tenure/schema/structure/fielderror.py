@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import Cause
-from tenure.schema.phrases import as_expectation, phrase
+from tenure.schema.structure.phrases import as_expectation, phrase
 
 INVALID: Final = "FieldValueInvalid"
 REQUIRED: Final = "FieldValueRequired"

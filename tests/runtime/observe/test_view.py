@@ -11,7 +11,7 @@ from tenure.model.api.resource import DAEMON_SETS, LIMIT_RANGES, PODS, Resource
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.controller import Controller
-from tenure.runtime.view import View
+from tenure.runtime.observe.view import View
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, a_cluster, a_deployment
 

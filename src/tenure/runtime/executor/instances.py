@@ -43,7 +43,7 @@ from tenure.model.snapshot.observations import (
 from tenure.model.values.quantity import format_resources
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
-from tenure.runtime.executor.backoff import BackOff, Bucket
+from tenure.runtime.clock.backoff import BackOff, Bucket
 from tenure.runtime.executor.outcome import OK, Outcome
 from tenure.runtime.observe.store import ObservationStore
 

@@ -16,9 +16,9 @@ from aiohttp import web
 from tenure.errors import NotLeader, Unavailable
 from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import FixedCredentials, Identity
+from tenure.kube.client.fence import LeaseFence, boottime
 from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.kubeconfig import Access
-from tenure.kube.lease.fence import LeaseFence, boottime
 from tenure.model.api.resource import NODES
 from tenure.ports.transport import MERGE_PATCH, Request
 from tests.folders import ROOT
