@@ -176,7 +176,7 @@ class Controller:
             transport=transport,
             clock=self._clock,
             bound=self.settings.clock_skew_max,
-            metrics=self.metrics,
+            skewed=self.metrics.clock_skew.set,
             warn=reporter.warn,
             changed=lambda skew: reporter.clock_skewed(skew, self.snapshot().pools.values()),
         )

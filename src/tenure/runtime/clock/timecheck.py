@@ -10,7 +10,6 @@ from typing import Final
 from tenure.kube.client.servertime import ServerTime
 from tenure.ports.transport import Transport
 from tenure.runtime.clock.watched import WatchedClock
-from tenure.runtime.telemetry.metrics import Metrics
 
 #: How often the clock is read although nothing happens.
 LOOK_PERIOD: Final = timedelta(seconds=5)
@@ -24,16 +23,17 @@ class TimeCheck:
         transport: Transport,
         clock: WatchedClock,
         bound: timedelta,
-        metrics: Metrics,
+        skewed: Callable[[float], None],
         warn: Callable[[str], None],
         changed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """``changed`` is told how the clock is off, and with nothing that it agrees again."""
+        """``skewed`` is told by how many seconds the clock is off; ``changed`` says it in words, and
+        with an empty text that the clocks agree again."""
         self._server = server
         self._transport = transport
         self._clock = clock
         self._bound = bound
-        self._metrics = metrics
+        self._skewed = skewed
         self._warn = warn
         self._changed = changed
         self._was_off = False
@@ -41,7 +41,7 @@ class TimeCheck:
     def off(self) -> str:
         """How our clock is off, in words; empty when it is not."""
         off = self._server.off(self._bound)
-        self._metrics.clock_skew.set(self._server.skew().total_seconds())
+        self._skewed(self._server.skew().total_seconds())
         if bool(off) is not self._was_off:
             self._was_off = bool(off)
             held = f"{off}: nothing is taken away, and no deadline is set, until they agree"
