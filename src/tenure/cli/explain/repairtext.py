@@ -17,7 +17,7 @@ from tenure.core.health.health import unusable
 from tenure.core.health.outage import ward_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
 from tenure.core.health.rules import FORCEFUL, Rules
-from tenure.core.pool.facts import rules_of
+from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.reboot.history import rebooted_at
 from tenure.core.repair.gates import switched_off

@@ -30,7 +30,7 @@ from tenure.core.health.domains import Look
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
 from tenure.core.launchbreaker.history import History, remembered_launches
-from tenure.core.pool.facts import capacity_of
+from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import NewClaim, Places, places_in

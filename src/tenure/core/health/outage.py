@@ -35,7 +35,7 @@ from tenure.core.health.domains import (
 from tenure.core.health.health import examine, limit_of, unusable
 from tenure.core.health.poolcount import count_nodes
 from tenure.core.health.rules import Rules, illnesses
-from tenure.core.pool.facts import rules_of
+from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant

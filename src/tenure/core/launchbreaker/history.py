@@ -31,7 +31,7 @@ from tenure.core.launchbreaker.ledger import (
     read_launched_for,
 )
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
-from tenure.core.pool.facts import is_ours
+from tenure.core.pool.lookup import is_ours
 from tenure.core.provision.demand import Demand
 from tenure.model.api import names
 from tenure.model.api.meta import later

@@ -22,7 +22,7 @@ from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.ownership import class_label
 from tenure.core.claim.ownership import is_ours as claim_is_ours
 from tenure.core.claim.register import registered_taints
-from tenure.core.pool.facts import (
+from tenure.core.pool.lookup import (
     is_ours,
     node_class_key,
     node_class_of,

@@ -26,7 +26,7 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.health.health import unusable
-from tenure.core.pool.facts import rules_of
+from tenure.core.pool.lookup import rules_of
 from tenure.core.reasons import Reason
 from tenure.core.reboot.gates import Hold, RebootView, held
 from tenure.core.reboot.history import (

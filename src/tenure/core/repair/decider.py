@@ -20,7 +20,7 @@ from tenure.core.health.health import LOST, HealthView, Member, unusable
 from tenure.core.health.outage import domains_in, domains_of, patients_in
 from tenure.core.health.poolcount import PoolCount, count_nodes
 from tenure.core.health.rules import Rules
-from tenure.core.pool.facts import rules_of
+from tenure.core.pool.lookup import rules_of
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api.names import NODEPOOL

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Subject
-from tenure.core.pool.facts import node_class_key
+from tenure.core.pool.lookup import node_class_key
 from tenure.errors import TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.kinds import decode

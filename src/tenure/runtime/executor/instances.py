@@ -15,7 +15,7 @@ from typing import Final
 
 from tenure.core.claim.garbage import INSTANCE
 from tenure.core.decision import Inspect, Launch, Reboot, Subject, Terminate
-from tenure.core.pool.facts import node_class_key
+from tenure.core.pool.lookup import node_class_key
 from tenure.core.provision.supply import could_hold
 from tenure.errors import (
     InstanceGone,

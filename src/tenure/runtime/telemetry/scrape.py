@@ -23,7 +23,7 @@ from tenure.core.disrupt.methods.reasons import TRAITS
 from tenure.core.health.outage import domains_in, ward_of
 from tenure.core.launchbreaker.breaker import open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
-from tenure.core.pool.facts import is_ours, usage_of
+from tenure.core.pool.lookup import is_ours, usage_of
 from tenure.core.provision.demand import is_provisionable
 from tenure.core.reasons import Reason
 from tenure.kube.cache.informer import Informer

@@ -20,7 +20,7 @@ from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.health.health import Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
 from tenure.core.health.rules import FORCEFUL, Illness, Rules
-from tenure.core.pool.facts import rules_of
+from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of

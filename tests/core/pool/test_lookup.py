@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.pool.facts import (
+from tenure.core.pool.lookup import (
     capacity_of,
     is_ours,
     node_class_key,
