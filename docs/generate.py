@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docs import chart
 from docs.conformance_page import conformance_page
+from docs.messages_page import messages_page
 from docs.metrics_page import metrics_page
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
@@ -42,6 +43,7 @@ def generated() -> dict[Path, str]:
     crds = ROOT / "charts" / "tenure" / "crds"
     return {
         ROOT / "docs" / "reasons.md": reasons(),
+        ROOT / "docs" / "messages.md": messages_page(),
         ROOT / "docs" / "metrics.md": metrics_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "conformance.md": conformance_page(),

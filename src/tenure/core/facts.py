@@ -1,8 +1,8 @@
 """What a verdict is made of: facts, each a small typed value with a sentence of its own.
 
 Deciders put facts together; nothing reads a sentence. Each room has a module ``facts`` with its
-own, so that everything the room says stands in one place; ``tests/golden/messages.txt`` shows
-every one of them with example values.
+own, so that everything the room says stands in one place; ``docs/messages.md`` shows every one of
+them with example values.
 
 A sentence begins in the lower case, has no full stop, and stands by itself: what is the case; why,
 with numbers and names of objects; until when, or what to do. Facts of one verdict are joined by
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
-from tenure.model.api.meta import format_time
+from tenure.model.api.meta import BEGINNING, format_time
 
 
 class Fact(msgspec.Struct, frozen=True, tag=True):
@@ -55,3 +55,9 @@ def sentence(facts: Iterable[Fact]) -> str:
 
 def as_fact(said: Fact | str) -> Fact:
     return Quoted(said) if isinstance(said, str) else said
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    Quoted("Cannot evict pod as it would violate the pod's disruption budget"),
+    RetriedAt(BEGINNING),
+)

@@ -42,7 +42,7 @@ def verdict_on(*objects: Any, **known: Any) -> Verdict:
 def test_a_claim_of_another_provider_is_left_alone() -> None:
     verdict = verdict_on(a_claim(ref=FOREIGN, finalizers=()))
     assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
-    assert verdict.message == "OtherClass.example.com is not served here"
+    assert verdict.message == "node class OtherClass.example.com is not served here"
 
 
 def test_a_claim_that_a_person_wrote_gets_finalizer_and_label_before_anything_else() -> None:
@@ -97,7 +97,7 @@ def test_a_node_that_went_not_ready_is_said_to_be() -> None:
     verdict = verdict_on(a_claim(), sick)
     assert verdict.reason is Reason.NODE_NOT_READY
     assert verdict.message.endswith(
-        "; it is not Ready: Ready=Unknown (NodeStatusUnknown) since 2026-03-02T11:58:30Z"
+        "; Node node-a is not Ready: Ready=Unknown (NodeStatusUnknown) since 2026-03-02T11:58:30Z"
     )
 
 

@@ -54,7 +54,10 @@ def test_a_changed_template_drifts_its_nodes(template: dict[str, Any], drifts: b
     assert [verdict.reason for verdict in told] == ([Reason.DRIFTED] if drifts else [])
     if drifts:
         assert said(told[0])["Drifted"] == ("True", "NodePoolDrifted")
-        assert "the template of pool general has changed since it was made" in told[0].message
+        assert (
+            "the template of NodePool general has changed since the claim was created"
+            in told[0].message
+        )
 
 
 def test_a_change_that_is_taken_back_undrifts_them() -> None:

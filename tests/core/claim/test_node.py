@@ -29,7 +29,7 @@ def test_a_node_at_work_says_for_which_claim_and_since_when() -> None:
 
 def test_a_cordoned_node_says_so() -> None:
     _, message = said_of(a_claim(), a_node(unschedulable=True))
-    assert message.endswith("; cordoned: it takes no new pods")
+    assert message.endswith("; cordoned: the Node takes no new pods")
 
 
 def test_a_node_that_was_at_work_and_is_not_ready_says_since_when() -> None:
@@ -54,12 +54,15 @@ def test_a_booting_node_says_what_it_still_lacks() -> None:
 def test_a_complete_node_waits_for_its_claim_to_note_that() -> None:
     assert said_of(a_claim(stage=2), a_node()) == (
         Reason.INITIALIZING,
-        "it is complete; claim a notes that",
+        "the Node is complete; NodeClaim a is marked as initialized",
     )
 
 
 def test_a_node_of_nobody_or_of_another_provider_is_not_ours() -> None:
-    expected = (Reason.NOT_OURS, "it belongs to no claim of ours and is never written to")
+    expected = (
+        Reason.NOT_OURS,
+        "the Node belongs to no NodeClaim of ours, so Tenure never writes to it",
+    )
     assert said_of(a_node()) == expected
     assert said_of(a_claim(ref=FOREIGN), a_node()) == expected
 
@@ -69,7 +72,7 @@ def test_two_claims_with_one_provider_id_are_named() -> None:
         a_claim("a"), a_claim("b", status={"provider_id": "cloud://a"}), a_node()
     )
     assert reason is Reason.MULTIPLE_NODES_FOUND
-    assert message == "its provider id is on more than one Node or claim (a, b)"
+    assert message == "more than one Node or claim has its provider id (a, b)"
 
 
 def test_a_leaving_node_is_judged_by_its_drain() -> None:

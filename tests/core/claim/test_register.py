@@ -177,5 +177,5 @@ def test_a_node_that_somebody_deletes_before_it_registered_cannot_be_held_any_mo
     node = a_new_node(deletion_timestamp=ago(5), finalizers=("example.com/audit",))
     verdict = verdict_on(launched(), node)
     assert verdict.reason is Reason.NODE_NOT_FOUND
-    assert verdict.message == "Node node-a is being deleted before it could be registered"
+    assert verdict.message == "Node node-a is being deleted before it is registered"
     assert said(verdict)["Registered"] == ("Unknown", "NodeNotFound")

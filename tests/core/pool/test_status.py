@@ -62,7 +62,7 @@ def told(verdict: Verdict, pool: NodePool) -> NodePool:
 def test_another_providers_pool_is_left_alone() -> None:
     verdict = verdict_on(a_pool(ref=FOREIGN))
     assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
-    assert verdict.message == "OtherClass.example.com is not served here"
+    assert verdict.message == "node class OtherClass.example.com is not served here"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_without_its_class_it_launches_nothing_and_says_why() -> None:
     verdict = verdict_on(stamped())
     assert verdict.reason is Reason.POOL_NOT_READY
     assert verdict.message == (
-        "launches nothing: NodeClassReady=False (KWOKNodeClass default does not exist)"
+        "no node is launched: NodeClassReady=False (KWOKNodeClass default does not exist)"
     )
     assert said(verdict)["NodeClassReady"] == ("False", "NodeClassNotFound")
     assert said(verdict)["Ready"] == ("False", "UnhealthyDependents")
@@ -193,7 +193,7 @@ def test_a_template_that_cannot_be_read_is_not_ready_and_has_no_hash() -> None:
             {"repair": {"policies": [{"conditionType": "Odd", "toleration": "5m"}]}},
             "RepairValid",
             Reason.REPAIR_INVALID,
-            "what is named is not used for repair: spec.repair.policies[0]",
+            "these fields are not used for repair: spec.repair.policies[0]",
         ),
     ],
     ids=["disruption", "repair"],

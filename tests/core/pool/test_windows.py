@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from tenure.core.decision import Subject, Verdict
-from tenure.core.pool.windows import NOT_ENFORCED, WindowDecider
+from tenure.core.pool.facts import WindowNotEnforced
+from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, PODS
 from tenure.model.snapshot.snapshot import Change
@@ -24,13 +25,16 @@ def verdict_on(window: Any) -> Verdict:
 
 def test_a_window_says_that_nothing_enforces_it_yet() -> None:
     verdict = verdict_on(a_window())
-    assert (verdict.reason, verdict.message) == (Reason.WINDOW_STATUS_CHANGED, NOT_ENFORCED)
+    assert (verdict.reason, verdict.message) == (
+        Reason.WINDOW_STATUS_CHANGED,
+        str(WindowNotEnforced()),
+    )
     assert said(verdict) == {"Valid": ("Unknown", "NotEnforced")}
     assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
 
 
 def test_what_was_said_is_not_said_again_and_foreign_conditions_stay() -> None:
-    ours = condition("Valid", "Unknown", "NotEnforced", NOT_ENFORCED)
+    ours = condition("Valid", "Unknown", "NotEnforced", str(WindowNotEnforced()))
     conditions = [msgspec.to_builtins(ours) | {"status": "Unknown"}]
     theirs = msgspec.to_builtins(condition("Reviewed"))
     current = verdict_on(a_window(status={"conditions": [theirs, *conditions]}))

@@ -189,7 +189,7 @@ def test_a_veto_that_nobody_can_read_is_said_to_be_one_for_ever(value: str) -> N
         assert verdict.reason is Reason.VETO_UNREADABLE
         assert verdict.message == (
             f'karpenter.sh/do-not-repair: "{value}" is neither "true", "false" nor a duration such '
-            "as 4h, and vetoes its repair for ever"
+            "as 4h, and vetoes repair for ever"
         )
         assert (verdict.action, verdict.recheck_at) == (None, None)
 

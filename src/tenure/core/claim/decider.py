@@ -24,17 +24,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from tenure.core.claim.facts import Adopting, Initialized, NodeGone, NodeNotReady, Rebooting
 from tenure.core.claim.initialize import initialize
 from tenure.core.claim.launch import launch
 from tenure.core.claim.ownership import claims_touched, class_label, is_ours
 from tenure.core.claim.register import register
-from tenure.core.claim.view import ClaimView, node_names, readiness_of, say
+from tenure.core.claim.view import ClaimView, readiness_of, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.pool.facts import NodeClassNotServed
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import requested_at
 from tenure.core.writes import hold, patch
 from tenure.model.api import names
-from tenure.model.api.meta import format_time
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.settings import Settings
@@ -76,17 +77,16 @@ def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
     claim = view.claim
     if not view.ours:
         ref = claim.spec.node_class_ref
-        return say(claim, Reason.NOT_OURS, f"{ref.kind}.{ref.group} is not served here")
+        return say(claim, Reason.NOT_OURS, NodeClassNotServed(ref.kind, ref.group))
     adoption = _adopt(claim)
     if adoption is not None:
-        message = "gets the finalizer and the label of its node class before anything is launched"
-        return say(claim, Reason.ADOPTING, message, action=adoption)
+        return say(claim, Reason.ADOPTING, Adopting(), action=adoption)
     if not claim.launched:
         return launch(view, settings, now)
     if not claim.registered:
         return register(view)
     if claim.rebooting:
-        return say(claim, Reason.REBOOTING, _rebooting(claim))
+        return say(claim, Reason.REBOOTING, Rebooting(requested_at(claim), claim.node_name))
     if not claim.initialized:
         return initialize(view)
     return _in_service(view)
@@ -103,25 +103,17 @@ def _adopt(claim: NodeClaim) -> Patch | None:
     return patch(claim, metadata) if metadata else None
 
 
-def _rebooting(claim: NodeClaim) -> str:
-    return f"Node {claim.node_name} is being rebooted since {format_time(requested_at(claim))}"
-
-
 def _in_service(view: ClaimView) -> Verdict:
     claim = view.claim
     if not view.nodes:
-        message = f"Node {claim.node_name} is gone while its claim remains"
-        return say(claim, Reason.NODE_NOT_FOUND, message)
+        return say(claim, Reason.NODE_NOT_FOUND, NodeGone(claim.node_name))
     if len(view.nodes) > 1:
-        message = f"{len(view.nodes)} Nodes carry its provider id: {node_names(view.nodes)}"
-        return say(claim, Reason.MULTIPLE_NODES_FOUND, message)
+        return say(claim, Reason.MULTIPLE_NODES_FOUND, several(view.nodes))
     (node,) = view.nodes
     condition = claim.condition("Initialized")
     since = condition.last_transition_time if condition else None
-    message = f"Node {node.name} was initialized"
-    if since is not None:
-        message += f" at {format_time(since)}"
+    initialized = Initialized(since, node=node.name)
     if not node.ready:
-        message += f"; it is not Ready: {readiness_of(node)}"
-        return say(claim, Reason.NODE_NOT_READY, message)
-    return say(claim, Reason.IN_SERVICE, message)
+        not_ready = NodeNotReady(node.name, readiness_of(node))
+        return say(claim, Reason.NODE_NOT_READY, initialized, not_ready)
+    return say(claim, Reason.IN_SERVICE, initialized)

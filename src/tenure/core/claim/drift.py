@@ -16,10 +16,11 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.claim.facts import HashVersionOld, TemplateChanged, TemplateMatches
 from tenure.core.claim.ownership import claim_status, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
 from tenure.core.pool.hash import HASH_VERSION
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
@@ -81,29 +82,23 @@ class DriftDecider:
 def _decide(claim: NodeClaim, wanted: str) -> Verdict:
     version = claim.annotations.get(NODEPOOL_HASH_VERSION, "")
     if version != HASH_VERSION:
-        message = (
-            f"its hash of version {version or 'none'} gives way to the pool's of {HASH_VERSION}"
-        )
+        old = HashVersionOld(version, HASH_VERSION)
         hashes = {NODEPOOL_HASH: wanted, NODEPOOL_HASH_VERSION: HASH_VERSION}
-        return _say(claim, Reason.HASH_RENEWED, message, patch(claim, {"annotations": hashes}))
+        return _say(claim, Reason.HASH_RENEWED, old, patch(claim, {"annotations": hashes}))
     made_from = claim.annotations[NODEPOOL_HASH]
     if made_from != wanted:
-        message = (
-            f"the template of pool {claim.pool_name} has changed since it was made: hash "
-            f"{made_from} then, {wanted} now"
-        )
-        said = claim_status(claim, Wanted(CONDITION, "True", "NodePoolDrifted", message))
-        return _say(claim, Reason.DRIFTED, message, said)
-    message = f"it is as the template of pool {claim.pool_name} asks for"
+        changed = TemplateChanged(claim.pool_name, made_from, wanted)
+        said = claim_status(claim, Wanted(CONDITION, "True", "NodePoolDrifted", str(changed)))
+        return _say(claim, Reason.DRIFTED, changed, said)
     said = claim_status(claim, Wanted(CONDITION, "False", "NotDrifted"))
-    return _say(claim, Reason.NOT_DRIFTED, message, said)
+    return _say(claim, Reason.NOT_DRIFTED, TemplateMatches(claim.pool_name), said)
 
 
-def _say(claim: NodeClaim, reason: Reason, message: str, action: Patch | None) -> Verdict:
+def _say(claim: NodeClaim, reason: Reason, fact: Fact, action: Patch | None) -> Verdict:
     return Verdict(
         concern=Concern.DRIFT,
         subject=subject_of(claim),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=(fact,),
         action=action,
     )

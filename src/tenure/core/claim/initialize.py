@@ -10,10 +10,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenure.core.claim.facts import (
+    NodeComplete,
+    NodeGone,
+    NodeNotReady,
+    ResourceMissing,
+    TaintRemains,
+)
 from tenure.core.claim.ownership import claim_status
-from tenure.core.claim.view import ClaimView, node_names, readiness_of, say
+from tenure.core.claim.view import ClaimView, readiness_of, say, several
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Verdict
+from tenure.core.facts import Fact
 from tenure.core.health.readiness import READY_ONCE
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch
@@ -39,16 +47,16 @@ def initialize(view: ClaimView) -> Verdict:
     claim = view.claim
     waiting = _why_not(view)
     if waiting is not None:
-        reason, message = waiting
-        said = claim_status(claim, Wanted("Initialized", "Unknown", reason, message), *_once(view))
-        return say(claim, reason, message, action=said)
+        reason, fact = waiting
+        wanted = Wanted("Initialized", "Unknown", reason, str(fact))
+        return say(claim, reason, fact, action=claim_status(claim, wanted, *_once(view)))
     (node,) = view.nodes
-    message = f"Node {node.name} is Ready and complete"
+    complete = NodeComplete(node.name)
     if node.labels.get(names.INITIALIZED) != "true":
         label = patch(node, {"labels": {names.INITIALIZED: "true"}})
-        return say(claim, Reason.INITIALIZING, message, action=label)
+        return say(claim, Reason.INITIALIZING, complete, action=label)
     said = claim_status(claim, Wanted("Initialized", "True", "Initialized"), *_once(view))
-    return say(claim, Reason.INITIALIZING, message, action=said)
+    return say(claim, Reason.INITIALIZING, complete, action=said)
 
 
 def _once(view: ClaimView) -> tuple[Wanted, ...]:
@@ -59,30 +67,28 @@ def _once(view: ClaimView) -> tuple[Wanted, ...]:
     return (Wanted(READY_ONCE, "True", "NodeReady"),) if ready else ()
 
 
-def _why_not(view: ClaimView) -> tuple[Reason, str] | None:
+def _why_not(view: ClaimView) -> tuple[Reason, Fact] | None:
     claim = view.claim
     if not view.nodes:
-        return Reason.NODE_NOT_FOUND, f"Node {claim.node_name} is gone while its claim remains"
+        return Reason.NODE_NOT_FOUND, NodeGone(claim.node_name)
     if len(view.nodes) > 1:
-        message = f"{len(view.nodes)} Nodes carry its provider id: {node_names(view.nodes)}"
-        return Reason.MULTIPLE_NODES_FOUND, message
+        return Reason.MULTIPLE_NODES_FOUND, several(view.nodes)
     return why_not_initialized(claim, view.nodes[0])
 
 
-def why_not_initialized(claim: NodeClaim, node: Node) -> tuple[Reason, str] | None:
-    """What the node still lacks, as reason and sentence; None when it is complete."""
+def why_not_initialized(claim: NodeClaim, node: Node) -> tuple[Reason, Fact] | None:
+    """What the node still lacks; None when it is complete."""
     if not node.ready:
-        return Reason.NODE_NOT_READY, f"Node {node.name} is not Ready: {readiness_of(node)}"
+        return Reason.NODE_NOT_READY, NodeNotReady(node.name, readiness_of(node))
     for taint in node.spec.taints:
         if is_startup(taint, claim):
-            return Reason.STARTUP_TAINTS_EXIST, f"startup taint {taint_text(taint)} is still there"
+            return Reason.STARTUP_TAINTS_EXIST, TaintRemains(taint_text(taint), startup=True)
     for taint in node.spec.taints:
         if is_ephemeral(taint):
-            return Reason.EPHEMERAL_TAINTS_EXIST, f"taint {taint_text(taint)} is still there"
+            return Reason.EPHEMERAL_TAINTS_EXIST, TaintRemains(taint_text(taint), startup=False)
     for resource, amount in sorted(claim.spec.resources.requests.items()):
         if _is_some(amount) and not _is_some(node.status.allocatable.get(resource, "0")):
-            message = f"{resource} was requested and Node {node.name} does not offer it yet"
-            return Reason.RESOURCE_NOT_REGISTERED, message
+            return Reason.RESOURCE_NOT_REGISTERED, ResourceMissing(node.name, resource)
     return None
 
 

@@ -15,6 +15,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from tenure.core.claim.facts import (
+    NODE_NOT_THERE,
+    AskingCloud,
+    InstanceLaunched,
+    LaunchRefused,
+)
 from tenure.core.claim.ownership import claim_status
 from tenure.core.claim.view import ClaimView, say
 from tenure.core.conditions import Wanted
@@ -37,12 +43,13 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
         return _write_down(claim, view.instance)
     if failure is None:
         return _ask(claim, settings)
+    refused = LaunchRefused(failure.message)
     if failure.problem is LaunchProblem.OUT_OF_CAPACITY:
         reason = Reason.INSUFFICIENT_CAPACITY
-        return say(claim, reason, failure.message, action=delete_claim(claim, Ground.LAUNCH_FAILED))
+        return say(claim, reason, refused, action=delete_claim(claim, Ground.LAUNCH_FAILED))
     if failure.problem is LaunchProblem.MISCONFIGURED:
         reason = Reason.NODE_CLASS_NOT_READY
-        return say(claim, reason, failure.message, action=delete_claim(claim, Ground.LAUNCH_FAILED))
+        return say(claim, reason, refused, action=delete_claim(claim, Ground.LAUNCH_FAILED))
     if failure.retry_at is None or now >= failure.retry_at:
         return _ask(claim, settings)
     said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, failure.message))
@@ -50,7 +57,7 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
     return say(
         claim,
         Reason.LAUNCH_FAILED,
-        failure.message,
+        refused,
         again,
         action=said,
         recheck_at=failure.retry_at,
@@ -60,10 +67,9 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
 def _ask(claim: NodeClaim, settings: Settings) -> Verdict:
     if problem := in_words(problems_of(claim)):  # It slipped past admission.
         said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, problem))
-        return say(claim, Reason.LAUNCH_FAILED, problem, action=said)
+        return say(claim, Reason.LAUNCH_FAILED, LaunchRefused(problem), action=said)
     request = launch_request(claim, settings.cluster_name)
-    message = "asking the cloud for an instance"
-    return say(claim, Reason.LAUNCHING, message, action=Launch(request=request))
+    return say(claim, Reason.LAUNCHING, AskingCloud(), action=Launch(request=request))
 
 
 def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
@@ -82,10 +88,10 @@ def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
 
 
 def _write_down(claim: NodeClaim, instance: Instance) -> Verdict:
-    message = f"launched {instance.instance_type} in {instance.zone}, {instance.capacity_type}"
+    launched = InstanceLaunched(instance.instance_type, instance.zone, instance.capacity_type)
     missing = {k: v for k, v in sorted(instance.labels.items()) if k not in claim.labels}
     if missing:
-        return say(claim, Reason.LAUNCHED, message, action=patch(claim, {"labels": missing}))
+        return say(claim, Reason.LAUNCHED, launched, action=patch(claim, {"labels": missing}))
     status = {
         "providerID": instance.provider_id,
         "imageID": instance.image_id,
@@ -95,7 +101,7 @@ def _write_down(claim: NodeClaim, instance: Instance) -> Verdict:
     said = claim_status(
         claim,
         Wanted("Launched", "True", "Launched"),
-        Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, "its Node has not appeared yet"),
+        Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, NODE_NOT_THERE),
         status=status,
     )
-    return say(claim, Reason.LAUNCHED, message, action=said)
+    return say(claim, Reason.LAUNCHED, launched, action=said)

@@ -19,16 +19,24 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.core.claim.facts import (
+    Cordoned,
+    Initialized,
+    InitializedSoon,
+    NodeNotOurs,
+    NodeStateUnknown,
+    ProviderIdShared,
+    Rebooting,
+)
 from tenure.core.claim.initialize import why_not_initialized
 from tenure.core.claim.ownership import is_ours
 from tenure.core.claim.view import readiness_of
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import requested_at
 from tenure.core.terminate.drain import is_held
 from tenure.core.writes import subject_of
-from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODES
@@ -77,38 +85,34 @@ class NodeDecider:
         )
 
     def decide(self, view: NodeView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        reason, message = _state(view)
+        reason, *facts = _state(view)
         verdict = Verdict(
             concern=Concern.NODE,
             subject=subject_of(view.node),
             reason=reason,
-            facts=(as_fact(message),),
+            facts=tuple(facts),
         )
         return (verdict,)
 
 
-def _state(view: NodeView) -> tuple[Reason, str]:
+def _state(view: NodeView) -> tuple[Reason, *tuple[Fact, ...]]:
     node, claims = view.node, view.claims
     if not claims:
-        return Reason.NOT_OURS, "it belongs to no claim of ours and is never written to"
+        return Reason.NOT_OURS, NodeNotOurs()
     if why := first_unreadable(claims):
-        return Reason.BLOCKED_BY_UNREADABLE, f"{why}; so its state is not known"
+        return Reason.BLOCKED_BY_UNREADABLE, NodeStateUnknown(why)
     if len(claims) > 1 or view.twins > 1:
-        named = ", ".join(claim.name for claim in claims)
-        message = f"its provider id is on more than one Node or claim ({named})"
-        return Reason.MULTIPLE_NODES_FOUND, message
+        shared = ProviderIdShared(tuple(claim.name for claim in claims))
+        return Reason.MULTIPLE_NODES_FOUND, shared
     (claim,) = claims
     if claim.rebooting:
-        return Reason.REBOOTING, f"rebooted in place since {format_time(requested_at(claim))}"
+        return Reason.REBOOTING, Rebooting(requested_at(claim))
     if not claim.initialized:
         missing = why_not_initialized(claim, node)
-        return missing or (Reason.INITIALIZING, f"it is complete; claim {claim.name} notes that")
+        return missing or (Reason.INITIALIZING, InitializedSoon(claim.name))
     if not node.ready:
         return Reason.NODE_NOT_READY, readiness_of(node)
     condition = claim.condition("Initialized")
     since = condition.last_transition_time if condition else None
-    at = f" at {format_time(since)}" if since is not None else ""
-    message = f"initialized{at} (NodeClaim {claim.name})"
-    if node.spec.unschedulable:
-        message += "; cordoned: it takes no new pods"
-    return Reason.IN_SERVICE, message
+    cordoned = (Cordoned(),) if node.spec.unschedulable else ()
+    return Reason.IN_SERVICE, Initialized(since, claim=claim.name), *cordoned

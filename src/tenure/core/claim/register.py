@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import msgspec
 
+from tenure.core.claim.facts import (
+    NODE_NOT_THERE,
+    NodeDeletedTooEarly,
+    NodeRegistered,
+    NoNodeYet,
+    RegisteringNode,
+    TaintMissing,
+)
 from tenure.core.claim.ownership import claim_status, class_label
-from tenure.core.claim.view import ClaimView, node_names, say
+from tenure.core.claim.view import ClaimView, say, several
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Patch, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.writes import hold, patch
 from tenure.model.api import names
-from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
@@ -29,11 +36,11 @@ def register(view: ClaimView) -> Verdict:
     if not view.nodes:
         return _no_node(claim)
     if len(view.nodes) > 1:
-        message = f"{len(view.nodes)} Nodes carry its provider id: {node_names(view.nodes)}"
+        fact = several(view.nodes)
         said = claim_status(
-            claim, Wanted("Registered", "False", Reason.MULTIPLE_NODES_FOUND, message)
+            claim, Wanted("Registered", "False", Reason.MULTIPLE_NODES_FOUND, str(fact))
         )
-        return say(claim, Reason.MULTIPLE_NODES_FOUND, message, action=said)
+        return say(claim, Reason.MULTIPLE_NODES_FOUND, fact, action=said)
     (node,) = view.nodes
     if not _is_synced(claim, node):
         return _too_late(claim, node) if node.deleting else _sync(claim, node)
@@ -43,23 +50,22 @@ def register(view: ClaimView) -> Verdict:
         Wanted("Initialized", "Unknown", Reason.NODE_NOT_READY, "the Node is not Ready yet"),
         status={"nodeName": node.name},
     )
-    return say(claim, Reason.REGISTERED, f"Node {node.name} belongs to it", action=said)
+    return say(claim, Reason.REGISTERED, NodeRegistered(node.name), action=said)
 
 
 def _no_node(claim: NodeClaim) -> Verdict:
-    waiting = "its Node has not appeared yet"
-    said = claim_status(claim, Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, waiting))
+    wanted = Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, NODE_NOT_THERE)
+    said = claim_status(claim, wanted)
     launched = claim.condition("Launched")
     since = launched.last_transition_time if launched else None
-    when = f"launched at {format_time(since)}" if since else "the instance runs"
-    return say(claim, Reason.NODE_NOT_FOUND, f"{when}; {waiting}", action=said)
+    return say(claim, Reason.NODE_NOT_FOUND, NoNodeYet(since), action=said)
 
 
 def _too_late(claim: NodeClaim, node: Node) -> Verdict:
     """The API takes no new finalizers on an object that is being deleted."""
-    message = f"Node {node.name} is being deleted before it could be registered"
-    said = claim_status(claim, Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, message))
-    return say(claim, Reason.NODE_NOT_FOUND, message, action=said)
+    fact = NodeDeletedTooEarly(node.name)
+    said = claim_status(claim, Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, str(fact)))
+    return say(claim, Reason.NODE_NOT_FOUND, fact, action=said)
 
 
 def _is_synced(claim: NodeClaim, node: Node) -> bool:
@@ -76,13 +82,9 @@ def _sync(claim: NodeClaim, node: Node) -> Verdict:
     action = _sync_patch(claim, node)
     tainted = node.has_taint(names.UNREGISTERED_TAINT)
     if tainted or node.labels.get(names.REGISTERED) == "true":
-        message = f"Node {node.name} gets its labels, taints, owner and finalizer"
-        return say(claim, Reason.REGISTERING, message, action=action)
-    message = (
-        f"Node {node.name} came without the taint {names.UNREGISTERED_TAINT}: "
-        "pods may have landed on it before its own taints were there"
-    )
-    return say(claim, Reason.UNREGISTERED_TAINT_MISSING, message, action=action)
+        return say(claim, Reason.REGISTERING, RegisteringNode(node.name), action=action)
+    fact = TaintMissing(node.name, names.UNREGISTERED_TAINT)
+    return say(claim, Reason.UNREGISTERED_TAINT_MISSING, fact, action=action)
 
 
 def _sync_patch(claim: NodeClaim, node: Node) -> Patch:

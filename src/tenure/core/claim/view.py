@@ -7,8 +7,9 @@ from functools import partial
 import msgspec
 
 from tenure.core import verdicts as saying
+from tenure.core.claim.facts import Readiness, SeveralNodes
 from tenure.core.decision import Concern
-from tenure.model.api.meta import find_condition, format_time
+from tenure.model.api.meta import find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.cloud.instance import Instance
@@ -27,17 +28,12 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
 say = partial(saying.say, Concern.LIFECYCLE)
 
 
-def node_names(nodes: tuple[Node, ...]) -> str:
-    return ", ".join(node.name for node in nodes)
+def several(nodes: tuple[Node, ...]) -> SeveralNodes:
+    return SeveralNodes(tuple(node.name for node in nodes))
 
 
-def readiness_of(node: Node) -> str:
-    """What the Node's Ready condition says, for a sentence about a node that is not Ready."""
+def readiness_of(node: Node) -> Readiness:
     condition = find_condition(node.status.conditions, "Ready")
     if condition is None:
-        return "its kubelet has not reported yet"
-    said = f"Ready={condition.status}"
-    if condition.reason:
-        said += f" ({condition.reason})"
-    since = condition.last_transition_time
-    return f"{said} since {format_time(since)}" if since is not None else said
+        return Readiness()
+    return Readiness(condition.status, condition.reason, condition.last_transition_time)

@@ -16,10 +16,19 @@ import msgspec
 
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
 from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
+from tenure.core.pool.facts import (
+    DisruptionUnusable,
+    LaunchesNothing,
+    LimitsUsedUp,
+    NodeClassNotServed,
+    PoolSize,
+    RepairUnusable,
+    TemplateHashMissing,
+)
 from tenure.core.pool.hash import HASH_VERSION, template_hash
 from tenure.core.pool.lookup import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
@@ -123,26 +132,26 @@ def _decide(view: PoolView) -> Verdict:
     pool = view.pool
     if not view.ours:
         ref = pool.node_class_ref
-        return _verdict(pool, Reason.NOT_OURS, f"{ref.kind}.{ref.group} is not served here")
+        return _verdict(pool, Reason.NOT_OURS, NodeClassNotServed(ref.kind, ref.group))
     stamp = _hash_patch(pool)
     if stamp is not None:
-        return _verdict(pool, Reason.POOL_STATUS_CHANGED, "writing the template's hash", stamp)
+        return _verdict(pool, Reason.POOL_STATUS_CHANGED, TemplateHashMissing(), action=stamp)
     found = problems_of_pool(pool, view.watched)
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
     conditions = merge(conditions, (ready,), pool.metadata.generation)
     status = _status_patch(view, conditions)
     if ready.status != "True":
-        message = "; ".join((f"launches nothing: {ready.message}", *_bad_blocks(pool, found)))
-        return _verdict(pool, Reason.POOL_NOT_READY, message, status)
+        facts = (LaunchesNothing(ready.message), *_bad_blocks(pool, found))
+        return _verdict(pool, Reason.POOL_NOT_READY, *facts, action=status)
     if bad := tuple(_bad_blocks(pool, found)):
         reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
-        return _verdict(pool, reason, "; ".join(bad), status)
+        return _verdict(pool, reason, *bad, action=status)
     if full := tuple(_used_up(view)):
-        said = f"{_size(view)}; no more nodes are launched: {' and '.join(full)} used up"
-        return _verdict(pool, Reason.LIMIT_REACHED, said, status)
+        facts = (_size(view), LimitsUsedUp(full))
+        return _verdict(pool, Reason.LIMIT_REACHED, *facts, action=status)
     reason = Reason.POOL_STATUS_CHANGED if status else Reason.POOL_CURRENT
-    return _verdict(pool, reason, _size(view), status)
+    return _verdict(pool, reason, _size(view), action=status)
 
 
 def _used_up(view: PoolView) -> Iterator[str]:
@@ -153,36 +162,34 @@ def _used_up(view: PoolView) -> Iterator[str]:
             yield f"spec.limits.{name}"
 
 
-def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[str]:
+def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[Fact]:
     """What the pool does not do because of a block that cannot be used, and why."""
     if found.disruption:
         closed = any(one.at.startswith("spec.disruption.budgets") for one in found.disruption)
-        stops = "no node is disrupted voluntarily" if closed else "what is named is not used"
-        yield f"{stops}: {in_words(found.disruption)}"
+        yield DisruptionUnusable(in_words(found.disruption), closed)
     if found.repair:
-        stops = "no node is repaired" if unusable(pool) else "what is named is not used for repair"
-        yield f"{stops}: {in_words(found.repair)}"
+        yield RepairUnusable(in_words(found.repair), bool(unusable(pool)))
 
 
-def _size(view: PoolView) -> str:
-    """``3 nodes; cpu 12 of 100``: what there is, and of what is limited how much there may be."""
-    nodes = _nodes(view)
-    said = f"{nodes} {'node' if nodes == 1 else 'nodes'}"
+def _size(view: PoolView) -> PoolSize:
+    """What there is, and of what is limited how much there may be."""
     used = format_resources({**_BASE, **view.usage})
     limits = sorted(view.pool.spec.limits.items())
-    return "; ".join([said, *(f"{name} {used.get(name, '0')} of {most}" for name, most in limits)])
+    return PoolSize(
+        _nodes(view), tuple((name, used.get(name, "0"), str(most)) for name, most in limits)
+    )
 
 
 def _nodes(view: PoolView) -> int:
     return view.usage.get(NODES, 0) // UNIT
 
 
-def _verdict(pool: NodePool, reason: Reason, message: str, action: Patch | None = None) -> Verdict:
+def _verdict(pool: NodePool, reason: Reason, *facts: Fact, action: Patch | None = None) -> Verdict:
     return Verdict(
         concern=Concern.POOL,
         subject=subject_of(pool),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=facts,
         action=action,
     )
 

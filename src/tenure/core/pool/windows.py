@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from tenure.core.conditions import Wanted, merge, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
+from tenure.core.pool.facts import WindowNotEnforced, WindowUnreadable
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
@@ -20,7 +22,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.schema.problems import in_words, problems_of
 
-NOT_ENFORCED = "no code enforces maintenance windows yet: this one holds nothing back"
+_NOT_ENFORCED: Final = WindowNotEnforced()
 
 
 class WindowDecider:
@@ -45,10 +47,11 @@ class WindowDecider:
     ) -> Sequence[Verdict]:
         if message := in_words(problems_of(view)):
             want = Wanted("Valid", "False", "Unreadable", message)
-            return (_verdict(view, Reason.WINDOW_INVALID, message, _patch(view, want)),)
-        patch = _patch(view, Wanted("Valid", "Unknown", "NotEnforced", NOT_ENFORCED))
+            fact = WindowUnreadable(message)
+            return (_verdict(view, Reason.WINDOW_INVALID, fact, _patch(view, want)),)
+        patch = _patch(view, Wanted("Valid", "Unknown", "NotEnforced", str(_NOT_ENFORCED)))
         reason = Reason.WINDOW_STATUS_CHANGED if patch else Reason.WINDOW_CURRENT
-        return (_verdict(view, reason, NOT_ENFORCED, patch),)
+        return (_verdict(view, reason, _NOT_ENFORCED, patch),)
 
 
 def _patch(window: MaintenanceWindow, want: Wanted) -> Patch | None:
@@ -66,12 +69,12 @@ def _patch(window: MaintenanceWindow, want: Wanted) -> Patch | None:
 
 
 def _verdict(
-    window: MaintenanceWindow, reason: Reason, message: str, action: Patch | None
+    window: MaintenanceWindow, reason: Reason, fact: Fact, action: Patch | None
 ) -> Verdict:
     return Verdict(
         concern=Concern.WINDOW,
         subject=Subject.of(MAINTENANCE_WINDOWS.kind, window),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=(fact,),
         action=action,
     )

@@ -20,9 +20,14 @@ import msgspec
 
 from tenure.core.claim.ownership import is_our_node, is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
+from tenure.core.protect.facts import (
+    DurationBegins,
+    DurationGone,
+    ProtectionEnded,
+    VetoUnreadable,
+)
 from tenure.core.protect.protection import (
-    UNREADABLE,
     Protection,
     cap_of,
     noted_at,
@@ -33,7 +38,7 @@ from tenure.core.protect.protection import (
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import protection_cap
 from tenure.core.writes import patch
-from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -133,14 +138,13 @@ def _note(thing: Node | NodeClaim, annotation: str) -> Verdict | None:
     protection = protection_on(thing, annotation)
     lasts = protection is not None and value != "true" and not protection.unreadable
     if lasts and noted_at(thing, annotation) is None:
-        message = f'{annotation}: "{value}" counts from now on; this is being written down'
         action: Patch = patch(thing, {"annotations": {since: value}})
         action = msgspec.structs.replace(action, dated=since)
-        return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
+        begins = DurationBegins(annotation, value or "")
+        return _say(thing, Reason.PROTECTION_NOTED, begins, action=action)
     if not lasts and since in thing.annotations:
-        message = f"{since} is taken off: it belongs to a duration that is there no more"
         action = patch(thing, {"annotations": {since: None}})
-        return _say(thing, Reason.PROTECTION_NOTED, message, action=action)
+        return _say(thing, Reason.PROTECTION_NOTED, DurationGone(since), action=action)
     return None
 
 
@@ -149,33 +153,29 @@ def _unreadable_veto(thing: Node | NodeClaim, beside: Verdict | None) -> Verdict
     veto = protection_on(thing, DO_NOT_REPAIR)
     if veto is None or not veto.unreadable:
         return None
-    message = f'{DO_NOT_REPAIR}: "{veto.value}" {UNREADABLE} vetoes its repair for ever'
+    fact = VetoUnreadable(veto.value)
     if beside is None:
-        return _say(thing, Reason.VETO_UNREADABLE, message)
-    message = f"{message}; {beside.message}"
-    return _say(thing, Reason.VETO_UNREADABLE, message, recheck_at=beside.recheck_at)
+        return _say(thing, Reason.VETO_UNREADABLE, fact)
+    return _say(thing, Reason.VETO_UNREADABLE, fact, *beside.facts, recheck_at=beside.recheck_at)
 
 
 def _judge(thing: Pod | Node | NodeClaim, protection: Protection, now: datetime) -> Verdict:
     if now >= protection.until:
-        cap = f" (maxPodProtection {protection.capped_by})" if protection.capped_by else ""
-        ended = format_time(protection.until)
-        message = f'{DO_NOT_DISRUPT}: "{protection.value}" protected it until {ended}{cap}'
-        return _say(thing, Reason.PROTECTION_ENDED, message)
+        ended = ProtectionEnded(protection.value, protection.until, protection.capped_by)
+        return _say(thing, Reason.PROTECTION_ENDED, ended)
     if protection.unreadable:
         reason = Reason.PROTECTION_UNREADABLE
     elif protection.ends_at is None:
         reason = Reason.PROTECTED_FOR_EVER
     else:
         reason = Reason.PROTECTED_UNTIL
-    return _say(thing, reason, str(protection), recheck_at=protection.ends_at)
+    return _say(thing, reason, protection, recheck_at=protection.ends_at)
 
 
 def _say(
     thing: Pod | Node | NodeClaim,
     reason: Reason,
-    message: str,
-    *,
+    *facts: Fact,
     action: Patch | None = None,
     recheck_at: datetime | None = None,
 ) -> Verdict:
@@ -188,7 +188,7 @@ def _say(
         concern=Concern.PROTECTION,
         subject=Subject.of(kinds[type_of(thing)], thing),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=facts,
         action=action,
         recheck_at=recheck_at,
     )

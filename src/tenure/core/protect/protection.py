@@ -22,8 +22,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
+from tenure.core.facts import Fact
 from tenure.errors import SpecError, shown
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time, later, read_instant
 from tenure.model.api.names import DO_NOT_DISRUPT
@@ -45,7 +44,7 @@ def cap_of(pool: ApiObject | None) -> str | None:
     return pool.spec.disruption.max_pod_protection if isinstance(pool, NodePool) else None
 
 
-class Protection(msgspec.Struct, frozen=True):
+class Protection(Fact, frozen=True):
     """What the annotation says."""
 
     #: As it is shown: the beginning of a long one.

@@ -12,8 +12,8 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
+from tenure.core.unreadable.facts import CannotBeRead
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -59,13 +59,9 @@ class UnreadableDecider:
         found = view.stand_in
         assert isinstance(found, Unreadable)
         reason = Reason.EVALUATION_FAILED if found.decoded else Reason.OBJECT_UNREADABLE
-        message = f"{why_unreadable(found)}; {_then(view.kind)}"
+        fact = CannotBeRead(view.kind, why_unreadable(found))
         subject = Subject.of(view.kind, found)
-        return (
-            Verdict(
-                concern=Concern.OBJECT, subject=subject, reason=reason, facts=(as_fact(message),)
-            ),
-        )
+        return (Verdict(concern=Concern.OBJECT, subject=subject, reason=reason, facts=(fact,)),)
 
 
 def in_the_way(
@@ -93,18 +89,3 @@ def in_the_way(
 
 def _key(resource: Resource, key: str) -> str:
     return f"{resource}:{key}"
-
-
-def _then(kind: str) -> str:
-    match kind:
-        case "Pod":
-            return "its Node is neither disrupted, repaired nor drained of it before a deadline"
-        case "PodDisruptionBudget":
-            return "no pod that it may cover is evicted before a deadline"
-        case "Node" | "NodeClaim":
-            return "it is neither disrupted, repaired, drained nor terminated before a deadline"
-        case "NodePool":
-            return "the pool launches nothing, and none of its nodes is disrupted or repaired"
-        case "VolumeAttachment":
-            return "its Node waits for it before a deadline"
-    return "it is left alone"

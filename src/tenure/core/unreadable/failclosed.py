@@ -19,8 +19,8 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
-from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
+from tenure.core.unreadable.facts import NothingWritten
 from tenure.model.api.resource import BY_KIND, PODS, Resource
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import why_unreadable
@@ -58,7 +58,7 @@ def _without_write(verdict: Verdict, snapshot: Snapshot) -> Verdict:
     found = snapshot.unreadable().get(target) if target is not None else None
     if found is None:
         return verdict
-    why = as_fact(f"{why_unreadable(found)}, so nothing is written to it")
+    why = NothingWritten(why_unreadable(found))
     return msgspec.structs.replace(
         verdict,
         reason=Reason.BLOCKED_BY_UNREADABLE,

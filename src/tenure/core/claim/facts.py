@@ -1,0 +1,270 @@
+"""What is said of a claim's way into service, of its Node, of drift and of garbage."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from tenure.core.facts import Fact
+from tenure.model.api.meta import BEGINNING, format_time
+
+# -- launch ----------------------------------------------------------------------------------
+
+
+class Adopting(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "adding the finalizer and the label of the node class before anything is launched"
+
+
+class AskingCloud(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "asking the cloud for an instance"
+
+
+class LaunchRefused(Fact, frozen=True):
+    """In the cloud's words, or those of our own validation."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class InstanceLaunched(Fact, frozen=True):
+    instance_type: str
+    zone: str
+    capacity_type: str
+
+    def __str__(self) -> str:
+        return f"launched {self.instance_type} in {self.zone}, {self.capacity_type}"
+
+
+# -- register and initialize -----------------------------------------------------------------
+
+
+class NoNodeYet(Fact, frozen=True):
+    launched_at: datetime | None
+
+    def __str__(self) -> str:
+        since = self.launched_at
+        when = f"launched at {format_time(since)}" if since is not None else "the instance runs"
+        return f"{when}; {NODE_NOT_THERE}"
+
+
+NODE_NOT_THERE: Final = "its Node has not appeared yet"
+
+
+class SeveralNodes(Fact, frozen=True):
+    nodes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.nodes)} Nodes carry its provider id: {', '.join(self.nodes)}"
+
+
+class NodeDeletedTooEarly(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is being deleted before it is registered"
+
+
+class RegisteringNode(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} gets its labels, taints, owner and finalizer"
+
+
+class TaintMissing(Fact, frozen=True):
+    node: str
+    taint: str
+
+    def __str__(self) -> str:
+        return (
+            f"Node {self.node} came without the taint {self.taint}: "
+            "pods may have been bound to it before its own taints were there"
+        )
+
+
+class NodeRegistered(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} belongs to it"
+
+
+class Readiness(Fact, frozen=True):
+    """The Node's Ready condition; without a status where its kubelet has not reported."""
+
+    status: str = ""
+    reason: str = ""
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        if not self.status:
+            return "its kubelet has not reported yet"
+        said = f"Ready={self.status}"
+        if self.reason:
+            said += f" ({self.reason})"
+        return f"{said} since {format_time(self.since)}" if self.since is not None else said
+
+
+class NodeNotReady(Fact, frozen=True):
+    node: str
+    readiness: Readiness
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is not Ready: {self.readiness}"
+
+
+class TaintRemains(Fact, frozen=True):
+    taint: str
+    startup: bool
+
+    def __str__(self) -> str:
+        return f"{'startup taint' if self.startup else 'taint'} {self.taint} is still there"
+
+
+class ResourceMissing(Fact, frozen=True):
+    node: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} was requested and Node {self.node} does not offer it yet"
+
+
+class NodeComplete(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is Ready and complete"
+
+
+class InitializedSoon(Fact, frozen=True):
+    claim: str
+
+    def __str__(self) -> str:
+        return f"the Node is complete; NodeClaim {self.claim} is marked as initialized"
+
+
+# -- in service ------------------------------------------------------------------------------
+
+
+class NodeGone(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is gone while its claim remains"
+
+
+class Rebooting(Fact, frozen=True):
+    since: datetime
+    node: str = ""
+
+    def __str__(self) -> str:
+        if self.node:
+            return f"Node {self.node} is being rebooted since {format_time(self.since)}"
+        return f"rebooted in place since {format_time(self.since)}"
+
+
+class Initialized(Fact, frozen=True):
+    """Of the claim where it names a Node, else of the Node."""
+
+    since: datetime | None
+    node: str = ""
+    claim: str = ""
+
+    def __str__(self) -> str:
+        at = f" at {format_time(self.since)}" if self.since is not None else ""
+        if self.node:
+            return f"Node {self.node} was initialized{at}"
+        return f"initialized{at} (NodeClaim {self.claim})"
+
+
+class Cordoned(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "cordoned: the Node takes no new pods"
+
+
+class NodeNotOurs(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "the Node belongs to no NodeClaim of ours, so Tenure never writes to it"
+
+
+class NodeStateUnknown(Fact, frozen=True):
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why}; so the state of the Node is unknown"
+
+
+class ProviderIdShared(Fact, frozen=True):
+    claims: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"more than one Node or claim has its provider id ({', '.join(self.claims)})"
+
+
+# -- drift -----------------------------------------------------------------------------------
+
+
+class HashVersionOld(Fact, frozen=True):
+    version: str
+    current: str
+
+    def __str__(self) -> str:
+        old = self.version or "none"
+        return f"replacing the hash of version {old} by the pool's of version {self.current}"
+
+
+class TemplateChanged(Fact, frozen=True):
+    pool: str
+    made_from: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return (
+            f"the template of NodePool {self.pool} has changed since the claim was created: "
+            f"hash {self.made_from} then, {self.wanted} now"
+        )
+
+
+class TemplateMatches(Fact, frozen=True):
+    pool: str
+
+    def __str__(self) -> str:
+        return f"the claim is as the template of NodePool {self.pool} asks for"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    Adopting(),
+    AskingCloud(),
+    LaunchRefused("no c-4x-amd64-linux is left in zone test-zone-a"),
+    InstanceLaunched("c-4x-amd64-linux", "test-zone-a", "spot"),
+    NoNodeYet(BEGINNING),
+    NoNodeYet(None),
+    SeveralNodes(("node-1", "node-2")),
+    NodeDeletedTooEarly("node-1"),
+    RegisteringNode("node-1"),
+    TaintMissing("node-1", "karpenter.sh/unregistered"),
+    NodeRegistered("node-1"),
+    Readiness(),
+    NodeNotReady("node-1", Readiness("False", "KubeletNotReady", BEGINNING)),
+    TaintRemains("example.com/agent:NoSchedule", startup=True),
+    TaintRemains("node.kubernetes.io/not-ready:NoSchedule", startup=False),
+    ResourceMissing("node-1", "nvidia.com/gpu"),
+    NodeComplete("node-1"),
+    InitializedSoon("general-4nv74"),
+    NodeGone("node-1"),
+    Rebooting(BEGINNING, "node-1"),
+    Rebooting(BEGINNING),
+    Initialized(BEGINNING, node="node-1"),
+    Initialized(BEGINNING, claim="general-4nv74"),
+    Cordoned(),
+    NodeNotOurs(),
+    NodeStateUnknown("NodeClaim general-4nv74 cannot be read: spec"),
+    ProviderIdShared(("general-4nv74", "general-26szh")),
+    HashVersionOld("v2", "v3"),
+    TemplateChanged("general", "123", "456"),
+    TemplateMatches("general"),
+)

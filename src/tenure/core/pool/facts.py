@@ -1,0 +1,96 @@
+"""What is said of pools and maintenance windows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.core.facts import Fact
+
+
+class NodeClassNotServed(Fact, frozen=True):
+    """Of a pool or a claim: it belongs to another provider."""
+
+    kind: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"node class {self.kind}.{self.group} is not served here"
+
+
+class TemplateHashMissing(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "writing the hash of spec.template"
+
+
+class LaunchesNothing(Fact, frozen=True):
+    why: str
+
+    def __str__(self) -> str:
+        return f"no node is launched: {self.why}"
+
+
+class DisruptionUnusable(Fact, frozen=True):
+    """``closed``: a budget cannot be read, so none allows anything."""
+
+    problems: str
+    closed: bool
+
+    def __str__(self) -> str:
+        stops = "no node is disrupted voluntarily" if self.closed else "these fields are not used"
+        return f"{stops}: {self.problems}"
+
+
+class RepairUnusable(Fact, frozen=True):
+    """``closed``: nothing of the block can be used."""
+
+    problems: str
+    closed: bool
+
+    def __str__(self) -> str:
+        stops = "no node is repaired" if self.closed else "these fields are not used for repair"
+        return f"{stops}: {self.problems}"
+
+
+class PoolSize(Fact, frozen=True):
+    nodes: int
+    #: Of each limited resource: its name, how much there is, how much there may be.
+    limits: tuple[tuple[str, str, str], ...] = ()
+
+    def __str__(self) -> str:
+        nodes = f"{self.nodes} {'node' if self.nodes == 1 else 'nodes'}"
+        return "; ".join([nodes, *(f"{name} {used} of {most}" for name, used, most in self.limits)])
+
+
+class LimitsUsedUp(Fact, frozen=True):
+    fields: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no more nodes are launched: {' and '.join(self.fields)} used up"
+
+
+class WindowUnreadable(Fact, frozen=True):
+    problems: str
+
+    def __str__(self) -> str:
+        return self.problems
+
+
+class WindowNotEnforced(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "no code enforces maintenance windows yet: this window blocks nothing"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
+    TemplateHashMissing(),
+    LaunchesNothing("NodeClassReady: KWOKNodeClass default is not found"),
+    DisruptionUnusable('spec.disruption.budgets[0].nodes: "ten" is not a number', closed=True),
+    DisruptionUnusable('spec.disruption.maxPodProtection: "1d" is not a duration', closed=False),
+    RepairUnusable('spec.repair.maxUnhealthy: "many" is not a number', closed=True),
+    RepairUnusable("spec.repair.policies[0].reason: condition Odd is not watched", closed=False),
+    PoolSize(1),
+    PoolSize(3, (("cpu", "12", "100"),)),
+    LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
+    WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
+    WindowNotEnforced(),
+)

@@ -1,0 +1,42 @@
+"""What is said of objects that cannot be read or evaluated."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.core.facts import Fact
+
+_CONSEQUENCE: Final = {
+    "Pod": "its Node is neither disrupted, repaired nor drained of it before a deadline",
+    "PodDisruptionBudget": "no pod that it may cover is evicted before a deadline",
+    "Node": "it is neither disrupted, repaired, drained nor terminated before a deadline",
+    "NodeClaim": "it is neither disrupted, repaired, drained nor terminated before a deadline",
+    "NodePool": "the pool launches nothing, and none of its nodes is disrupted or repaired",
+    "VolumeAttachment": "its Node waits for it before a deadline",
+}
+
+
+class CannotBeRead(Fact, frozen=True):
+    """``why`` names object and field."""
+
+    kind: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why}; {_CONSEQUENCE.get(self.kind, 'it is left alone')}"
+
+
+class NothingWritten(Fact, frozen=True):
+    """``why`` names the object that an action would have written to."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why}, so nothing is written to it"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    *(CannotBeRead(kind, f"{kind} web-1 cannot be read: spec") for kind in _CONSEQUENCE),
+    CannotBeRead("DaemonSet", "DaemonSet kube-system/agent cannot be read: spec.template"),
+    NothingWritten("Node node-1 cannot be read: status.conditions"),
+)
