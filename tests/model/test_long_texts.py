@@ -1,6 +1,6 @@
 """What a text costs does not grow with its length, and no sentence repeats all of it.
 
-Counted in calls, not in seconds: the same on every machine. A C function that walks the text is
+Counted in calls, not in seconds: the same on every computer. A C function that walks the text is
 one call however long the text is, so the texts here are of the kind that is read part by part.
 """
 

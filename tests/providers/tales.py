@@ -31,7 +31,7 @@ async def the_node(bench: StoreBench) -> Json:
 
 
 def in_kwok(**metadata: Any) -> Json:
-    """A Node that somebody else has made."""
+    """A Node that another program has made."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
 
 

@@ -54,7 +54,7 @@ class LaunchesAnew(AcmeCloud):
 
 
 class LooksThenLaunches(LaunchesAnew):
-    """Somebody else may look in between."""
+    """Another caller may look in between."""
 
     async def launch(self, request: LaunchRequest) -> Instance:
         for machine in self._acme.machines.values():
@@ -209,13 +209,13 @@ class HasNoMoreNotices(AcmeCloud):
 
 
 class StatesTwoFallbacks(AcmeCloud):
-    """Which of them is for a reason that nobody named?"""
+    """Which of them is for a reason that none names?"""
 
     repair_statements = tuple(replace(one, reason="") for one in AcmeCloud.repair_statements)  # type: ignore[assignment]  # as many as before
 
 
 FAULTS: dict[type[AcmeCloud], str] = {
-    StatesTwoFallbacks: "test_what_it_states_about_sick_nodes_can_be_understood",
+    StatesTwoFallbacks: "test_what_it_states_about_unhealthy_nodes_can_be_understood",
     LaunchesAnew: "test_the_same_claim_gets_the_same_instance_again",
     LooksThenLaunches: "test_two_launches_at_once_for_one_claim_make_one_instance",
     RemembersInTheProcess: "test_an_instance_outlives_the_controller_that_launched_it",

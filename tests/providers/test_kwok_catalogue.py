@@ -1,4 +1,4 @@
-"""The built-in instance types are the peer's: names, sizes, labels, prices."""
+"""The built-in instance types are Karpenter's: names, sizes, labels, prices."""
 
 from __future__ import annotations
 

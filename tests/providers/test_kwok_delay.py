@@ -78,7 +78,7 @@ def test_a_node_registers_although_the_controller_that_launched_it_has_died(away
         async with bench.kwok() as cloud:
             instance = await cloud.launch(bench.request())
         await asyncio.sleep(away)
-        assert await bench.nodes() == [], "nobody was there"
+        assert await bench.nodes() == [], "no controller was there"
         async with bench.kwok() as successor:
             await asyncio.sleep(max(DELAY - away, 0) + 1)
             (node,) = await bench.nodes()
@@ -251,7 +251,7 @@ class _Rewritten:
 
 
 class Slow:
-    """Creates Nodes slowly, and goes on with it whether or not anybody still waits."""
+    """Creates Nodes slowly, and goes on with it whether or not a caller still waits."""
 
     def __init__(self, inner: Transport, seconds: float) -> None:
         self._inner = inner
@@ -270,7 +270,7 @@ class Slow:
 
 
 def test_an_instance_that_is_ended_while_it_registers_is_gone_when_that_is_said() -> None:
-    """The server creates what it was asked to create, although nobody wants it any more."""
+    """The server creates what it was asked to create, although its caller has gone."""
 
     async def tale(bench: StoreBench) -> None:
         bench.transport = Slow(bench.transport, 3)

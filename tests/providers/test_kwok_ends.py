@@ -52,7 +52,7 @@ def test_a_node_that_a_person_deletes_before_anything_holds_it_takes_its_instanc
 
 
 def test_an_instance_that_is_ended_takes_its_node_along() -> None:
-    """Nobody else would: there is no kubelet behind it, and no cloud controller either."""
+    """Nothing else would: there is no kubelet behind it, and no cloud controller either."""
 
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         unregistered = await cloud.launch(bench.request("one"))
@@ -146,11 +146,11 @@ def test_a_copy_of_one_of_our_nodes_is_not_one_of_ours() -> None:
 )
 def test_an_id_that_we_never_gave_out_reaches_nobody(provider_id: str) -> None:
     async def tale(bench: StoreBench, _cloud: KwokCloud) -> None:
-        bench.transport = nobody = Scripted()
+        bench.transport = untouched = Scripted()
         cloud = bench.kwok()
         for ask in (cloud.get, cloud.terminate):
             with pytest.raises(InstanceGone):
                 await ask(provider_id)
-        assert nobody.requests == []
+        assert untouched.requests == []
 
     tell(tale)

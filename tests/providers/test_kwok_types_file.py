@@ -1,4 +1,4 @@
-"""One's own instance types: the peer's format is read, and a slip is named with its place."""
+"""Instance types of one's own: Karpenter's format is read, and a slip is named with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers are found by entry point; a broken one is in nobody's way."""
+"""Providers are found by entry point; a broken one does not disturb the others."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_two_plugins_of_one_name_are_not_chosen_between() -> None:
 
 
 def test_what_runs_in_production_needs_nothing_that_only_tests_need() -> None:
-    """The contract needs pytest, so nobody else may import it."""
+    """The contract needs pytest, so nothing else may import it."""
     modules = "tenure.cli.main, tenure.cli.replica.replica, tenure.providers.registry"
     found = "tenure.providers.registry.find('kwok')"
     code = f"import sys, {modules}; {found}; print('pytest' in sys.modules)"

@@ -1,4 +1,4 @@
-"""A person's manifest: one line per mistake, with the field, the value and a way out."""
+"""A user's manifest: one line per mistake, with the field, the value and what to write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISTAKES = [
         "spec.disruption.budgetz: got [], expected a field that exists. Did you mean budgets?",
     ),
     (
-        "a field nobody knows",
+        "an unknown field",
         an_object("KWOKNodeClass", {"spec.xyz": {"a": 1}}),
         (
             'spec.xyz: got {"a": 1}, expected a field that exists. '
@@ -34,7 +34,7 @@ MISTAKES = [
         ),
     ),
     (
-        "a fraction where the peer takes none",
+        "a fraction where Karpenter takes none",
         a_pool({"spec.template.spec.expireAfter": "1.5h"}),
         "spec.template.spec.expireAfter: got '1.5h', expected whole hours, minutes or seconds",
     ),

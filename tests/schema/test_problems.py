@@ -101,7 +101,7 @@ BAD_TEMPLATES: list[tuple[str, Json, str]] = [
 
 GOOD_TEMPLATES = [
     ("an old name of a well-known label", requirement("beta.kubernetes.io/arch", "In", "amd64")),
-    ("one capacity type nobody knows beside a known one", requirement(CAPACITY, "In", "spot", "x")),
+    ("an unknown capacity type beside a known one", requirement(CAPACITY, "In", "spot", "x")),
     ("a capacity type excluded", requirement(CAPACITY, "NotIn", "free")),
     ("a lookalike domain, at run time", {LABELS: {"mykarpenter.sh/x": "a"}}),
     (
@@ -116,7 +116,7 @@ BUDGETS = "spec.disruption.budgets"
 HOURS = {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}
 BAD_DISRUPTIONS: list[tuple[str, Json, str]] = [
     ("a cron that only looks like one", {BUDGETS: [{**HOURS, "schedule": "a b c d e"}]}, "a cron"),
-    ("a zone nobody has", {BUDGETS: [{**HOURS, "timeZone": "Mars/Base"}]}, "an IANA time zone"),
+    ("an unknown zone", {BUDGETS: [{**HOURS, "timeZone": "Mars/Base"}]}, "an IANA time zone"),
     ("a zone that is a folder", {BUDGETS: [{**HOURS, "timeZone": "Europe"}]}, "an IANA time zone"),
     ("a schedule alone", {BUDGETS: [{"nodes": "1", "schedule": "@daily"}]}, "together"),
     ("a share beyond all", {BUDGETS: [{"nodes": "300%"}]}, "a number or a percentage"),
@@ -134,7 +134,11 @@ def policy(**fields: str) -> Json:
 
 
 BAD_REPAIRS = [
-    ("a condition nobody watches", policy(conditionType="GpuBroken"), "does not watch GpuBroken"),
+    (
+        "a condition that is not watched",
+        policy(conditionType="GpuBroken"),
+        "does not watch GpuBroken",
+    ),
     ("no condition", policy(conditionType="", status="True"), "a node condition"),
     ("an unknown status", policy(status="Maybe"), "one of True, False, Unknown"),
     ("a reason that is no expression", policy(reason="("), "an RE2 expression"),
@@ -148,7 +152,7 @@ BAD_REPAIRS = [
     ),
     ("an unknown action", policy(action="Pray"), "one of Replace, Reboot, None"),
     ("an unknown mode", policy(terminationMode="Kind"), "one of Forceful, Graceful"),
-    ("a breaker nobody can read", {"spec.repair": {"maxUnhealthy": "most"}}, "a percentage"),
+    ("a breaker that cannot be read", {"spec.repair": {"maxUnhealthy": "most"}}, "a percentage"),
     ("a bad default", {"spec.repair": {"defaultTolerationDuration": "soon"}}, "or Never"),
 ]
 
@@ -270,8 +274,8 @@ def test_what_the_peer_tolerates_at_run_time_is_tolerated(changes: Json) -> None
 
 
 def test_a_condition_that_the_provider_watches_needs_no_status() -> None:
-    sick = pool(policy(conditionType="KWOKUnhealthy"))
-    assert problems_of(sick, watched={"KWOKUnhealthy"}) == ()
+    watching = pool(policy(conditionType="KWOKUnhealthy"))
+    assert problems_of(watching, watched={"KWOKUnhealthy"}) == ()
 
 
 def test_a_pool_without_a_repair_block_has_nothing_wrong_in_it() -> None:

@@ -11,13 +11,13 @@ import msgspec
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: Tags our instances, so that two clusters in one account never touch each other's.
     cluster_name: str = "embedded"
-    #: A batch of pending pods is placed after this long without a new one (the peer's 1s).
+    #: A batch of pending pods is placed after this long without a new one (Karpenter's 1s).
     batch_idle: timedelta = timedelta(seconds=1)
-    #: … and at the latest this long after its first pod (the peer's 10s).
+    #: … and at the latest this long after its first pod (Karpenter's 10s).
     batch_max: timedelta = timedelta(seconds=10)
     #: A node costs as much as so many cpus beyond its price: larger plans fewer, larger nodes.
     node_fee_cpus: int = 3
-    #: Between tainting a node and ending its instance, so that everybody has seen the taint.
+    #: Between tainting a node and terminating its instance, so that every component has seen the taint.
     drain_min: timedelta = timedelta(seconds=5)
     #: How often the cloud is asked whether a terminating instance is gone.
     termination_poll: timedelta = timedelta(seconds=5)
@@ -27,13 +27,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     garbage_grace: timedelta = timedelta(minutes=5)
     #: How long an offering that was sold out is left out of planning.
     offering_dry: timedelta = timedelta(minutes=3)
-    #: Whether sick nodes are repaired; time-outs of new ones always run.
+    #: Whether unhealthy nodes are repaired; time-outs of new ones always run.
     node_repair: bool = True
-    #: Whether pools without a ``repair`` block repair by force, as the peer did before 1.15.
+    #: Whether pools without a ``repair`` block repair by force, as Karpenter did before 1.15.
     legacy_node_repair: bool = False
-    #: Whether many sick nodes of one zone, image or type are left alone but for one at a time.
+    #: Whether many unhealthy nodes of one zone, image or type are left alone but for one at a time.
     repair_domain_breaker: bool = True
-    #: A pod's protection counts from its ``creation``, or as the peer's from its ``start``.
+    #: A pod's protection counts from its ``creation``, or as Karpenter's from its ``start``.
     protection_clock: str = "creation"
     #: A budget that seems to allow nothing is asked all the same, this often: it may be stale.
     eviction_probe: timedelta = timedelta(seconds=10)
@@ -56,15 +56,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     placement_gap: timedelta = timedelta(milliseconds=500)
     #: How many actions may be under way at once.
     actions_max: int = 64
-    #: Answers that nobody sees in the watch after this long are looked up by a read.
+    #: Writes that the watch has not shown after this long are looked up by a read.
     expectation_max: timedelta = timedelta(seconds=10)
 
     #: Nothing is taken away, and no deadline is set, while our wall clock is further than this
     #: from the API server's. Its ``Date`` has whole seconds, and calls take up to some.
     clock_skew_max: timedelta = timedelta(seconds=10)
 
-    # -- The Lease: who of several replicas acts ---------------------------------------
-    #: The peer's name, so that Tenure and Karpenter exclude each other.
+    # -- The Lease: which of several replicas acts -------------------------------------
+    #: Karpenter's name, so that Tenure and Karpenter exclude each other.
     lease_name: str = "karpenter-leader-election"
     lease_namespace: str = "kube-system"
     #: How long the others wait after the last renewal before one of them takes over.
@@ -80,7 +80,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     take_over: bool = False
 
     # -- The way to the API server -----------------------------------------------------
-    #: Requests per second, and how many may come at once (the peer's figures).
+    #: Requests per second, and how many may come at once (Karpenter's figures).
     client_qps: float = 200.0
     client_burst: int = 300
     #: Empty: the environment's, the pod's own, or the one in the home folder.

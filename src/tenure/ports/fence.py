@@ -1,8 +1,8 @@
 """Whether we may act at this very instant: asked right before anything leaves the process.
 
-The lease keeps one such fence. Whoever writes to the API or calls the cloud asks it in
-the last step before the bytes leave, so that a process that was paused in between says
-nothing when it wakes up.
+The lease keeps one such fence. Every write to the API and every call to the cloud asks it in
+the last step before the bytes leave, so that a process that was paused in between sends nothing
+when it continues.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 class Fence(Protocol):
     def closed(self) -> str:
-        """Why nothing may leave now, in words for people; empty while it may."""
+        """Why nothing may leave now, in words for users; empty while it may."""
         ...
 
 
@@ -21,5 +21,5 @@ class _Open:
         return ""
 
 
-#: For who is alone: a simulation, or a run without leader election.
+#: For a single replica: a simulation, or a run without leader election.
 OPEN: Final[Fence] = _Open()

@@ -1,6 +1,6 @@
-"""A cloud whose every call ends, and ends in our words.
+"""A cloud whose every call returns in time, with an error of ours if it fails.
 
-Providers are other people's code over other people's SDKs. What escapes from them becomes a
+Providers are plugins over SDKs of third parties. What escapes from them becomes a
 ``ProviderError`` that names the call, so that one bad answer is asked for again later like any
 other, and never ends the loop; a call that hangs is given up. Giving up is safe: launches are
 idempotent by claim UID, ends by instance, reboots by operation.
@@ -24,7 +24,7 @@ from tenure.ports.cloud import Cloud
 from tenure.ports.cloudaround import CloudAround
 from tenure.schema.semantics.statements import statement_problems
 
-#: Longer than any cloud's own time-out, shorter than people wait before they ask what is wrong.
+#: Longer than any cloud's own time-out, shorter than users wait before they ask what is wrong.
 CALL_MAX: Final = timedelta(seconds=60)
 
 _Answer = TypeVar("_Answer")
@@ -34,7 +34,7 @@ class BoundedCloud(CloudAround):
     """Implements ``ports.cloud.Cloud`` around another one."""
 
     def __init__(self, cloud: Cloud) -> None:
-        """Raises ``SpecError`` where the cloud's word on sick nodes could mean two things."""
+        """Raises ``SpecError`` where the cloud's repair statements contradict each other."""
         super().__init__(cloud)
         for problem in statement_problems(cloud.repair_statements):
             raise problem

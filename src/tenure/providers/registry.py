@@ -1,8 +1,8 @@
 """Which providers there are: whatever is installed and says so.
 
-A provider is found by an entry point of the group ``tenure.providers``; its name is what
-people type. Nothing is imported before it is asked for, so a plugin that is broken, or
-whose SDK is missing, is in nobody's way, and says what is wrong with it when it is wanted.
+A provider is found by an entry point of the group ``tenure.providers``; its name is what users
+type. A plugin that is broken, or whose SDK is missing, does not disturb the others; what is wrong
+with it is said when it is chosen.
 """
 
 from __future__ import annotations

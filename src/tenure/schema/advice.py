@@ -51,7 +51,7 @@ def _limits_no_repair(pool: NodePool) -> bool:
 IDLE_IN_POOLS: Final = (
     Idle(
         "spec.disruption.budgets",
-        "where it names reasons without Unhealthy: no well node is taken away by choice",
+        "where it names reasons without Unhealthy: no healthy node is disrupted voluntarily",
         "No voluntary disruption",
         _limits_no_repair,
     ),
@@ -63,7 +63,7 @@ IDLE_IN_POOLS: Final = (
     ),
 )
 IDLE_WINDOW: Final = Finding(
-    Code.DOES_NOTHING_YET, "spec", "does nothing yet, no node is taken away by choice"
+    Code.DOES_NOTHING_YET, "spec", "does nothing yet, no node is disrupted voluntarily"
 )
 IDLE_WINDOW_LIMIT: Final = "Maintenance windows"
 
@@ -86,7 +86,7 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
     yield from _for_labels(_template(pool), "spec.template.spec")
     for name, amount in parse_resources(pool.spec.limits).items():
         if amount < 0:
-            message = "less than nothing, so the pool launches nothing"
+            message = "below zero, so the pool launches nothing"
             yield Finding(Code.LIMIT_BELOW_ZERO, f"spec.limits[{name}]", message)
     if (period := _template(pool).termination_grace_period) is not None:
         yield Finding(
@@ -119,9 +119,9 @@ def by_force() -> Finding:
     return Finding(
         Code.REPAIR_BY_FORCE,
         "spec.repair",
-        "sick nodes are ended by force, and neither budgets, PodDisruptionBudgets, "
-        "karpenter.sh/do-not-disrupt nor terminationGracePeriod hold that back; without the block "
-        "they would be replaced with care, the new node first",
+        "repair is Forceful: an unhealthy node is terminated whatever budgets, "
+        "PodDisruptionBudgets, karpenter.sh/do-not-disrupt and terminationGracePeriod say; without "
+        "the block repair is Graceful, and the replacement is launched first",
     )
 
 

@@ -95,7 +95,7 @@ CODES: Final[dict[Code, CodeInfo]] = {
     Code.ANNOTATION_MISPLACED: CodeInfo(
         _WARNING,
         "`karpenter.sh/do-not-disrupt` stands on a workload instead of on its pods, and protects "
-        "nobody.",
+        "no pod.",
         "Move it to the pod template's annotations.",
     ),
     Code.NO_NODE_FITS: CodeInfo(
@@ -131,9 +131,9 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.REPAIR_BY_FORCE: CodeInfo(
         _INFO,
-        "A pool with a `repair` block ends sick nodes by force; one without replaces them with "
-        "care, the new node first. To add the block is to change from the one to the other.",
-        "Write terminationMode: Graceful to keep the careful way, or Forceful if that is meant.",
+        "A pool with a `repair` block terminates unhealthy nodes forcefully; a pool without one "
+        "launches the replacement first. Adding the block changes from Graceful to Forceful.",
+        "Write terminationMode: Graceful to keep the graceful repair, or Forceful if that is meant.",
     ),
     Code.DOES_NOTHING_YET: CodeInfo(
         _INFO,

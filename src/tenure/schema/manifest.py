@@ -1,4 +1,4 @@
-"""Judge a manifest that a person wrote: one line per mistake, with a way out of it.
+"""Check a manifest that a user wrote: one line per mistake, with what to write instead.
 
 Unknown fields come first, because a misspelt field is silently dropped elsewhere. Then
 what the schema says, then what only reading the values can say (crons, time zones,

@@ -1,4 +1,4 @@
-"""What is wrong with an object, as far as no schema can say: one judgement, two mouths.
+"""What is wrong with an object, as far as no schema can say: one check for webhook and status.
 
 The webhook refuses what has a problem; what slipped past it (an object that an older schema
 let in, a webhook that was down) gets the same sentences in its status. Both ask here, so they
@@ -49,7 +49,7 @@ class PoolProblems(msgspec.Struct, frozen=True):
 
 
 def problems_of_pool(pool: NodePool, watched: Collection[str] | None = ()) -> PoolProblems:
-    """``watched``: the condition types that the pool's provider states; None: nobody knows, so
+    """``watched``: the condition types that the pool's provider states; None: unknown, so
     that what depends on it is no problem."""
     return PoolProblems(
         template=tuple(template_problems(pool)),
@@ -81,7 +81,7 @@ def problems_in(obj: ApiObject, kind: CustomKind, watched: Collection[str] | Non
 
 
 def in_words(problems: Iterable[SpecError]) -> str:
-    """All of them in one line, for a condition; empty when all is well."""
+    """All of them in one line, for a condition; empty when there are none."""
     return "; ".join(map(str, problems))
 
 

@@ -61,7 +61,7 @@ CASES: list[tuple[str, str, Json, list[str]]] = [
         "a limit below zero",
         "NodePool",
         {"spec.limits": {"cpu": "-1"}},
-        ["spec.limits[cpu]: less than nothing, so the pool launches nothing"],
+        ["spec.limits[cpu]: below zero, so the pool launches nothing"],
     ),
     (
         "a day that never comes",

@@ -70,7 +70,7 @@ def status_says(obj: Json) -> str:
 
 
 #: What the provider watches only the status knows, so this one is let in, with a warning.
-UNWATCHED = "a condition nobody watches"
+UNWATCHED = "a condition that is not watched"
 POOL_CASES = [
     (says, changes)
     for says, changes, _ in BAD_TEMPLATES + BAD_DISRUPTIONS + BAD_REPAIRS

@@ -24,7 +24,7 @@ def with_condition(type_: str, status: str = "True") -> NodeClaim:
 def test_a_claim_of_the_peer_says_where_it_stands() -> None:
     claim = a_claim_of_the_peer()
     assert (claim.launched, claim.registered, claim.initialized) == (True, True, True)
-    assert not claim.ready_once, "the peer does not know this condition"
+    assert not claim.ready_once, "Karpenter does not know this condition"
     assert claim.pool_name == "general"
     assert claim.zone.startswith("test-zone-")
     assert claim.capacity_type in ("spot", "on-demand")

@@ -55,7 +55,7 @@ NUMBERS = [
     pool_case("a weight in words", "spec.weight", "ten", "spec.weight", "of type integer"),
     pool_case("limits as numbers and text", "spec.limits", {"cpu": 500, "memory": "1.5Ti"}),
     pool_case(
-        "a limit nobody can read", "spec.limits", {"cpu": "many"}, "spec.limits.cpu", "match"
+        "a limit that cannot be read", "spec.limits", {"cpu": "many"}, "spec.limits.cpu", "match"
     ),
     pool_case("a limit that is no amount", "spec.limits", {"cpu": True}, "spec.limits.cpu", "type"),
 ]

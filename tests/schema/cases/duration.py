@@ -1,4 +1,4 @@
-"""Every duration field, in Go's language or in the peer's narrower one."""
+"""Every duration field, in Go's language or in Karpenter's narrower one."""
 
 from __future__ import annotations
 

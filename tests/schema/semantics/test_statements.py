@@ -1,4 +1,4 @@
-"""A provider's word on sick nodes is understood, or said to be wrong."""
+"""A provider's repair statements are understood, or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated CRDs: current, structural, and with what the peer's users expect."""
+"""The generated CRDs: current, structural, and with what Karpenter's users expect."""
 
 from __future__ import annotations
 

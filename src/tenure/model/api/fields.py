@@ -17,7 +17,7 @@ REQUIRED: Final = "x-required"
 #: A quantity may be written ``cpu: 500`` as well as ``cpu: "500"``, and the API keeps either form.
 Quantity = str | int | float
 
-#: The peer's durations: whole hours, minutes and seconds only.
+#: Karpenter's durations: whole hours, minutes and seconds only.
 PLAIN_DURATION: Final = r"^([0-9]+(s|m|h))+$"
 PLAIN_DURATION_OR_NEVER: Final = r"^(([0-9]+(s|m|h))+|Never)$"
 #: Budgets count in minutes; the trailing ``0s`` is what Go prints.
@@ -29,7 +29,7 @@ _GO_TERMS = rf"(([0-9]+(\.[0-9]*)?|\.[0-9]+)({_GO_UNITS}))+"
 GO_DURATION: Final = rf"^\+?(0|{_GO_TERMS})$"
 GO_DURATION_OR_NEVER: Final = rf"^(\+?(0|{_GO_TERMS})|Never)$"
 
-#: Loose, as the peer's: what slips through is reported in a status condition.
+#: Loose, as Karpenter's: what slips through is reported in a status condition.
 CRON: Final = (
     r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))"
     r"|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$"
@@ -47,7 +47,7 @@ QUANTITY: Final = (
 )
 TIME_ZONE: Final = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
 
-#: The longest duration anybody writes; the API server's cost estimate wants a bound.
+#: Longer than any duration in use; the API server's cost estimate wants a bound.
 DURATION_LENGTH: Final = 64
 QUALIFIED_NAME_LENGTH: Final = 316
 LABEL_VALUE_LENGTH: Final = 63

@@ -102,7 +102,7 @@ def _decode_patiently(
 ) -> ApiObject:
     """Instants that our calendar does not have are moved to its ends; what else is wrong counts.
 
-    Not those of a Lease: who holds it is not to be guessed.
+    Not those of a Lease: its holder is not to be guessed.
     """
     type_ = type_for(resource)
     try:
@@ -167,7 +167,7 @@ class _OnlyIdentity(msgspec.Struct, frozen=True):
 
 
 def _name_in(data: bytes | msgspec.Raw) -> dict[str, str]:
-    """Who it is, of an object that cannot be read as a whole; empty where nobody can tell."""
+    """The identity of an object that cannot be read as a whole; empty where it has none."""
     try:
         found = msgspec.json.decode(data, type=_OnlyIdentity).metadata
     except DECODE_ERRORS:

@@ -20,11 +20,11 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 
 class AbsentMap(dict[str, str]):
-    """An empty map that was not written. The peer's hash tells it from ``{}``."""
+    """An empty map that was not written. Karpenter's hash tells it from ``{}``."""
 
 
 class AbsentList(tuple[Any, ...]):
-    """An empty list that was not written. The peer's hash tells it from ``[]``."""
+    """An empty list that was not written. Karpenter's hash tells it from ``[]``."""
 
     __slots__ = ()
 
@@ -130,12 +130,12 @@ _GO_SPANS: Final = 1 << 64
 # keeps it out of every other place.
 
 
-#: Of an instant, with more digits and blanks than anybody needs.
+#: Of an instant, with more digits and blanks than one needs.
 _INSTANT_LENGTH = 64
 
 
 def later(instant: datetime, span: timedelta) -> datetime:
-    """So much later, for instants and spans that people write, whatever they are."""
+    """So much later, for instants and spans that users write, whatever they are."""
     try:
         return instant + span
     except OverflowError:
@@ -165,7 +165,7 @@ def wrapped_seconds_of(count: int) -> timedelta:
 
 
 def read_instant(text: str) -> datetime | None:
-    """An instant that says in which zone, as people write it; None for anything else."""
+    """An instant that says in which zone, as users write it; None for anything else."""
     if len(text) > _INSTANT_LENGTH:
         return None
     try:

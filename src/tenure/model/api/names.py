@@ -67,14 +67,14 @@ REBOOT_GRACE_PERIOD: Final = "karpenter.sh/reboot-termination-grace-period"
 REBOOT_PRE_BOOT_ID: Final = "karpenter.sh/reboot-pre-boot-id"
 #: … and when it was rebooted in the last day, commas between.
 REBOOT_HISTORY: Final = "karpenter.sh/reboot-history"
-#: Who is repaired to see whether a failure domain is well again: on his pool, and for people to
-#: see on his claim.
+#: The node that is repaired to see whether its failure domain is healthy again: on its pool, and
+#: for users to see on its claim.
 REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
-#: On a claim: for whose pods it was created.
+#: On a claim: the owners of the pods that it was created for.
 LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
 #: On a pool: launches of the last hours after which the same owner's pods were pending again.
 LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
-# Ours alone, so not under Karpenter's name: on the Lease, who of us held it last …
+# Ours alone, so not under Karpenter's name: on the Lease, which replica of ours held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"
 #: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.
 LEASE_TRANSITIONS: Final = "tenure.dev/transitions"

@@ -37,7 +37,7 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
-#: What the conditions that every node has say of one that is well.
+#: What the conditions that every node has say of a healthy one.
 _WELL: Final = frozenset(
     {
         ("Ready", "True"),

@@ -244,7 +244,7 @@ class NodeClaim(ApiObject, frozen=True, kw_only=True):
 
     @property
     def pool_name(self) -> str:
-        """The pool that created the claim; empty for a claim that a person wrote."""
+        """The pool that created the claim; empty for a claim that a user wrote."""
         return self.labels.get(NODEPOOL, "")
 
     @property

@@ -142,7 +142,7 @@ class Disruption(Wire, frozen=True, kw_only=True):
 
 
 class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
-    """What to do about one sick condition."""
+    """What to do about one condition of unhealthy nodes."""
 
     condition_type: Annotated[
         str,
@@ -157,7 +157,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
     status: Annotated[
         str | None,
         said(
-            "The status that means sick; it may be left out for the conditions that Kubernetes "
+            "The status that means unhealthy; it may be left out for the conditions that Kubernetes "
             "itself knows.",
             enum=["True", "False", "Unknown"],
         ),
@@ -205,7 +205,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
 
 
 class Repair(Wire, frozen=True, kw_only=True):
-    """How sick nodes are repaired. Read live: a change acts at once."""
+    """How unhealthy nodes are repaired. Read live: a change acts at once."""
 
     policies: Annotated[
         tuple[RepairPolicy, ...],
@@ -226,7 +226,7 @@ class Repair(Wire, frozen=True, kw_only=True):
     max_unhealthy: Annotated[
         str | int,
         said(
-            "No node is repaired while more than this many of the pool's nodes are sick: a "
+            "No node is repaired while more than this many of the pool's nodes are unhealthy: a "
             "number, or a percentage, rounded up.",
             anyOf=[{"type": "integer"}, {"type": "string"}],
             pattern=fields.PERCENT_OR_COUNT,
@@ -239,7 +239,7 @@ class Repair(Wire, frozen=True, kw_only=True):
     termination_mode: Annotated[
         str,
         said(
-            "Forceful ends a sick node at once; Graceful brings its replacement first, within "
+            "Forceful terminates an unhealthy node at once; Graceful launches its replacement first, within "
             "budgets, and drains it.",
             enum=list(TERMINATION_MODES),
             default="Forceful",
@@ -285,7 +285,7 @@ class NodePoolSpec(Wire, frozen=True, kw_only=True):
     ] = Disruption()
     repair: Annotated[
         Repair | None,
-        said("How sick nodes are repaired; the provider's rules apply when absent."),
+        said("How unhealthy nodes are repaired; the provider's rules apply when absent."),
     ] = None
     limits: Annotated[
         Mapping[str, Quantity],

@@ -130,7 +130,7 @@ class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
         tuple[WindowAction, ...],
         said(
             "Which disruptions the window speaks about. Consolidation covers both of its kinds; "
-            "Repair holds the repair of sick nodes, time-outs of new nodes excepted.",
+            "Repair holds the repair of unhealthy nodes, time-outs of new nodes excepted.",
             required=True,
             minItems=1,
             maxItems=20,

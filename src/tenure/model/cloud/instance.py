@@ -37,7 +37,7 @@ class InstanceState(StrEnum):
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine in the cloud, as its API describes it."""
+    """An instance in the cloud, as its API describes it."""
 
     provider_id: str
     #: Tags. An instance without them is not ours and is never touched.

@@ -1,6 +1,6 @@
-"""Every offering of a cloud, cheapest first, for whoever wants to buy one.
+"""Every offering of a cloud, cheapest first.
 
-Ties are broken by name, so that the same request buys the same machine in every run.
+Ties are broken by name, so that the same request launches the same instance type in every run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Market:
     def suitable(self, wanted: Requirements, requests: Mapping[str, int]) -> Iterator[Offer]:
         """Offers that satisfy the requirements and hold the requests, cheapest first.
 
-        Those that are not available are among them: whoever finds nothing else can name
+        Those that are not available are among them: where nothing else is found, a refusal can name
         them. A key that the type says nothing about (a pool's own label) is not the cloud's
         concern.
         """

@@ -26,7 +26,7 @@ class Offering(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstanceType(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine shape. ``capacity`` and ``allocatable`` are in nano-units (see quantity)."""
+    """An instance type. ``capacity`` and ``allocatable`` are in nano-units (see quantity)."""
 
     name: str
     #: What a node of this type may be labelled with: arch, os, zones, capacity types …

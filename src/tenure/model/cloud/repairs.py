@@ -1,4 +1,4 @@
-"""What a provider says about sick nodes: which conditions, for how long, and what then."""
+"""What a provider states about unhealthy nodes: which conditions, for how long, and what then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RepairAction(StrEnum):
 
 
 class RepairStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition of a Node that means sick, and what to do about it."""
+    """A condition of a Node that means unhealthy, and what to do about it."""
 
     condition_type: str
     status: str

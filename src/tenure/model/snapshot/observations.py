@@ -98,7 +98,7 @@ class OrphanSighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DepartedClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that is gone and came to nothing: for whose pods it had been created."""
+    """A claim that is gone and came to nothing, with the owners of the pods it was created for."""
 
     name: str
     pool: str
@@ -109,7 +109,7 @@ class DepartedClaim(msgspec.Struct, frozen=True, kw_only=True):
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """Keyed by claim UID unless a comment says otherwise."""
 
-    #: What the provider says about sick nodes.
+    #: What the provider states about unhealthy nodes.
     repair_statements: tuple[RepairStatement, ...] = ()
     instances: Mapping[str, Instance] = {}
     launch_failures: Mapping[str, LaunchFailure] = {}

@@ -390,7 +390,7 @@ class Snapshot:
         return self._group(r.PODS, "node", node)
 
     def pods_nowhere(self) -> Mapping[str, Pod]:
-        """Stand-ins of pods that are on a node, and nobody can read on which."""
+        """Stand-ins of pods that are on a node which cannot be read."""
         return self._group(r.PODS, "node", UNKNOWN)
 
     def attachments_nowhere(self) -> Mapping[str, VolumeAttachment]:
@@ -422,7 +422,7 @@ class Snapshot:
         return self._group(r.NODE_CLAIMS, "replaced", "replaced")
 
     def unwell_nodes(self) -> Mapping[str, Node]:
-        """Nodes with a condition that may mean sick; whether it does is their pool's to say."""
+        """Nodes with a condition that may mean unhealthy; whether it does, their pool's policies say."""
         return self._group(r.NODES, "unwell", "unwell")
 
     def leaving_nodes(self) -> Mapping[str, Node]:

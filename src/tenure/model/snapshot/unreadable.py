@@ -1,9 +1,9 @@
 """Stand-ins for objects that exist, and that we cannot read or evaluate.
 
 Such an object must not be taken for absent: the node of a pod that cannot be read is not empty. So
-a stand-in of its own type takes its place in the tables. It says who it is, what it belongs to and
-which deadline it has, as far as that can be read, and nothing else. Whoever would take something
-away asks whether there is one (``isinstance(thing, Unreadable)``); nobody writes to it.
+a stand-in of its own type takes its place in the tables. It has the identity of the object, what it
+belongs to and its deadline, as far as that can be read, and nothing else. A decider that would take
+something away asks whether there is one (``isinstance(thing, Unreadable)``); it is never written to.
 
 ``salvaged`` keeps what can be read of an object, field by field.
 """
@@ -44,7 +44,7 @@ T = TypeVar("T", bound=ApiObject)
 #: Of a message of the decoder: ``Expected `int`, got `str` - at `$.spec.weight` ``.
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
 
-#: Stands for the name of a Node, or a provider id, that an object has and nobody can read.
+#: Stands for the name of a Node, or a provider id, that an object has and that cannot be read.
 UNKNOWN: Final = "?"
 
 #: Annotations without which another object would be evaluated wrongly: the launch breaker counts a
@@ -70,12 +70,12 @@ class Unreadable:
     field: str
     #: It can be read, but a decider failed on it.
     decoded: bool
-    #: It says the least that a stand-in can say: nobody is helped by another one.
+    #: It has the least that a stand-in can have: another one would not help.
     bare: bool
 
 
 def stand_in(item: T, problem: str, *, field: str = "", decoded: bool = False) -> T:
-    """The object reduced to who it is. ``decoded``: it could be read, and not be evaluated.
+    """The object reduced to its identity. ``decoded``: it could be read, and not be evaluated.
 
     Of a stand-in, one that says even less: where evaluating the first failed, too.
     """
@@ -95,7 +95,7 @@ def stand_in(item: T, problem: str, *, field: str = "", decoded: bool = False) -
 
 
 def why_unreadable(item: ApiObject) -> str:
-    """For a sentence about somebody else: which object, and what is wrong with it."""
+    """For a sentence about another object: which one cannot be read, and why."""
     assert isinstance(item, Unreadable)
     said = f"{item.problem} at {item.field}" if item.field else item.problem
     kind = item.kind or type_of(item).__name__
@@ -138,7 +138,7 @@ def problem_and_field(error: str) -> tuple[str, str]:
     return (error[: found.start()], found[1]) if found is not None else (error, "")
 
 
-# -- who it is -------------------------------------------------------------------------------
+# -- the identity ----------------------------------------------------------------------------
 
 
 def _identity(meta: ObjectMeta) -> ObjectMeta:
@@ -203,7 +203,7 @@ def _pool(pool: NodePool, _: bool) -> dict[str, Any]:
 
 
 def _budget(budget: PodDisruptionBudget, bare: bool) -> dict[str, Any]:
-    """Where nobody can tell whom it covers, everybody in its namespace."""
+    """Where its selector cannot be read, it covers every pod in its namespace."""
     selector = None if bare else budget.spec.selector
     return {"spec": PodDisruptionBudgetSpec(selector=selector or LabelSelector())}
 

@@ -1,6 +1,6 @@
 """Instants that the API server hands out and Python's calendar does not have.
 
-Kubernetes writes years beyond 9999, and keeps instants of custom resources as people wrote them:
+Kubernetes writes years beyond 9999, and keeps instants of custom resources as users wrote them:
 without a zone, or in the year 0. Each becomes the nearest instant that we can count with. An
 object is looked through like this only when it could not be decoded at once.
 

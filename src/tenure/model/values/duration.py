@@ -47,7 +47,7 @@ _PART: Final = re.compile(
 #: Go counts in a signed 64-bit integer; -2**63 can be written, +2**63 cannot.
 _LIMIT: Final = 1 << 63
 
-#: Units that people write although Go does not know them; only used to word a hint.
+#: Units that users write although Go does not know them; only used to word a hint.
 _LOOSE_UNITS: Final = {
     **_UNITS,
     **dict.fromkeys(("sec", "secs", "second", "seconds"), _SECOND),
@@ -197,7 +197,7 @@ def _hint(text: str) -> str:
 
 
 def read_loosely(text: str) -> Duration | None:
-    """``1d12h``, ``4 hours``, ``1h 30m``: read as a person would, None if one could not."""
+    """``1d12h``, ``4 hours``, ``1h 30m``: read as it is meant, None where that is not clear."""
     if len(text) > PARSED_MAX:
         return None
     total, position = Fraction(0), 0
@@ -211,5 +211,5 @@ def read_loosely(text: str) -> Duration | None:
 
 
 def compact(duration: Duration) -> str:
-    """The way a person writes it: ``24h`` rather than ``24h0m0s``."""
+    """The way users write it: ``24h`` rather than ``24h0m0s``."""
     return re.sub(r"(?<=h)0m0s$|(?<=m)0s$", "", str(duration))

@@ -51,7 +51,7 @@ _LENGTH_MAX: Final = 128
 _BINARY_RESOURCES: Final = ("memory", "ephemeral-storage", "storage")
 _BINARY_PREFIX: Final = "hugepages-"
 
-#: Spellings that people use, each with what Kubernetes calls it.
+#: Spellings that users write, each with what Kubernetes calls it.
 _LOOSE: Final = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _LOOSE_SUFFIXES: Final = {
     "K": "k (thousands) or {0}Ki (1024s)",

@@ -68,7 +68,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
         """The requirement as written; ``at`` is the field to name in an error.
 
         Values of ``Exists`` and ``DoesNotExist`` are ignored, and ``NotIn`` may list
-        nothing: the peer lets both in, so living objects have them.
+        nothing: Karpenter lets both in, so living objects have them.
         """
         key = NORMALIZED_LABELS.get(key, key)
         _check_min_values(operator, values, min_values, at)

@@ -31,8 +31,8 @@ __all__ = [
     "pod_requirements",
 ]
 
-#: The key under which ``matchFields`` on a node's name appear. Whoever describes an
-#: existing node by its labels adds its name under this key; a node to be launched has none.
+#: The key under which ``matchFields`` on a node's name appear. An existing node
+#: has its name under this key beside its labels; a node to be launched has none.
 NODE_NAME: Final = "metadata.name"
 
 

@@ -1,4 +1,4 @@
-"""Who is selected: label selectors of objects, and the two selectors of query strings.
+"""What is selected: label selectors of objects, and the two selectors of query strings.
 
 * ``matches`` reads the ``LabelSelector`` of budgets, affinities and spread constraints.
   A missing selector selects nothing, an empty one everything.
@@ -27,7 +27,7 @@ ObjectPredicate = Callable[[Mapping[str, Any]], bool]
 _LABEL_SYNTAX: Final = "conditions such as app=web,tier!=db,zone in (a,b),!legacy"
 _FIELD_SYNTAX: Final = "conditions such as metadata.name=x,status.phase!=Running"
 
-#: One condition and what separates it from the next. Words end at these signs or a blank.
+#: One condition and what separates it from the next. Words end at these characters or a blank.
 _CONDITION: Final = re.compile(
     r"""\s* (?:
         ! \s* (?P<absent> [^\s=!(),<>]++ )

@@ -38,7 +38,7 @@ class Bench(ABC):
     dry: Requirements | None = None
 
     def __init__(self, prefix: str = "contract") -> None:
-        """``prefix``: of the names of claims. Who shares a cloud with others has his own."""
+        """``prefix``: of the names of claims. Runs that share a cloud need different ones."""
         self.prefix = prefix
 
     @abstractmethod

@@ -54,7 +54,7 @@ class DriftContract:
 
 
 class NoticeContract:
-    """Notices are pushed: who waits for them asks nothing again and again."""
+    """Notices are pushed: waiting for them polls nothing."""
 
     @told
     async def test_an_interruption_is_announced(self, bench: Bench, cloud: Cloud) -> None:

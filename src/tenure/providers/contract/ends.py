@@ -61,9 +61,9 @@ class RefusalContract:
     async def test_a_class_that_is_not_there_is_misconfigured(
         self, bench: Bench, cloud: Cloud
     ) -> None:
-        nobody = msgspec.structs.replace(bench.class_ref, name="no-such-class")
+        missing = msgspec.structs.replace(bench.class_ref, name="no-such-class")
         with pytest.raises(Misconfigured, match="no-such-class"):
-            await cloud.launch(bench.request(node_class=nobody))
+            await cloud.launch(bench.request(node_class=missing))
         assert await ours(bench, cloud) == []
 
     @told
@@ -79,7 +79,7 @@ class RefusalContract:
     @told
     async def test_an_instance_that_never_was_is_gone(self, bench: Bench, cloud: Cloud) -> None:
         launched = (await cloud.launch(bench.request())).provider_id
-        for unknown in (f"{launched}-not", "nobody://knows/this", ""):
+        for unknown in (f"{launched}-not", "no://such/instance", ""):
             with pytest.raises(InstanceGone):
                 await cloud.get(unknown)
             with pytest.raises(InstanceGone):
@@ -118,7 +118,7 @@ class EndContract:
     async def test_an_instance_that_was_ended_is_not_handed_out_again(
         self, bench: Bench, cloud: Cloud
     ) -> None:
-        """A new one is fine, and so is a refusal; a machine that is shutting down is not."""
+        """A new one is fine, and so is a refusal; an instance that is shutting down is not."""
         instance = await cloud.launch(bench.request())
         await cloud.terminate(instance.provider_id)
         try:

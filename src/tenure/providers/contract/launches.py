@@ -189,7 +189,7 @@ class RepeatContract:
 
 
 async def _dearest(bench: Bench, cloud: Cloud) -> tuple[InstanceType, Offering]:
-    """An available offering that nobody would get by chance."""
+    """An available offering that no launch gets by chance."""
     every = [
         (offering.price, kind.name, offering.zone, offering.capacity_type, kind, offering)
         for kind in await types_of(bench, cloud)

@@ -1,4 +1,4 @@
-"""Surroundings for a provider whose machines are outside of the cluster.
+"""Surroundings for a provider whose instances are outside of the cluster.
 
 It reads its node classes there, and nothing else: so nothing else is there.
 """

@@ -1,4 +1,4 @@
-"""An instance is restarted in place, once for each time that somebody decided on it."""
+"""An instance is restarted in place, once for each operation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RebootContract:
     async def test_one_operation_reboots_once_however_often_it_is_asked_for(
         self, bench: Bench, cloud: Cloud
     ) -> None:
-        """Its answer may be lost, and whoever asks again may be another process."""
+        """Its answer may be lost, and another process may ask again."""
         instance = await cloud.launch(bench.request())
         before = await bench.boot_of(instance)
         await _rebooted(cloud, instance, "one")
@@ -51,7 +51,7 @@ class RebootContract:
     async def test_what_is_not_there_cannot_be_rebooted(self, bench: Bench, cloud: Cloud) -> None:
         instance = await cloud.launch(bench.request())
         await bench.boot_of(instance)
-        for unknown in (f"{instance.provider_id}-not", "nobody://knows/this", ""):
+        for unknown in (f"{instance.provider_id}-not", "no://such/instance", ""):
             with pytest.raises((InstanceGone, RebootNotSupported)):
                 await cloud.reboot(unknown, "one")
         await ended(bench, cloud, instance)

@@ -1,4 +1,4 @@
-"""What a cloud says about sick nodes."""
+"""What a cloud states about unhealthy nodes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tenure.schema.semantics.statements import statement_problems
 
 
 class StatementContract:
-    """What a cloud says about sick nodes."""
+    """What a cloud states about unhealthy nodes."""
 
     @told
-    async def test_what_it_states_about_sick_nodes_can_be_understood(
+    async def test_what_it_states_about_unhealthy_nodes_can_be_understood(
         self, bench: Bench, cloud: Cloud
     ) -> None:
         """Tenure does not start with a set that could mean two things."""

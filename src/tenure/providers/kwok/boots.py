@@ -1,7 +1,7 @@
 """Registers Nodes when their time has come: opens each envelope, and throws it away.
 
 The Node is made first and the envelope goes second, so that the instance is to be found in
-one of them at every instant; whoever looks, looks into the envelope first. A crash between
+one of them at every instant; every read looks into the envelope first. A crash between
 the two is healed by the next registration of the same name, which meets itself. What fails
 is tried again, later and later; a follower that may not write waits that way for its turn.
 """
@@ -33,7 +33,7 @@ class Boots:
         self._read_only = surroundings.read_only
         self._tasks: dict[str, asyncio.Task[None]] = {}
         #: Held while a Node is being registered: a request that is on its way is carried out,
-        #: whether or not anybody still waits for its answer.
+        #: whether or not a caller still waits for its answer.
         self._under_way: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def resume(self, ours: Callable[[Envelope], bool]) -> None:
@@ -41,7 +41,7 @@ class Boots:
         self._start("", lambda: self._patiently("", lambda: self._expect_all(ours)))
 
     def expect(self, envelope: Envelope) -> None:
-        """Register it when it is due, unless somebody is at it already."""
+        """Register it when it is due, unless a task does so already."""
         if envelope.name not in self._tasks:
             self._start(envelope.name, lambda: self._wait_and_register(envelope))
 

@@ -1,4 +1,4 @@
-"""The instance types that the peer's KWOK provider makes up, and what every type has.
+"""The instance types that Karpenter's KWOK provider makes up, and what every type has.
 
 12 sizes × 3 families × 2 operating systems × 2 architectures, each sold in 4 zones, on
 demand and as spot: ``c-4x-amd64-linux`` has 4 cpus and 2 GiB for each of them.
@@ -62,7 +62,7 @@ _FAMILY_END: Final = re.compile(r"[.-]")
 
 @lru_cache(maxsize=1)
 def built_in_types() -> tuple[InstanceType, ...]:
-    """What there is to buy when nobody gave a file."""
+    """The instance types where no file is given."""
     every = product(CPUS, FAMILIES.items(), SYSTEMS, ARCHITECTURES)
     return tuple(
         _built_in(cpu, family, gib_per_cpu * cpu, system, architecture)

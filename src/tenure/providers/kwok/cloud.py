@@ -10,7 +10,7 @@
                  instance: it runs, and can be drained, until we end it.
 * **reboot**     the Node gets another boot id, made from the operation's: asked for twice, it is
                  the same. It stays Ready meanwhile, and its pods run on.
-* **who is ours**  carries our cluster's name and a claim's UID. Nothing else is touched.
+* **ours**       is what carries our cluster's name and a claim's UID. Nothing else is touched.
 
 Every write names what it is meant for: a create its name, the others the UID.
 """
@@ -54,13 +54,13 @@ from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.boots import Boots
 from tenure.providers.kwok.envelopes import Envelope, Envelopes
-from tenure.providers.kwok.machines import (
-    Machine,
+from tenure.providers.kwok.instances import (
+    KwokInstance,
     is_object_name,
     manifest,
     name_of,
     node_name,
-    read_machine,
+    read_instance,
 )
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass, image_drift, image_of
 from tenure.providers.kwok.repairs import kwok_statements
@@ -105,33 +105,33 @@ class KwokCloud:
     async def launch(self, request: LaunchRequest) -> Instance:
         with _in_our_words(f"launching for claim {request.claim_name}"):
             try:
-                machine = await self._launch(request)
+                instance = await self._launch(request)
             except (ProviderError, AlreadyExists):
                 found = await self._find(node_name(request))
                 if found is None:
                     raise
-                machine = found
-            return self._running(machine, request).instance(self._decided)
+                instance = found
+            return self._running(instance, request).as_instance(self._decided)
 
-    async def _launch(self, request: LaunchRequest) -> Machine | None:
+    async def _launch(self, request: LaunchRequest) -> KwokInstance | None:
         node_class = await self._node_class(request.node_class)
         delay = _registration_delay(node_class)
         offer = self._buy(request)
         now = self._clock.now()
         node = manifest(request, offer, image=node_class.spec.image or "", now=now)
         if delay == _NO_DELAY:
-            return read_machine(await self._api.create(NODES, node))
+            return read_instance(await self._api.create(NODES, node))
         return await self._launch_later(node, now + delay)
 
-    async def _launch_later(self, node: Mapping[str, Any], due_at: datetime) -> Machine | None:
+    async def _launch_later(self, node: Mapping[str, Any], due_at: datetime) -> KwokInstance | None:
         # Its envelope is gone once it has registered, so the name alone does not tell.
-        if (there := await self._machine(node["metadata"]["name"])) is not None:
+        if (there := await self._of_node(node["metadata"]["name"])) is not None:
             return there
         envelope = await self._envelopes.put(node, due_at)
         if envelope is None:
             return None
         self._boots.expect(envelope)
-        return envelope.machine
+        return envelope.instance
 
     async def _node_class(self, ref: NodeClassRef) -> KWOKNodeClass:
         what = f"{ref.kind}/{ref.name}"
@@ -160,15 +160,15 @@ class KwokCloud:
             raise OutOfCapacity("no offering satisfies the requirements and holds the requests")
         raise OutOfCapacity(f"{len(dry)} offerings would do, none is available", offerings=dry)
 
-    def _running(self, machine: Machine | None, request: LaunchRequest) -> Machine:
-        """The machine, if it is the one that was asked for."""
+    def _running(self, instance: KwokInstance | None, request: LaunchRequest) -> KwokInstance:
+        """The instance, if it is the one that was asked for."""
         name = node_name(request)
-        if machine is None or machine.annotations.get(kwok.CLAIM_UID) != request.claim_uid:
+        if instance is None or instance.annotations.get(kwok.CLAIM_UID) != request.claim_uid:
             raise ProviderError(f"Node {name} is there, and not for claim {request.claim_name}")
-        if machine.ended:
-            at = machine.annotations[kwok.TERMINATED_AT]
+        if instance.ended:
+            at = instance.annotations[kwok.TERMINATED_AT]
             raise ProviderError(f"the instance of claim {request.claim_name} was ended at {at}")
-        return machine
+        return instance
 
     # -- the end -----------------------------------------------------------------------
 
@@ -191,19 +191,19 @@ class KwokCloud:
 
     async def _end(self, name: str) -> bool:
         """Whether there was an instance to end."""
-        machine = await self._machine(name)
-        if machine is None or not machine.is_of(self._cluster) or machine.ended:
+        instance = await self._of_node(name)
+        if instance is None or not instance.is_of(self._cluster) or instance.ended:
             return False
         mark = {
             "metadata": {
-                "uid": machine.uid,
+                "uid": instance.uid,
                 "annotations": {kwok.TERMINATED_AT: format_time(self._clock.now())},
             }
         }
         try:
-            # In this order: a mark on a Node that nobody deletes would hide a leftover.
-            if not machine.deleting:
-                await self._api.delete(NODES, name, uid=machine.uid)
+            # In this order: a mark on a Node that is not deleted would hide a leftover.
+            if not instance.deleting:
+                await self._api.delete(NODES, name, uid=instance.uid)
             await self._api.patch(NODES, name, mark)
         except NotFound:
             pass  # Nothing held it.
@@ -212,15 +212,15 @@ class KwokCloud:
     async def reboot(self, provider_id: str, operation_id: str) -> None:
         with _in_our_words(f"rebooting {provider_id}"):
             name = name_of(provider_id)
-            machine = await self._find(name) if name else None
-            if machine is None or not machine.is_of(self._cluster) or machine.ended:
+            instance = await self._find(name) if name else None
+            if instance is None or not instance.is_of(self._cluster) or instance.ended:
                 raise _gone(provider_id)
-            if not machine.uid:
+            if not instance.uid:
                 raise ProviderError(f"{provider_id} has not registered yet")
             boot_id = f"kwok-{operation_id}"
-            if machine.status.node_info.boot_id != boot_id:
+            if instance.status.node_info.boot_id != boot_id:
                 told = {
-                    "metadata": {"uid": machine.uid},
+                    "metadata": {"uid": instance.uid},
                     "status": {"nodeInfo": {"bootID": boot_id}},
                 }
                 await self._api.patch(NODES, name, told, subresource="status")
@@ -230,10 +230,10 @@ class KwokCloud:
     async def get(self, provider_id: str) -> Instance:
         with _in_our_words(f"looking for {provider_id}"):
             name = name_of(provider_id)
-            machine = await self._find(name) if name else None
-        if machine is None or not machine.is_of(self._cluster) or machine.ended:
+            instance = await self._find(name) if name else None
+        if instance is None or not instance.is_of(self._cluster) or instance.ended:
             raise _gone(provider_id)
-        return machine.instance(self._decided)
+        return instance.as_instance(self._decided)
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         with _in_our_words("listing instances"):
@@ -242,12 +242,12 @@ class KwokCloud:
         for envelope in waiting:
             if self._is_ours(envelope):
                 self._boots.expect(envelope)
-        machines = {envelope.name: envelope.machine for envelope in waiting}
-        machines |= {each.name: each for each in map(read_machine, items) if each is not None}
+        instances = {envelope.name: envelope.instance for envelope in waiting}
+        instances |= {each.name: each for each in map(read_instance, items) if each is not None}
         return tuple(
-            machine.instance(self._decided)
-            for _, machine in sorted(machines.items())
-            if machine.is_of(cluster) and not machine.ended
+            instance.as_instance(self._decided)
+            for _, instance in sorted(instances.items())
+            if instance.is_of(cluster) and not instance.ended
         )
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
@@ -259,16 +259,16 @@ class KwokCloud:
         return no_notices()
 
     def _is_ours(self, envelope: Envelope) -> bool:
-        return envelope.machine.is_of(self._cluster)
+        return envelope.instance.is_of(self._cluster)
 
-    async def _find(self, name: str) -> Machine | None:
+    async def _find(self, name: str) -> KwokInstance | None:
         """The envelope first: its Node is there before it goes."""
         envelope = await self._envelopes.find(name)
-        return envelope.machine if envelope is not None else await self._machine(name)
+        return envelope.instance if envelope is not None else await self._of_node(name)
 
-    async def _machine(self, name: str) -> Machine | None:
+    async def _of_node(self, name: str) -> KwokInstance | None:
         try:
-            return read_machine(await self._api.get(NODES, name))
+            return read_instance(await self._api.get(NODES, name))
         except NotFound:
             return None
 

@@ -1,7 +1,7 @@
 """Where a Node waits for the end of its class's registration delay: in an envelope.
 
 An envelope is a ConfigMap with the whole Node inside, named like it. While it is there the
-instance runs and has not registered; nobody sees a Node before its time, and a controller
+instance runs and has not registered; no Node is there before its time, and a controller
 that crashes finds the envelope when it comes back. ``docs/decisions/0013`` says why.
 """
 
@@ -21,7 +21,7 @@ from tenure.parse import jsontext
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.provider import Api
 from tenure.providers.kwok import labels as kwok
-from tenure.providers.kwok.machines import Machine, read_machine, read_time
+from tenure.providers.kwok.instances import KwokInstance, read_instance, read_time
 
 #: The key in the ConfigMap.
 _CONTENT: Final = "node.json"
@@ -39,7 +39,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     due_at: datetime
-    machine: Machine
+    instance: KwokInstance
     #: The Node as it is to be created.
     node: Mapping[str, Any]
 
@@ -92,8 +92,8 @@ def _opened(data: bytes | msgspec.Raw) -> Envelope | None:
         return None
     content = written.data.get(_CONTENT, "").encode()
     due_at = read_time(written.annotations.get(kwok.REGISTERS_AT, ""))
-    machine = read_machine(content)
-    if due_at is None or machine is None or machine.name != written.name:
+    instance = read_instance(content)
+    if due_at is None or instance is None or instance.name != written.name:
         return None
     try:
         node = jsontext.body(content)
@@ -103,6 +103,6 @@ def _opened(data: bytes | msgspec.Raw) -> Envelope | None:
         name=written.name,
         uid=written.uid,
         due_at=due_at,
-        machine=machine,
+        instance=instance,
         node=node,
     )

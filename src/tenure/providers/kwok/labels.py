@@ -1,6 +1,6 @@
 """Every name that the KWOK provider writes on a Node beside the well-known ones.
 
-Labels are the peer's, so that its users' selectors go on working. The annotations are
+Labels are Karpenter's, so that its users' selectors go on working. The annotations are
 ours: an instance has no other place for its tags.
 """
 
@@ -21,7 +21,7 @@ INSTANCE_MEMORY: Final = f"{GROUP}/instance-memory"
 #: kwok plays the kubelet of nodes with this label; it looks for an annotation of that name, too.
 KWOK_NODE: Final = "kwok.x-k8s.io/node"
 KWOK_NODE_VALUE: Final = "fake"
-#: Which of several kwok controllers plays the node; the peer has one, called ``a``.
+#: Which of several kwok controllers plays the node; Karpenter has one, called ``a``.
 PARTITION: Final = "kwok-partition"
 PARTITION_VALUE: Final = "a"
 #: Dollars per hour, with six decimals.

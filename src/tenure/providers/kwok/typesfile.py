@@ -1,4 +1,4 @@
-"""``--instance-types-file``: one's own instance types, in the peer's JSON.
+"""``--instance-types-file``: instance types of your own, in Karpenter's JSON.
 
 ::
 
@@ -8,7 +8,7 @@
           {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
           {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-a"]}]}]}]
 
-As the peer reads it: capitals in the names of fields do not matter, unknown fields are
+As Karpenter reads it: capitals in the names of fields do not matter, unknown fields are
 skipped, ``pods`` is 110 where it is missing; older files may name ``Zone`` and
 ``CapacityType`` instead of ``Requirements``, and write the systems as an object; its lists of
 public clouds have a type once for each architecture and system. Unlike there, ``Available: false`` means what it says, and a file with a slip in it is refused with
@@ -39,7 +39,7 @@ from tenure.providers.kwok.written import (
 
 #: The number of pods that Kubernetes supports on a node.
 _PODS: Final = 110 * UNIT
-#: Nobody has more of anything, and the API server counts no further.
+#: More than any node has; the API server counts no further.
 _AMOUNT_MAX: Final = 10**15 * UNIT
 _PRICE_MAX: Final = 10**6
 #: Without these no pod ever fits.
@@ -107,7 +107,7 @@ def _shape(written: Any, at: str) -> _Shape:
 
 
 def _joined(one: _Shape, other: _Shape) -> _Shape:
-    """The peer lists a type once for each architecture and system; here a name is one type."""
+    """Karpenter lists a type once for each architecture and system; here a name is one type."""
     alike = msgspec.structs.replace(other, at=one.at, runs=one.runs) == one
     if not alike or one.runs & other.runs:
         expected = "a name of its own, or all but architecture and operating system as in"

@@ -1,4 +1,4 @@
-"""Reads what a person wrote in JSON, piece by piece; each refusal names the place."""
+"""Reads what a user wrote in JSON, piece by piece; each refusal names the place."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A policy that cannot be used is ignored, and the others count; what is wrong wit
 takes all of it out of use.
 
 Which conditions the provider watches is not in the object, so it is handed in: only
-with it can be said whether an entry must name the status that means sick.
+with it can be said whether an entry must name the status that means unhealthy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tenure.model.api.nodepool import (
 from tenure.schema.semantics.disruption import choice_problems, share_problems
 from tenure.schema.semantics.spans import span_problems
 
-#: Conditions of Kubernetes itself, whose sick status everybody knows.
+#: Conditions of Kubernetes itself, whose unhealthy status is known.
 KNOWN_CONDITIONS: Final = (
     "Ready",
     "MemoryPressure",
@@ -37,7 +37,7 @@ REASON_LENGTH: Final = 256
 
 
 def repair_problems(pool: NodePool, watched: Collection[str] | None) -> Iterator[SpecError]:
-    """``watched``: the condition types that the pool's provider states; None: nobody knows."""
+    """``watched``: the condition types that the pool's provider states; None: unknown."""
     block = pool.spec.repair
     if block is None:
         return

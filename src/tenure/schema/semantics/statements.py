@@ -1,6 +1,6 @@
-"""What is wrong with what a provider states about sick nodes: the peer's rules for such a set.
+"""What is wrong with a provider's repair statements: Karpenter's rules for such a set.
 
-A provider that states nothing is fine: then only pools say what means sick.
+A provider that states nothing is fine: then only pools say what means unhealthy.
 """
 
 from __future__ import annotations

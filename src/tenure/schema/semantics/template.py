@@ -1,7 +1,7 @@
 """What is wrong with the template of a pool, as far as no API server can say.
 
 The name, then labels, then taints, then requirements, then durations, then limits. The result
-decides the pool's ``ValidationSucceeded`` condition, so whatever the peer refuses at run time is
+decides the pool's ``ValidationSucceeded`` condition, so whatever Karpenter refuses at run time is
 refused here, and nothing else is, except durations and limits that cannot be counted and names
 that cannot be a label: the API server would refuse every claim of such a pool.
 
@@ -33,7 +33,7 @@ from tenure.schema.semantics.spans import span_problems
 _AT: Final = "spec.template"
 #: Of a label's value.
 _NAME_MAX: Final = 63
-#: An absent effect is let through, as at the peer.
+#: An absent effect is let through, as by Karpenter.
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute", "")
 _KNOWN_VALUES: Final = {
     CAPACITY_TYPE: (CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_RESERVED),

@@ -191,7 +191,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes repeated values out instead of as anchors, which people do not read."""
+    """Writes repeated values out instead of as anchors, which are hard to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

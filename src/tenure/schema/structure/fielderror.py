@@ -33,7 +33,7 @@ class FieldError(msgspec.Struct, frozen=True):
     reason: str
     message: str
     value: Any = None
-    #: The same for a person at a terminal: what was expected, and what to write instead.
+    #: The same for a user at a terminal: what was expected, and what to write instead.
     expected: str = ""
     hint: str = ""
 

@@ -1,4 +1,4 @@
-"""Patterns in words: what a person should write instead, with an example."""
+"""Patterns in words: what to write instead, with an example."""
 
 from __future__ import annotations
 

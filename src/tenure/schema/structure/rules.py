@@ -77,7 +77,7 @@ def _not_empty(example: str) -> tuple[Rule, ...]:
     return (Rule("self != ''", f"must not be empty; use for example {example}"),)
 
 
-#: The domain and everything that ends like it: ``mykarpenter.sh/x`` falls too, as at the peer.
+#: The domain and everything that ends like it: ``mykarpenter.sh/x`` is refused too, as by Karpenter.
 _RESERVED_DOMAIN: Final = "r'^[^/]*karpenter[.]sh(/.*)?$'"
 _RESERVED_MESSAGE: Final = (
     f"must not use the domain karpenter.sh, which is reserved except for {CAPACITY_TYPE}; "

@@ -77,7 +77,7 @@ _CONDITION: Final[Schema] = {
         },
         "message": {
             "type": "string",
-            "description": "Why, as a sentence for people; it may be empty.",
+            "description": "Why, as a sentence for users; it may be empty.",
             "maxLength": 32768,
         },
         "lastTransitionTime": {

@@ -46,7 +46,7 @@ class _Status(Wire, frozen=True):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
-class Machine(ApiObject, frozen=True, kw_only=True):
+class KwokInstance(ApiObject, frozen=True, kw_only=True):
     """As much of a Node as its instance is made of."""
 
     spec: NodeSpec = NodeSpec()
@@ -62,7 +62,7 @@ class Machine(ApiObject, frozen=True, kw_only=True):
     def ended(self) -> bool:
         return kwok.TERMINATED_AT in self.annotations
 
-    def instance(self, decided: Collection[str]) -> Instance:
+    def as_instance(self, decided: Collection[str]) -> Instance:
         """``decided``: the labels that are the cloud's to say; the rest came with the request."""
         tags, labels = self.annotations, self.labels
         return Instance(
@@ -82,13 +82,13 @@ class Machine(ApiObject, frozen=True, kw_only=True):
         )
 
 
-_MACHINE: Final = msgspec.json.Decoder(Machine)
+_INSTANCE: Final = msgspec.json.Decoder(KwokInstance)
 
 
-def read_machine(data: bytes | msgspec.Raw) -> Machine | None:
-    """The machine; None for a Node in a shape that we never write."""
+def read_instance(data: bytes | msgspec.Raw) -> KwokInstance | None:
+    """The instance; None for a Node in a shape that we never write."""
     try:
-        return _MACHINE.decode(data)
+        return _INSTANCE.decode(data)
     except DECODE_ERRORS:
         return None
 
