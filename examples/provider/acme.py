@@ -18,7 +18,7 @@ from tenure.errors import (
     ProviderError,
     SpecError,
 )
-from tenure.model.api.fields import said
+from tenure.model.api.fields import described
 from tenure.model.api.meta import ApiObject, Wire
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
 from tenure.model.api.nodeclaim import NodeClassRef
@@ -44,16 +44,16 @@ ACME_CLASSES = Resource(
 
 class AcmeNodeClassSpec(Wire, frozen=True, kw_only=True):
     network: Annotated[
-        str, said("The network that machines are connected to.", required=True, maxLength=63)
+        str, described("The network that machines are connected to.", required=True, maxLength=63)
     ] = ""
 
 
 class AcmeNodeClass(ApiObject, frozen=True, kw_only=True):
     """How Acme makes machines."""
 
-    spec: Annotated[AcmeNodeClassSpec, said("What machines of this class have.", required=True)] = (
-        AcmeNodeClassSpec()
-    )
+    spec: Annotated[
+        AcmeNodeClassSpec, described("What machines of this class have.", required=True)
+    ] = AcmeNodeClassSpec()
 
 
 ACME_KIND = CustomKind(

@@ -57,7 +57,7 @@ SET: Final = {"x-kubernetes-list-type": "set"}
 CONDITIONS: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 
 
-def said(description: str, /, *, required: bool = False, **schema: Any) -> msgspec.Meta:
+def described(description: str, /, *, required: bool = False, **schema: Any) -> msgspec.Meta:
     """What a field means, and its JSON-schema keywords; none of them is enforced on decode."""
     if required:
         schema[REQUIRED] = True
@@ -65,11 +65,11 @@ def said(description: str, /, *, required: bool = False, **schema: Any) -> msgsp
 
 
 def duration(description: str, /, pattern: str, **schema: Any) -> msgspec.Meta:
-    return said(description, pattern=pattern, maxLength=DURATION_LENGTH, **schema)
+    return described(description, pattern=pattern, maxLength=DURATION_LENGTH, **schema)
 
 
 def quantities(description: str, /) -> msgspec.Meta:
-    return said(description, additionalProperties=QUANTITY_SCHEMA)
+    return described(description, additionalProperties=QUANTITY_SCHEMA)
 
 
 #: Kubernetes' own schema of a quantity.

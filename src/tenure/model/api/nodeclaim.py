@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tenure.model.api import fields
-from tenure.model.api.fields import Quantity, duration, quantities, said
+from tenure.model.api.fields import Quantity, described, duration, quantities
 from tenure.model.api.meta import (
     AbsentList,
     ApiObject,
@@ -45,7 +45,7 @@ class NodeClassRef(Wire, frozen=True, kw_only=True, gc=False):
 
     group: Annotated[
         str,
-        said(
+        described(
             "API group of the node class, without a version.",
             required=True,
             pattern="^[^/]*$",
@@ -53,9 +53,10 @@ class NodeClassRef(Wire, frozen=True, kw_only=True, gc=False):
         ),
     ] = ""
     kind: Annotated[
-        str, said("Kind of the node class, for example EC2NodeClass.", required=True, maxLength=63)
+        str,
+        described("Kind of the node class, for example EC2NodeClass.", required=True, maxLength=63),
     ] = ""
-    name: Annotated[str, said("Name of the node class.", required=True, maxLength=253)] = ""
+    name: Annotated[str, described("Name of the node class.", required=True, maxLength=253)] = ""
 
 
 class Requirement(Wire, frozen=True, kw_only=True):
@@ -63,7 +64,7 @@ class Requirement(Wire, frozen=True, kw_only=True):
 
     key: Annotated[
         str,
-        said(
+        described(
             "The node label that is constrained.",
             required=True,
             maxLength=fields.QUALIFIED_NAME_LENGTH,
@@ -72,11 +73,11 @@ class Requirement(Wire, frozen=True, kw_only=True):
     ] = ""
     operator: Annotated[
         str,
-        said("How the label compares with the values.", required=True, enum=list(OPERATORS)),
+        described("How the label compares with the values.", required=True, enum=list(OPERATORS)),
     ] = ""
     values: Annotated[
         tuple[LabelValue, ...],
-        said(
+        described(
             "The values to compare with: at least one for In, exactly one whole number for "
             "Gt, Lt, Gte and Lte.",
             **fields.ATOMIC,
@@ -84,7 +85,7 @@ class Requirement(Wire, frozen=True, kw_only=True):
     ] = ()
     min_values: Annotated[
         int | None,
-        said(
+        described(
             "How many different values of this label the offered instance types must keep open.",
             minimum=1,
             maximum=50,
@@ -97,11 +98,11 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
 
     taints: Annotated[
         tuple[Taint, ...],
-        said("Taints that the node carries for its whole life.", **fields.ATOMIC),
+        described("Taints that the node carries for its whole life.", **fields.ATOMIC),
     ] = msgspec.field(default_factory=AbsentList)
     startup_taints: Annotated[
         tuple[Taint, ...],
-        said(
+        described(
             "Taints that the node starts with and that something else takes away; the node is "
             "not initialized before they are gone, and they do not influence scheduling.",
             **fields.ATOMIC,
@@ -109,7 +110,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=AbsentList)
     requirements: Annotated[
         tuple[Requirement, ...],
-        said(
+        described(
             "Which labels the node may have: zones, instance types, architectures and so on.",
             required=True,
             maxItems=100,
@@ -118,7 +119,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
     ] = ()
     node_class_ref: Annotated[
         NodeClassRef,
-        said("The node class that the provider makes the instance from.", required=True),
+        described("The node class that the provider makes the instance from.", required=True),
     ] = NodeClassRef()
     termination_grace_period: Annotated[
         str | None,
@@ -164,19 +165,19 @@ class NodeClaimSpec(NodeClaimTemplateSpec, frozen=True, kw_only=True):
     """What was asked for. Immutable."""
 
     resources: Annotated[
-        ResourceRequests, said("The resources that the node must offer at least.")
+        ResourceRequests, described("The resources that the node must offer at least.")
     ] = ResourceRequests()
 
 
 class NodeClaimStatus(Wire, frozen=True, kw_only=True):
     """What came of it."""
 
-    node_name: Annotated[str, said("Name of the Node, once it has registered.")] = ""
+    node_name: Annotated[str, described("Name of the Node, once it has registered.")] = ""
     provider_id: Annotated[
-        str, said("The provider's name of the instance, as the Node carries it.")
+        str, described("The provider's name of the instance, as the Node carries it.")
     ] = msgspec.field(default="", name="providerID")
-    image_id: Annotated[str, said("The image that the instance was started from.")] = msgspec.field(
-        default="", name="imageID"
+    image_id: Annotated[str, described("The image that the instance was started from.")] = (
+        msgspec.field(default="", name="imageID")
     )
     capacity: Annotated[Mapping[str, Quantity], quantities("All resources of the instance.")] = {}
     allocatable: Annotated[
@@ -184,11 +185,11 @@ class NodeClaimStatus(Wire, frozen=True, kw_only=True):
     ] = {}
     conditions: Annotated[
         tuple[Condition, ...],
-        said("How far the claim has come in its life.", **fields.CONDITIONS),
+        described("How far the claim has come in its life.", **fields.CONDITIONS),
     ] = ()
     last_pod_event_time: Annotated[
         Instant | None,
-        said("When a pod last came to the node or left it.", format="date-time"),
+        described("When a pod last came to the node or left it.", format="date-time"),
     ] = None
 
 
@@ -196,9 +197,11 @@ class NodeClaim(ApiObject, frozen=True, kw_only=True):
     """One node, asked for, launched, used and taken away."""
 
     spec: Annotated[
-        NodeClaimSpec, said("What kind of node is wanted; it never changes.", required=True)
+        NodeClaimSpec, described("What kind of node is wanted; it never changes.", required=True)
     ] = NodeClaimSpec()
-    status: Annotated[NodeClaimStatus, said("What has become of the claim.")] = NodeClaimStatus()
+    status: Annotated[NodeClaimStatus, described("What has become of the claim.")] = (
+        NodeClaimStatus()
+    )
 
     def condition(self, type_: str) -> Condition | None:
         return find_condition(self.status.conditions, type_)

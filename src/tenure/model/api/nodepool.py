@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tenure.model.api import fields
-from tenure.model.api.fields import Quantity, duration, quantities, said
+from tenure.model.api.fields import Quantity, described, duration, quantities
 from tenure.model.api.meta import (
     AbsentMap,
     ApiObject,
@@ -34,7 +34,7 @@ class Budget(Wire, frozen=True, kw_only=True):
 
     nodes: Annotated[
         str,
-        said(
+        described(
             "How many nodes may be leaving at once: a number, or a percentage, rounded up.",
             required=True,
             pattern=fields.PERCENT_OR_COUNT,
@@ -43,7 +43,7 @@ class Budget(Wire, frozen=True, kw_only=True):
     ] = "10%"
     reasons: Annotated[
         tuple[BudgetReason, ...],
-        said(
+        described(
             "Which disruptions the budget limits; all of them when absent.",
             maxItems=50,
             **fields.SET,
@@ -51,7 +51,7 @@ class Budget(Wire, frozen=True, kw_only=True):
     ] = ()
     schedule: Annotated[
         str | None,
-        said(
+        described(
             "When the budget begins to apply: five cron fields or a name such as @daily; "
             "always when absent. It needs a duration.",
             pattern=fields.CRON,
@@ -67,7 +67,7 @@ class Budget(Wire, frozen=True, kw_only=True):
     ] = None
     time_zone: Annotated[
         str | None,
-        said(
+        described(
             "IANA name of the time zone that the schedule is read in; UTC when absent.",
             pattern=fields.TIME_ZONE,
             maxLength=64,
@@ -75,7 +75,7 @@ class Budget(Wire, frozen=True, kw_only=True):
     ] = None
     per: Annotated[
         str | None,
-        said(
+        described(
             "A node label, for example topology.kubernetes.io/zone: the budget then holds for "
             "the nodes of each of its values apart.",
             pattern=fields.QUALIFIED_NAME,
@@ -84,7 +84,7 @@ class Budget(Wire, frozen=True, kw_only=True):
     ] = None
     selector: Annotated[
         NodeLabelSelector | None,
-        said("Which nodes of the pool the budget counts and limits; all when absent."),
+        described("Which nodes of the pool the budget counts and limits; all when absent."),
     ] = None
 
 
@@ -105,7 +105,7 @@ class Disruption(Wire, frozen=True, kw_only=True):
     ] = "0s"
     consolidation_policy: Annotated[
         str,
-        said(
+        described(
             "Which nodes consolidation looks at: only those without pods, all of them, or all "
             "of them with the saving weighed against the pods that move.",
             enum=list(CONSOLIDATION_POLICIES),
@@ -114,7 +114,7 @@ class Disruption(Wire, frozen=True, kw_only=True):
     ] = "WhenEmptyOrUnderutilized"
     budgets: Annotated[
         tuple[Budget, ...],
-        said(
+        described(
             "How many nodes may be leaving at once; the tightest budget that applies wins, and "
             "an empty list sets no limit.",
             maxItems=50,
@@ -124,7 +124,7 @@ class Disruption(Wire, frozen=True, kw_only=True):
     ] = DEFAULT_BUDGETS
     expiration_policy: Annotated[
         str,
-        said(
+        described(
             "WhenAllowed lets expiration wait for windows, budgets and a replacement; Always "
             "deletes an expired node at once, whatever budgets say.",
             enum=list(EXPIRATION_POLICIES),
@@ -146,7 +146,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
 
     condition_type: Annotated[
         str,
-        said(
+        described(
             "The node condition, for example Ready or NetworkUnavailable.",
             required=True,
             minLength=1,
@@ -156,7 +156,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
     ] = ""
     status: Annotated[
         str | None,
-        said(
+        described(
             "The status that means unhealthy; it may be left out for the conditions that Kubernetes "
             "itself knows.",
             enum=["True", "False", "Unknown"],
@@ -164,7 +164,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
     ] = None
     reason: Annotated[
         str | None,
-        said(
+        described(
             "RE2 expression that the condition's reason must match somewhere; any reason when "
             "absent.",
             minLength=1,
@@ -182,7 +182,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
     ] = ""
     termination_mode: Annotated[
         str | None,
-        said(
+        described(
             "How the node goes because of this condition; the mode of the block when absent.",
             enum=list(TERMINATION_MODES),
         ),
@@ -196,7 +196,7 @@ class RepairPolicy(Wire, frozen=True, kw_only=True, gc=False):
     ] = None
     action: Annotated[
         str | None,
-        said(
+        described(
             "Replace the node, Reboot it in place, or None to report only; the provider's "
             "choice when absent.",
             enum=list(REPAIR_ACTIONS),
@@ -209,7 +209,7 @@ class Repair(Wire, frozen=True, kw_only=True):
 
     policies: Annotated[
         tuple[RepairPolicy, ...],
-        said(
+        described(
             "What to do about single conditions; the most specific entry wins, then the first.",
             maxItems=50,
             **fields.ATOMIC,
@@ -225,7 +225,7 @@ class Repair(Wire, frozen=True, kw_only=True):
     ] = None
     max_unhealthy: Annotated[
         str | int,
-        said(
+        described(
             "No node is repaired while more than this many of the pool's nodes are unhealthy: a "
             "number, or a percentage, rounded up.",
             anyOf=[{"type": "integer"}, {"type": "string"}],
@@ -238,7 +238,7 @@ class Repair(Wire, frozen=True, kw_only=True):
     ] = "20%"
     termination_mode: Annotated[
         str,
-        said(
+        described(
             "Forceful terminates an unhealthy node at once; Graceful launches its replacement first, within "
             "budgets, and drains it.",
             enum=list(TERMINATION_MODES),
@@ -250,7 +250,7 @@ class Repair(Wire, frozen=True, kw_only=True):
 class TemplateMetadata(Wire, frozen=True, kw_only=True):
     labels: Annotated[
         Mapping[str, LabelValue],
-        said(
+        described(
             "Labels that every node of the pool gets.",
             maxProperties=100,
             **{"x-kubernetes-map-type": "atomic"},
@@ -258,7 +258,7 @@ class TemplateMetadata(Wire, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=AbsentMap)
     annotations: Annotated[
         Mapping[str, str],
-        said(
+        described(
             "Annotations that every node of the pool gets.",
             **{"x-kubernetes-map-type": "granular"},
         ),
@@ -267,25 +267,27 @@ class TemplateMetadata(Wire, frozen=True, kw_only=True):
 
 class NodeClaimTemplate(Wire, frozen=True, kw_only=True):
     metadata: Annotated[
-        TemplateMetadata, said("Labels and annotations of the claims and nodes.")
+        TemplateMetadata, described("Labels and annotations of the claims and nodes.")
     ] = TemplateMetadata()
     spec: Annotated[
         NodeClaimTemplateSpec,
-        said("What is copied into each claim; a change drifts the nodes there are.", required=True),
+        described(
+            "What is copied into each claim; a change drifts the nodes there are.", required=True
+        ),
     ] = NodeClaimTemplateSpec()
 
 
 class NodePoolSpec(Wire, frozen=True, kw_only=True):
     template: Annotated[
-        NodeClaimTemplate, said("What the nodes of this pool look like.", required=True)
+        NodeClaimTemplate, described("What the nodes of this pool look like.", required=True)
     ] = NodeClaimTemplate()
     disruption: Annotated[
         Disruption,
-        said("When healthy nodes may be taken away.", default={"consolidateAfter": "0s"}),
+        described("When healthy nodes may be taken away.", default={"consolidateAfter": "0s"}),
     ] = Disruption()
     repair: Annotated[
         Repair | None,
-        said("How unhealthy nodes are repaired; the provider's rules apply when absent."),
+        described("How unhealthy nodes are repaired; the provider's rules apply when absent."),
     ] = None
     limits: Annotated[
         Mapping[str, Quantity],
@@ -293,11 +295,13 @@ class NodePoolSpec(Wire, frozen=True, kw_only=True):
     ] = {}
     weight: Annotated[
         int | None,
-        said("Pools with a higher weight are tried first.", format="int32", minimum=1, maximum=100),
+        described(
+            "Pools with a higher weight are tried first.", format="int32", minimum=1, maximum=100
+        ),
     ] = None
     replicas: Annotated[
         int | None,
-        said(
+        described(
             "Keeps this many nodes whether pods need them or not; a pool cannot gain or lose "
             "this field later.",
             format="int64",
@@ -311,24 +315,24 @@ class NodePoolStatus(Wire, frozen=True, kw_only=True):
         Mapping[str, Quantity],
         quantities("What the nodes of the pool add up to, their number included."),
     ] = {}
-    nodes: Annotated[int, said("How many nodes the pool has.", format="int64", default=0)] = 0
+    nodes: Annotated[int, described("How many nodes the pool has.", format="int64", default=0)] = 0
     node_class_observed_generation: Annotated[
         int | None,
-        said("The generation of the node class that was last looked at.", format="int64"),
+        described("The generation of the node class that was last looked at.", format="int64"),
     ] = None
     conditions: Annotated[
         tuple[Condition, ...],
-        said("Whether the pool can be used.", **fields.CONDITIONS),
+        described("Whether the pool can be used.", **fields.CONDITIONS),
     ] = ()
 
 
 class NodePool(ApiObject, frozen=True, kw_only=True):
     """Which nodes may exist, how many, and how they are disrupted and repaired."""
 
-    spec: Annotated[NodePoolSpec, said("What is wanted of the pool.", required=True)] = (
+    spec: Annotated[NodePoolSpec, described("What is wanted of the pool.", required=True)] = (
         NodePoolSpec()
     )
-    status: Annotated[NodePoolStatus, said("What the pool is now.")] = NodePoolStatus()
+    status: Annotated[NodePoolStatus, described("What the pool is now.")] = NodePoolStatus()
 
     def condition(self, type_: str) -> Condition | None:
         return find_condition(self.status.conditions, type_)

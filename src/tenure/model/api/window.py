@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from tenure.model.api import fields
-from tenure.model.api.fields import duration, said
+from tenure.model.api.fields import described, duration
 from tenure.model.api.meta import ApiObject, Condition, Wire, condition_status
 from tenure.model.api.nodeclaim import LabelValue
 
@@ -34,7 +34,7 @@ class LabelExpression(Wire, frozen=True, kw_only=True):
 
     key: Annotated[
         str,
-        said(
+        described(
             "The node label that is looked at.",
             required=True,
             maxLength=fields.QUALIFIED_NAME_LENGTH,
@@ -43,13 +43,13 @@ class LabelExpression(Wire, frozen=True, kw_only=True):
     ] = ""
     operator: Annotated[
         str,
-        said(
+        described(
             "How the label compares with the values.", required=True, enum=list(SELECTOR_OPERATORS)
         ),
     ] = ""
     values: Annotated[
         tuple[LabelValue, ...],
-        said(
+        described(
             "The values to compare with: at least one for In and NotIn, none for Exists and "
             "DoesNotExist, exactly one whole number for Gt and Lt.",
             maxItems=100,
@@ -63,7 +63,7 @@ class NodeLabelSelector(Wire, frozen=True, kw_only=True):
 
     match_expressions: Annotated[
         tuple[LabelExpression, ...],
-        said(
+        described(
             "Constraints on node labels; a node is selected when all of them hold.",
             maxItems=100,
             **fields.ATOMIC,
@@ -76,7 +76,7 @@ class Schedule(Wire, frozen=True, kw_only=True, gc=False):
 
     cron: Annotated[
         str,
-        said(
+        described(
             "When the window begins: five cron fields or a name such as @daily; the day of the "
             "week is 0 to 7, Sunday being both.",
             required=True,
@@ -94,7 +94,7 @@ class Schedule(Wire, frozen=True, kw_only=True, gc=False):
     ] = ""
     time_zone: Annotated[
         str | None,
-        said(
+        described(
             "IANA name of the time zone that the cron is read in; UTC when absent.",
             pattern=fields.TIME_ZONE,
             maxLength=64,
@@ -106,17 +106,17 @@ class DateRange(Wire, frozen=True, kw_only=True, gc=False):
     """A time that comes once: a freeze, a holiday."""
 
     from_: Annotated[
-        str, said("When it begins.", required=True, format="date-time", maxLength=64)
+        str, described("When it begins.", required=True, format="date-time", maxLength=64)
     ] = msgspec.field(default="", name="from")
     until: Annotated[
-        str, said("When it is over.", required=True, format="date-time", maxLength=64)
+        str, described("When it is over.", required=True, format="date-time", maxLength=64)
     ] = ""
 
 
 class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
     schedules: Annotated[
         tuple[Schedule, ...],
-        said(
+        described(
             "Times that come again; with neither schedules nor dates the window is always active.",
             maxItems=50,
             **fields.ATOMIC,
@@ -124,11 +124,13 @@ class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
     ] = ()
     dates: Annotated[
         tuple[DateRange, ...],
-        said("Times that come once, such as freezes and holidays.", maxItems=100, **fields.ATOMIC),
+        described(
+            "Times that come once, such as freezes and holidays.", maxItems=100, **fields.ATOMIC
+        ),
     ] = ()
     actions: Annotated[
         tuple[WindowAction, ...],
-        said(
+        described(
             "Which disruptions the window speaks about. Consolidation covers both of its kinds; "
             "Repair holds the repair of unhealthy nodes, time-outs of new nodes excepted.",
             required=True,
@@ -138,11 +140,11 @@ class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
         ),
     ] = ()
     selector: Annotated[
-        NodeLabelSelector, said("Which nodes the window covers; every node when absent.")
+        NodeLabelSelector, described("Which nodes the window covers; every node when absent.")
     ] = NodeLabelSelector()
     type: Annotated[
         str,
-        said(
+        described(
             "Block forbids the actions while the window is active; Allow permits them only while "
             "at least one Allow window that covers the node is active.",
             enum=list(WINDOW_TYPES),
@@ -154,14 +156,14 @@ class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
 class MaintenanceWindowStatus(Wire, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
-        said("Whether the window can be understood and is active.", **fields.CONDITIONS),
+        described("Whether the window can be understood and is active.", **fields.CONDITIONS),
     ] = ()
     nodes_matched: Annotated[
-        int | None, said("How many nodes the window covers now.", format="int64", minimum=0)
+        int | None, described("How many nodes the window covers now.", format="int64", minimum=0)
     ] = None
     next_change: Annotated[
         str | None,
-        said("When the window next opens or closes.", format="date-time", maxLength=64),
+        described("When the window next opens or closes.", format="date-time", maxLength=64),
     ] = None
 
 
@@ -169,9 +171,10 @@ class MaintenanceWindow(ApiObject, frozen=True, kw_only=True):
     """When which voluntary disruptions are held back, and on which nodes."""
 
     spec: Annotated[
-        MaintenanceWindowSpec, said("When the window is active and what it holds.", required=True)
+        MaintenanceWindowSpec,
+        described("When the window is active and what it holds.", required=True),
     ] = MaintenanceWindowSpec()
-    status: Annotated[MaintenanceWindowStatus, said("What the window does now.")] = (
+    status: Annotated[MaintenanceWindowStatus, described("What the window does now.")] = (
         MaintenanceWindowStatus()
     )
 

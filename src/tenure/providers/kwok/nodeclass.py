@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api import fields
-from tenure.model.api.fields import duration, said
+from tenure.model.api.fields import described, duration
 from tenure.model.api.meta import ApiObject, Condition, Wire, condition_status
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
@@ -32,7 +32,7 @@ class KWOKNodeClassSpec(Wire, frozen=True, kw_only=True, gc=False):
     ] = None
     image: Annotated[
         str | None,
-        said(
+        described(
             "The image that new instances start from; another one here drifts the nodes that "
             "still run the old one.",
             minLength=1,
@@ -44,7 +44,7 @@ class KWOKNodeClassSpec(Wire, frozen=True, kw_only=True, gc=False):
 class KWOKNodeClassStatus(Wire, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
-        said("Whether instances can be made from the class.", **fields.CONDITIONS),
+        described("Whether instances can be made from the class.", **fields.CONDITIONS),
     ] = ()
 
 
@@ -66,11 +66,11 @@ BORN_READY = {
 class KWOKNodeClass(ApiObject, frozen=True, kw_only=True):
     """How the KWOK provider makes its nodes."""
 
-    spec: Annotated[KWOKNodeClassSpec, said("How nodes of this class come to be.")] = (
+    spec: Annotated[KWOKNodeClassSpec, described("How nodes of this class come to be.")] = (
         KWOKNodeClassSpec()
     )
     status: Annotated[
-        KWOKNodeClassStatus, said("Whether the class can be used.", default=BORN_READY)
+        KWOKNodeClassStatus, described("Whether the class can be used.", default=BORN_READY)
     ] = KWOKNodeClassStatus()
 
     @property
