@@ -1,4 +1,4 @@
-"""What a stranger's provider lets escape, or never answers, ends in our words."""
+"""What a plugin raises, or never answers, becomes an error of ours."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def raised(error: BaseException) -> Callable[[], Awaitable[None]]:
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (KeyError("Reservations"), "acme: a look at m-1: KeyError: 'Reservations'"),
-        (OSError("no route\nto host"), "acme: a look at m-1: OSError: no route"),
-        (TimeoutError("the SDK's own"), "acme: a look at m-1: it timed out"),
+        (KeyError("Reservations"), "acme: read of instance m-1: KeyError: 'Reservations'"),
+        (OSError("no route\nto host"), "acme: read of instance m-1: OSError: no route"),
+        (TimeoutError("the SDK's own"), "acme: read of instance m-1: it timed out"),
     ],
 )
 def test_what_escapes_from_a_provider_is_an_error_that_is_asked_about_again(
@@ -77,7 +77,9 @@ def test_what_a_provider_says_in_our_words_is_passed_on(error: TenureError) -> N
 def test_a_call_that_hangs_is_given_up() -> None:
     async def story() -> None:
         hangs = BoundedCloud(Odd(asyncio.Event().wait))
-        with pytest.raises(ProviderError, match="the end of m-1: no answer within 60 s"):
+        with pytest.raises(
+            ProviderError, match="termination of instance m-1: no answer within 60 s"
+        ):
             await hangs.terminate("m-1")
         assert asyncio.get_running_loop().time() == pytest.approx(60)
 

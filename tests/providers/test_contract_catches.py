@@ -79,7 +79,7 @@ class TagsNothing(AcmeCloud):
         self._acme.machines = {uid: each for uid, each in machines.items() if each != gone}
 
 
-class ListsEverybodys(AcmeCloud):
+class ListsEveryCluster(AcmeCloud):
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
         return tuple(self._acme.machines.values())
 
@@ -220,10 +220,10 @@ FAULTS: dict[type[AcmeCloud], str] = {
     LooksThenLaunches: "test_two_launches_at_once_for_one_claim_make_one_instance",
     RemembersInTheProcess: "test_an_instance_outlives_the_controller_that_launched_it",
     TagsNothing: "test_an_instance_carries_its_cluster_its_claim_and_its_labels",
-    ListsEverybodys: "test_instances_of_other_clusters_are_not_listed",
+    ListsEveryCluster: "test_instances_of_other_clusters_are_not_listed",
     NeverSaysThatItIsGone: "test_an_instance_that_never_was_is_gone",
-    HandsOutWhatIsEnding: "test_an_instance_that_was_ended_is_not_handed_out_again",
-    SaysThatWhatIsEndingRuns: "test_an_instance_whose_end_has_begun_is_not_said_to_run",
+    HandsOutWhatIsEnding: "test_an_instance_that_was_terminated_is_not_returned_again",
+    SaysThatWhatIsEndingRuns: "test_an_instance_that_is_being_terminated_is_not_listed_as_running",
     BuysTheDearest: "test_a_launch_buys_the_cheapest_that_holds_the_requests",
     RefusesInItsOwnWords: "test_requests_that_nothing_holds_are_out_of_capacity",
     LeavesSomethingBehind: "test_a_class_that_is_not_there_is_misconfigured",

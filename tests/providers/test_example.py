@@ -45,7 +45,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_strangers_provider_is_found_by_the_name_of_its_entry_point() -> None:
+def test_another_provider_is_found_by_the_name_of_its_entry_point() -> None:
     acme = find("acme")
     assert acme.name == "acme"
     assert [str(kind) for kind in acme.node_classes] == ["acmenodeclasses.acme.example.com"]
@@ -53,14 +53,14 @@ def test_a_strangers_provider_is_found_by_the_name_of_its_entry_point() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_an_unknown_name_is_answered_with_the_strangers_too() -> None:
+def test_an_unknown_name_is_answered_with_every_provider() -> None:
     assert {"acme", "kwok"} <= set(names())
     with pytest.raises(SpecError, match=r"'azme', expected one of the providers .*: acme, kwok"):
         find("azme")
 
 
 @pytest.mark.usefixtures("installed")
-def test_the_strangers_kind_is_printed_with_the_crds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plugins_kind_is_printed_with_the_crds(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crds", "--provider", "acme"]) == 0
     printed = yaml.safe_load_all(capsys.readouterr().out)
     kinds = [one["spec"]["names"]["kind"] for one in printed]
@@ -77,7 +77,7 @@ def test_the_strangers_kind_is_printed_with_the_crds(capsys: pytest.CaptureFixtu
         ({}, "spec.network"),
     ],
 )
-def test_lint_checks_the_strangers_kind(
+def test_lint_checks_the_plugins_kind(
     spec: dict[str, str], remark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest = {
@@ -93,7 +93,7 @@ def test_lint_checks_the_strangers_kind(
 
 
 @pytest.mark.usefixtures("installed")
-def test_the_webhook_checks_the_strangers_kind() -> None:
+def test_the_webhook_checks_the_plugins_kind() -> None:
     acme = find("acme")
     served = [kind.group_kind for kind in acme.node_classes]
     bad = msgspec.structs.replace(acme.kinds[0], problems=lambda _: [SpecError("spec", 1, "two")])
@@ -123,7 +123,7 @@ def tenure(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.usefixtures("installed")
-def test_the_strangers_option_is_a_setting_of_run(tmp_path: Path) -> None:
+def test_the_plugins_option_is_a_setting_of_run(tmp_path: Path) -> None:
     shown = tenure("run", "--help", path=tmp_path).stdout
     assert re.search(r"--acme-account NUMBER +Whose machines\. For provider acme\.", shown), shown
     assert "TENURE_ACME_ACCOUNT" in shown
@@ -136,7 +136,7 @@ def test_the_strangers_option_is_a_setting_of_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_what_was_set_reaches_the_stranger() -> None:
+def test_what_was_set_reaches_the_plugin() -> None:
     acme = find("acme")
     (kind,) = acme.node_classes
     acme.open(outside("c", ClassesOnly(kind, {}), acme_account="4711"))

@@ -31,7 +31,7 @@ from tests.providers.tales import Deaf, in_kwok, tell, the_node
 # How it comes.
 
 
-def test_a_node_looks_as_the_peers_users_know_it() -> None:
+def test_a_node_looks_as_karpenters_users_know_it() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         team = Requirements.of([Requirement.label("example.com/team", "red")])
         starting = Taint(key="example.com/starting", effect="NoSchedule")
@@ -145,7 +145,7 @@ def test_a_class_that_is_not_ready_says_why_in_its_own_words() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../../../v1/nodes/x", "a b", "a?watch=true", "Default"])
-def test_a_class_whose_name_no_object_can_have_reaches_nobody(name: str) -> None:
+def test_a_class_whose_name_no_object_can_have_is_not_looked_up(name: str) -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         with pytest.raises(Misconfigured, match="no object can have such a name"):
             await cloud.launch(bench.request(node_class=class_ref(name)))
@@ -171,7 +171,9 @@ def test_what_the_api_server_refuses_is_said_as_a_cloud_says_it(
     async def tale(bench: StoreBench, _cloud: KwokCloud) -> None:
         no = {"kind": "Status", "status": "Failure", "message": "no, no", "code": status}
         bench.transport = Scripted(Response(status=status, body=msgspec.json.encode(no)))
-        with pytest.raises(kind, match=r"launching for claim contract-one: .*no, no") as refusal:
+        with pytest.raises(
+            kind, match=r"launching for NodeClaim contract-one: .*no, no"
+        ) as refusal:
             await bench.kwok().launch(bench.request())
         assert type(refusal.value) is kind
 
@@ -207,11 +209,11 @@ def test_a_launch_is_repeated_by_the_next_controller_whenever_the_first_one_died
     tell(tale)
 
 
-def test_a_node_of_somebody_else_under_our_name_is_not_taken_for_ours() -> None:
+def test_a_node_of_another_program_under_our_name_is_not_taken_for_ours() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         name = "kwok-contract-one-630430985096"
         await bench.client.create(NODES, in_kwok(name=name))
-        with pytest.raises(ProviderError, match=f"Node {name} is there, and not for claim"):
+        with pytest.raises(ProviderError, match=f"Node {name} is there, and not for NodeClaim"):
             await cloud.launch(bench.request())
 
     tell(tale)

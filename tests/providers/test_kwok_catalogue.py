@@ -57,7 +57,7 @@ def test_a_price_is_the_sum_of_its_cpus_and_its_memory(
     assert prices == {("on-demand", on_demand), ("spot", spot)}
 
 
-def test_labels_are_those_that_the_peers_users_select_by() -> None:
+def test_labels_are_those_that_karpenters_users_select_by() -> None:
     said = BY_NAME["m-4x-arm64-linux"].requirements
     assert said.labels() == {
         "node.kubernetes.io/instance-type": "m-4x-arm64-linux",

@@ -40,7 +40,7 @@ M5: Json = {
 }
 
 
-def test_a_file_of_the_peers_format_is_read(tmp_path: Path) -> None:
+def test_a_file_in_karpenters_format_is_read(tmp_path: Path) -> None:
     path = tmp_path / "types.json"
     path.write_text(json.dumps([M5]))
     (kind,) = load_types(str(path))
@@ -70,7 +70,7 @@ def test_an_older_file_is_read_too_and_capitals_do_not_matter() -> None:
     assert format_resources(kind.capacity)["pods"] == "29"
 
 
-def test_a_list_of_a_public_cloud_as_the_peer_makes_it_is_read() -> None:
+def test_a_list_of_a_public_cloud_as_karpenter_makes_it_is_read() -> None:
     """Once for each architecture and system, and with whole gibibytes of memory only."""
     runs = [(arch, system) for arch in ("i386", "x86_64") for system in ("windows", "linux")]
     large = [{**M5, "architecture": arch, "operatingSystems": [system]} for arch, system in runs]

@@ -269,7 +269,7 @@ def test_a_delay_that_cannot_be_counted_is_described() -> None:
 @pytest.mark.parametrize(
     "changes", [pytest.param(changes, id=says) for says, changes in GOOD_TEMPLATES]
 )
-def test_what_the_peer_tolerates_at_run_time_is_tolerated(changes: Json) -> None:
+def test_what_karpenter_tolerates_at_run_time_is_tolerated(changes: Json) -> None:
     assert problems_of_pool(pool(changes)).template == ()
 
 

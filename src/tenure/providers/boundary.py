@@ -3,7 +3,7 @@
 Providers are plugins over SDKs of third parties. What escapes from them becomes a
 ``ProviderError`` that names the call, so that one bad answer is asked for again later like any
 other, and never ends the loop; a call that hangs is given up. Giving up is safe: launches are
-idempotent by claim UID, ends by instance, reboots by operation.
+idempotent by claim UID, terminations by instance, reboots by operation.
 """
 
 from __future__ import annotations
@@ -40,42 +40,43 @@ class BoundedCloud(CloudAround):
             raise problem
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
-        what = f"the instance types of {node_class.name}"
-        return await self._ended(what, self._cloud.instance_types(node_class))
+        what = f"instance types of node class {node_class.name}"
+        return await self._bounded(what, self._cloud.instance_types(node_class))
 
     async def launch(self, request: LaunchRequest) -> Instance:
-        what = f"the launch for NodeClaim {request.claim_name}"
-        return await self._ended(what, self._cloud.launch(request))
+        what = f"launch for NodeClaim {request.claim_name}"
+        return await self._bounded(what, self._cloud.launch(request))
 
     async def terminate(self, provider_id: str) -> None:
-        await self._ended(f"the end of {provider_id}", self._cloud.terminate(provider_id))
+        what = f"termination of instance {provider_id}"
+        await self._bounded(what, self._cloud.terminate(provider_id))
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
-        what = f"the reboot of {provider_id}"
-        await self._ended(what, self._cloud.reboot(provider_id, operation_id))
+        what = f"reboot of instance {provider_id}"
+        await self._bounded(what, self._cloud.reboot(provider_id, operation_id))
 
     async def get(self, provider_id: str) -> Instance:
-        return await self._ended(f"a look at {provider_id}", self._cloud.get(provider_id))
+        return await self._bounded(f"read of instance {provider_id}", self._cloud.get(provider_id))
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
-        return await self._ended("the list of instances", self._cloud.list_instances(cluster))
+        return await self._bounded("list of instances", self._cloud.list_instances(cluster))
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
-        what = f"the drift of {provider_id}"
-        return await self._ended(what, self._cloud.drift(provider_id, node_class))
+        what = f"drift of instance {provider_id}"
+        return await self._bounded(what, self._cloud.drift(provider_id, node_class))
 
     async def notices(self, cluster: str) -> AsyncIterator[Notice]:
-        """Waiting has no limit: most instances are never announced to go."""
+        """Waiting has no limit: most instances are never interrupted."""
         try:
             async for notice in self._cloud.notices(cluster):
                 yield notice
         except TenureError:
             raise
-        except Exception as error:  # Whatever a stranger's SDK raises.
+        except Exception as error:  # Whatever an SDK raises.
             raise ProviderError(f"{self.name}: notices: {_first_line(error)}") from error
         raise ProviderError(f"{self.name}: notices: the stream has ended")
 
-    async def _ended(self, what: str, call: Awaitable[_Answer]) -> _Answer:
+    async def _bounded(self, what: str, call: Awaitable[_Answer]) -> _Answer:
         try:
             async with asyncio.timeout(CALL_MAX.total_seconds()) as patience:
                 return await call
@@ -85,7 +86,7 @@ class BoundedCloud(CloudAround):
             seconds = CALL_MAX.total_seconds()
             why = f"no answer within {seconds:.0f} s" if patience.expired() else "it timed out"
             raise ProviderError(f"{self.name}: {what}: {why}") from error
-        except Exception as error:  # Whatever a stranger's SDK raises.
+        except Exception as error:  # Whatever an SDK raises.
             raise ProviderError(f"{self.name}: {what}: {_first_line(error)}") from error
 
 

@@ -70,7 +70,7 @@ def find(name: str, found: Iterable[EntryPoint] | None = None) -> Provider:
 def _loaded(point: EntryPoint) -> Provider:
     try:
         provider = point.load()
-    except Exception as error:  # Whatever a stranger's module does while it is imported.
+    except Exception as error:  # Whatever a plugin does while it is imported.
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         expected = f"a provider that can be imported from {point.value}; {why}"
         raise SpecError(_AT, point.name, expected, "Is its SDK installed?") from error

@@ -1,4 +1,4 @@
-"""Decoding: each item for itself, strangers' node classes too; the collector is left as it was."""
+"""Decoding: each item for itself, node classes of any provider too; the collector is left as it was."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def test_an_unreadable_object_is_named_as_far_as_it_can_be(data: bytes, name: st
 
 
 def test_a_node_class_of_a_provider_that_we_do_not_know_keeps_its_spec_and_its_conditions() -> None:
-    stranger = Resource("cloud.example.com", "v1", "TinyClass", "tinyclasses", False)
+    tiny = Resource("cloud.example.com", "v1", "TinyClass", "tinyclasses", False)
     raw = b"""{"metadata": {"name": "default", "generation": 3}, "spec": {"flavour": ["s", 1]},
              "status": {"conditions": [{"type": "Ready", "status": "True"}], "other": 1}}"""
-    decoded = decode(stranger, raw)
+    decoded = decode(tiny, raw)
     assert isinstance(decoded, NodeClass)
     assert (decoded.name, decoded.metadata.generation) == ("default", 3)
     assert decoded.spec == {"flavour": ["s", 1]}

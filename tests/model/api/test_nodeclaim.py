@@ -11,7 +11,7 @@ from tests.folders import DATA
 KINDS = DATA / "karpenter-1.15-custom-kinds.jsonl"
 
 
-def a_claim_of_the_peer() -> NodeClaim:
+def a_claim_of_karpenter() -> NodeClaim:
     line = next(line for line in KINDS.read_bytes().splitlines() if b'"kind":"NodeClaim"' in line)
     return msgspec.json.decode(line, type=NodeClaim)
 
@@ -21,8 +21,8 @@ def with_condition(type_: str, status: str = "True") -> NodeClaim:
     return msgspec.json.decode(text, type=NodeClaim)
 
 
-def test_a_claim_of_the_peer_says_where_it_stands() -> None:
-    claim = a_claim_of_the_peer()
+def test_a_claim_of_karpenter_says_where_it_stands() -> None:
+    claim = a_claim_of_karpenter()
     assert (claim.launched, claim.registered, claim.initialized) == (True, True, True)
     assert not claim.ready_once, "Karpenter does not know this condition"
     assert claim.pool_name == "general"

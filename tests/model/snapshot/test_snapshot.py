@@ -94,7 +94,7 @@ def test_groups_follow_what_objects_say() -> None:
     assert set(snapshot.claims_with_provider("cloud://1")) == {"c1"}
 
 
-def test_nobody_is_in_the_group_without_a_name() -> None:
+def test_no_object_is_in_the_group_without_a_name() -> None:
     """A claim that is not launched and a Node without a provider id have nothing in common."""
     snapshot = snapshot_with(a_pod(), a_node(provider=""), a_claim(provider="", pool=""))
     assert snapshot.pods_on("") == {}

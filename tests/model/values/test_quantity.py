@@ -109,7 +109,7 @@ def test_an_amount_beyond_all_nodes_is_the_most_there_is(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0.1n", "1e-10", "1e-999999999999"])
-def test_whoever_asks_for_less_than_a_nano_unit_gets_one(text: str) -> None:
+def test_less_than_a_nano_unit_is_rounded_up_to_one(text: str) -> None:
     assert parse_quantity(text) == 1
 
 

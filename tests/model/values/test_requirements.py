@@ -73,7 +73,7 @@ def lets_through(given: Requirements, labels: dict[str, str | None]) -> bool:
     return True
 
 
-def test_compatibility_is_the_peers_for_single_requirements() -> None:
+def test_compatibility_is_karpenters_for_single_requirements() -> None:
     assert len(GOLDEN) == 400
     for vector in GOLDEN:
         node, pod = read(vector["node"]), read(vector["pod"])
@@ -82,7 +82,7 @@ def test_compatibility_is_the_peers_for_single_requirements() -> None:
         assert undefined == vector["compatibleUndefined"], vector
 
 
-def test_intersections_let_the_same_values_through_as_the_peers() -> None:
+def test_intersections_let_the_same_values_through_as_karpenters() -> None:
     values = ["a", "b", "c", "3", "4", "5", "04"]
     for vector in GOLDEN:
         both = read(vector["node"]).intersect(read(vector["pod"]))

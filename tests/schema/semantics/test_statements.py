@@ -19,7 +19,7 @@ def stated(**fields: Any) -> RepairStatement:
     return RepairStatement(**usual | fields)
 
 
-def test_the_peers_set_is_sound_and_so_is_none_at_all() -> None:
+def test_karpenters_set_is_sound_and_so_is_none_at_all() -> None:
     assert not list(statement_problems(kwok_statements()))
     assert not list(statement_problems(()))
 

@@ -80,7 +80,7 @@ def test_each_field_is_explained_in_a_sentence(kind: str) -> None:
         assert schema.get("description", "").endswith("."), f"{kind}{at} says nothing"
 
 
-def test_a_pool_can_be_scaled_and_shows_the_columns_of_the_peer() -> None:
+def test_a_pool_can_be_scaled_and_shows_the_columns_of_karpenter() -> None:
     version = version_of("NodePool")
     assert version["subresources"]["scale"] == {
         "specReplicasPath": ".spec.replicas",

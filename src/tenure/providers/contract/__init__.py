@@ -19,17 +19,25 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"{__name__}.{module}"
-        for module in ("bench", "changes", "ends", "launches", "reboots", "statements", "types")
+        for module in (
+            "bench",
+            "changes",
+            "terminations",
+            "launches",
+            "reboots",
+            "statements",
+            "types",
+        )
     )
 )
 
 from tenure.providers.contract.bench import Bench  # noqa: E402
 from tenure.providers.contract.changes import DriftContract, NoticeContract  # noqa: E402
-from tenure.providers.contract.ends import EndContract, RefusalContract  # noqa: E402
 from tenure.providers.contract.launches import LaunchContract, RepeatContract  # noqa: E402
 from tenure.providers.contract.outside import ClassesOnly, outside  # noqa: E402
 from tenure.providers.contract.reboots import RebootContract  # noqa: E402
 from tenure.providers.contract.statements import StatementContract  # noqa: E402
+from tenure.providers.contract.terminations import RefusalContract, TerminationContract  # noqa: E402
 from tenure.providers.contract.types import TypesContract  # noqa: E402
 
 __all__ = ["Bench", "ClassesOnly", "ProviderContract", "outside"]
@@ -44,6 +52,6 @@ class ProviderContract(
     RebootContract,
     DriftContract,
     NoticeContract,
-    EndContract,
+    TerminationContract,
 ):
     """All of it. Inherit from this one, under a name that begins with ``Test``."""

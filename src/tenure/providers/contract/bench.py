@@ -1,4 +1,4 @@
-"""Where a provider is tried, and how a story about its cloud becomes a test."""
+"""The bench that a provider is tested on, and how a test gets its cloud."""
 
 from __future__ import annotations
 
@@ -92,24 +92,24 @@ class Bench(ABC):
         return msgspec.structs.replace(request, **changes)
 
 
-Story = Callable[[Any, Bench, Cloud], Awaitable[None]]
+CloudTest = Callable[[Any, Bench, Cloud], Awaitable[None]]
 
 
-def told(story: Story) -> Callable[[Any, Bench], None]:
-    """Make a test of a story about a cloud that has just been opened."""
+def with_cloud(body: CloudTest) -> Callable[[Any, Bench], None]:
+    """Makes a test of a function that needs a cloud which was just opened."""
 
-    async def tell(self: Any, bench: Bench) -> None:
+    async def opened(self: Any, bench: Bench) -> None:
         async with bench.opened(bench.cluster) as cloud:
             try:
-                await story(self, bench, cloud)
+                await body(self, bench, cloud)
             finally:
                 await _cleared(bench, cloud)
 
     def test(self: Any, bench: Bench) -> None:
-        bench.run(tell(self, bench))
+        bench.run(opened(self, bench))
 
-    # Not by functools.wraps: pytest would see the story's arguments through it.
-    test.__name__, test.__doc__ = getattr(story, "__name__", "test"), story.__doc__
+    # Not by functools.wraps: pytest would see the arguments of the function through it.
+    test.__name__, test.__doc__ = getattr(body, "__name__", "test"), body.__doc__
     return test
 
 
@@ -120,7 +120,7 @@ async def ours(bench: Bench, cloud: Cloud) -> list[Instance]:
 
 
 async def _cleared(bench: Bench, cloud: Cloud) -> None:
-    """End what a test has left; it goes by the list alone, whatever else is wrong."""
+    """Terminates what a test has left, found by the list alone, whatever else is wrong."""
     for _ in range(bench.looks):
         if not (left := await ours(bench, cloud)):
             return
@@ -139,8 +139,8 @@ async def running_for(bench: Bench, cloud: Cloud, request: LaunchRequest) -> lis
     ]
 
 
-async def ended(bench: Bench, cloud: Cloud, instance: Instance) -> None:
-    """End it; returns when it is gone."""
+async def terminated(bench: Bench, cloud: Cloud, instance: Instance) -> None:
+    """Terminates it; returns when it is gone."""
     for _ in range(bench.looks):
         try:
             await cloud.terminate(instance.provider_id)

@@ -1,4 +1,4 @@
-"""What a cloud tells about instances that run: that they have drifted, or will be taken back."""
+"""Drift of instances against their node class, and notices that a cloud pushes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tenure.errors import InstanceGone
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.notice import Notice, NoticeKind
 from tenure.ports.cloud import Cloud
-from tenure.providers.contract.bench import Bench, ended, told
+from tenure.providers.contract.bench import Bench, terminated, with_cloud
 
 
 class DriftContract:
     """An instance is compared with its node class as it is now."""
 
-    @told
+    @with_cloud
     async def test_an_instance_that_was_just_launched_has_not_drifted(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -26,7 +26,7 @@ class DriftContract:
         instance = await cloud.launch(bench.request())
         assert await cloud.drift(instance.provider_id, await bench.node_class()) is None
 
-    @told
+    @with_cloud
     async def test_an_instance_whose_class_asks_for_something_else_has_drifted(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -41,14 +41,14 @@ class DriftContract:
         async with bench.opened(bench.cluster) as next_cloud:
             assert await next_cloud.drift(instance.provider_id, changed) == drift
 
-    @told
+    @with_cloud
     async def test_what_is_not_there_has_not_drifted(self, bench: Bench, cloud: Cloud) -> None:
         instance = await cloud.launch(bench.request())
         node_class = await bench.node_class()
         for unknown in (f"{instance.provider_id}-not", "no://such/instance", ""):
             with pytest.raises(InstanceGone):
                 await cloud.drift(unknown, node_class)
-        await ended(bench, cloud, instance)
+        await terminated(bench, cloud, instance)
         with pytest.raises(InstanceGone):
             await cloud.drift(instance.provider_id, node_class)
 
@@ -56,7 +56,7 @@ class DriftContract:
 class NoticeContract:
     """Notices are pushed: waiting for them polls nothing."""
 
-    @told
+    @with_cloud
     async def test_an_interruption_is_announced(self, bench: Bench, cloud: Cloud) -> None:
         instance = await cloud.launch(bench.request())
         notices = cloud.notices(bench.cluster)
@@ -68,7 +68,7 @@ class NoticeContract:
         assert notice.at.tzinfo is not None
         assert notice.deadline is None or notice.deadline >= notice.at
 
-    @told
+    @with_cloud
     async def test_what_is_announced_to_other_clusters_is_not_heard_here(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -80,13 +80,13 @@ class NoticeContract:
             await _interrupted(bench, foreign, first)
             await _interrupted(bench, mine, first)
             assert (await _announced(bench, first)).provider_id == mine.provider_id
-            await ended(bench, their_cloud, foreign)
+            await terminated(bench, their_cloud, foreign)
 
-    @told
+    @with_cloud
     async def test_waiting_for_notices_lasts_and_can_be_ended_and_begun_again(
         self, bench: Bench, cloud: Cloud
     ) -> None:
-        """A stream that ends by itself would be taken for a cloud that cannot be reached."""
+        """A stream that ends by itself looks like a cloud that cannot be reached."""
         instance = await cloud.launch(bench.request())
         for _ in range(2):
             first = _next(cloud.notices(bench.cluster))

@@ -28,9 +28,9 @@ from tenure.providers.contract.bench import (
     Bench,
     ours,
     running_for,
-    told,
     types_of,
     wants,
+    with_cloud,
 )
 
 #: What every instance says about itself, so that pods can be placed by it.
@@ -41,7 +41,7 @@ STARTUP = Taint(key="contract.example.com/starting", value="yes", effect="NoExec
 class LaunchContract:
     """What a launch gives."""
 
-    @told
+    @with_cloud
     async def test_a_launch_gives_what_was_asked_for(self, bench: Bench, cloud: Cloud) -> None:
         kind, offering = await _dearest(bench, cloud)
         asked = wants(type=kind.name, zone=offering.zone, capacity=offering.capacity_type)
@@ -53,7 +53,7 @@ class LaunchContract:
         assert dict(instance.capacity) == format_resources(kind.capacity)
         assert dict(instance.allocatable) == format_resources(kind.allocatable)
 
-    @told
+    @with_cloud
     async def test_a_launch_buys_the_cheapest_that_holds_the_requests(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -70,7 +70,7 @@ class LaunchContract:
         ]
         assert instance.price == min(prices)
 
-    @told
+    @with_cloud
     async def test_a_key_that_no_type_speaks_about_is_not_the_clouds_concern(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -78,7 +78,7 @@ class LaunchContract:
         instance = await cloud.launch(bench.request(requirements=team))
         assert await ours(bench, cloud) == [instance]
 
-    @told
+    @with_cloud
     async def test_an_instance_carries_its_cluster_its_claim_and_its_labels(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -95,7 +95,7 @@ class LaunchContract:
         assert instance.labels[ZONE] == instance.zone
         assert instance.labels[CAPACITY_TYPE] == instance.capacity_type
 
-    @told
+    @with_cloud
     async def test_what_was_launched_is_found_and_listed_as_it_was_said(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -103,7 +103,7 @@ class LaunchContract:
         assert await cloud.get(instance.provider_id) == instance
         assert await ours(bench, cloud) == [instance]
 
-    @told
+    @with_cloud
     async def test_two_claims_get_two_instances(self, bench: Bench, cloud: Cloud) -> None:
         one = await cloud.launch(bench.request("one"))
         two = await cloud.launch(bench.request("two"))
@@ -113,7 +113,7 @@ class LaunchContract:
             two.provider_id,
         }
 
-    @told
+    @with_cloud
     async def test_a_claim_of_the_same_name_with_another_uid_gets_another_instance(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -121,7 +121,7 @@ class LaunchContract:
         again = bench.request(claim_uid=f"another-uid-of-{bench.prefix}")
         assert (await cloud.launch(again)).provider_id != one.provider_id
 
-    @told
+    @with_cloud
     async def test_its_node_comes_unregistered_with_the_labels_and_taints_of_its_claim(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -142,7 +142,7 @@ class LaunchContract:
 class RepeatContract:
     """A launch is made once for each claim UID, however often it is asked for."""
 
-    @told
+    @with_cloud
     async def test_the_same_claim_gets_the_same_instance_again(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -150,7 +150,7 @@ class RepeatContract:
         assert await cloud.launch(bench.request()) == first
         assert await ours(bench, cloud) == [first]
 
-    @told
+    @with_cloud
     async def test_two_launches_at_once_for_one_claim_make_one_instance(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -163,7 +163,7 @@ class RepeatContract:
     def test_a_launch_that_was_given_up_half_way_is_not_doubled_by_its_repetition(
         self, bench: Bench, steps: int
     ) -> None:
-        @told
+        @with_cloud
         async def story(_self: Any, bench: Bench, cloud: Cloud) -> None:
             request = bench.request()
             launch = asyncio.ensure_future(cloud.launch(request))
@@ -176,7 +176,7 @@ class RepeatContract:
 
         story(self, bench)
 
-    @told
+    @with_cloud
     async def test_an_instance_outlives_the_controller_that_launched_it(
         self, bench: Bench, cloud: Cloud
     ) -> None:

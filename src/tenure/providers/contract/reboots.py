@@ -9,13 +9,13 @@ import pytest
 from tenure.errors import InstanceGone, RebootNotSupported
 from tenure.model.cloud.instance import Instance
 from tenure.ports.cloud import Cloud
-from tenure.providers.contract.bench import Bench, ended, ours, told
+from tenure.providers.contract.bench import Bench, ours, terminated, with_cloud
 
 
 class RebootContract:
     """A provider that reboots nothing says so, and keeps the rest of the contract."""
 
-    @told
+    @with_cloud
     async def test_a_reboot_is_another_boot_of_the_same_instance(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -25,10 +25,10 @@ class RebootContract:
         assert await cloud.get(instance.provider_id) == instance
         assert await ours(bench, cloud) == [instance]
         if before is None:
-            pytest.skip("boots cannot be told apart on this bench")
+            pytest.skip("boots cannot be with_cloud apart on this bench")
         await _another_boot(bench, instance, before)
 
-    @told
+    @with_cloud
     async def test_one_operation_reboots_once_however_often_it_is_asked_for(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -37,7 +37,7 @@ class RebootContract:
         before = await bench.boot_of(instance)
         await _rebooted(cloud, instance, "one")
         if before is None:
-            pytest.skip("boots cannot be told apart on this bench")
+            pytest.skip("boots cannot be with_cloud apart on this bench")
         after, took = await _another_boot(bench, instance, before)
         await cloud.reboot(instance.provider_id, "one")
         async with bench.opened(bench.cluster) as next_cloud:
@@ -47,14 +47,14 @@ class RebootContract:
         await cloud.reboot(instance.provider_id, "two")
         await _another_boot(bench, instance, after)
 
-    @told
+    @with_cloud
     async def test_what_is_not_there_cannot_be_rebooted(self, bench: Bench, cloud: Cloud) -> None:
         instance = await cloud.launch(bench.request())
         await bench.boot_of(instance)
         for unknown in (f"{instance.provider_id}-not", "no://such/instance", ""):
             with pytest.raises((InstanceGone, RebootNotSupported)):
                 await cloud.reboot(unknown, "one")
-        await ended(bench, cloud, instance)
+        await terminated(bench, cloud, instance)
         with pytest.raises((InstanceGone, RebootNotSupported)):
             await cloud.reboot(instance.provider_id, "one")
 

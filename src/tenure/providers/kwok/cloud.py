@@ -6,8 +6,8 @@
                  name follows from the claim's UID: a second launch meets the first and
                  returns it, also where it would now be refused.
 * **terminate**  the envelope goes, or the Node is deleted; where a finalizer holds it, it is
-                 marked as ended. That a Node is being deleted says nothing about the
-                 instance: it runs, and can be drained, until we end it.
+                 marked as terminated. That a Node is being deleted says nothing about the
+                 instance: it runs, and can be drained, until it is terminated.
 * **reboot**     the Node gets another boot id, made from the operation's: asked for twice, it is
                  the same. It stays Ready meanwhile, and its pods run on.
 * **ours**       is what carries our cluster's name and a claim's UID. Nothing else is touched.
@@ -103,7 +103,7 @@ class KwokCloud:
     # -- launch ------------------------------------------------------------------------
 
     async def launch(self, request: LaunchRequest) -> Instance:
-        with _in_our_words(f"launching for claim {request.claim_name}"):
+        with _as_provider_error(f"launching for NodeClaim {request.claim_name}"):
             try:
                 instance = await self._launch(request)
             except (ProviderError, AlreadyExists):
@@ -164,22 +164,24 @@ class KwokCloud:
         """The instance, if it is the one that was asked for."""
         name = node_name(request)
         if instance is None or instance.annotations.get(kwok.CLAIM_UID) != request.claim_uid:
-            raise ProviderError(f"Node {name} is there, and not for claim {request.claim_name}")
-        if instance.ended:
+            raise ProviderError(f"Node {name} is there, and not for NodeClaim {request.claim_name}")
+        if instance.terminated:
             at = instance.annotations[kwok.TERMINATED_AT]
-            raise ProviderError(f"the instance of claim {request.claim_name} was ended at {at}")
+            raise ProviderError(
+                f"the instance of NodeClaim {request.claim_name} was terminated at {at}"
+            )
         return instance
 
-    # -- the end -----------------------------------------------------------------------
+    # -- terminate ---------------------------------------------------------------------
 
     async def terminate(self, provider_id: str) -> None:
-        with _in_our_words(f"ending {provider_id}"):
+        with _as_provider_error(f"terminating instance {provider_id}"):
             name = name_of(provider_id)
             if not name:
                 raise _gone(provider_id)
             await self._boots.cancel(name)
             had_envelope = await self._discard(name)
-            if not await self._end(name) and not had_envelope:
+            if not await self._terminate(name) and not had_envelope:
                 raise _gone(provider_id)
 
     async def _discard(self, name: str) -> bool:
@@ -189,10 +191,10 @@ class KwokCloud:
         await self._envelopes.discard(envelope)
         return True
 
-    async def _end(self, name: str) -> bool:
-        """Whether there was an instance to end."""
+    async def _terminate(self, name: str) -> bool:
+        """Whether there was an instance to terminate."""
         instance = await self._of_node(name)
-        if instance is None or not instance.is_of(self._cluster) or instance.ended:
+        if instance is None or not instance.is_of(self._cluster) or instance.terminated:
             return False
         mark = {
             "metadata": {
@@ -210,10 +212,10 @@ class KwokCloud:
         return True
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
-        with _in_our_words(f"rebooting {provider_id}"):
+        with _as_provider_error(f"rebooting instance {provider_id}"):
             name = name_of(provider_id)
             instance = await self._find(name) if name else None
-            if instance is None or not instance.is_of(self._cluster) or instance.ended:
+            if instance is None or not instance.is_of(self._cluster) or instance.terminated:
                 raise _gone(provider_id)
             if not instance.uid:
                 raise ProviderError(f"{provider_id} has not registered yet")
@@ -225,18 +227,18 @@ class KwokCloud:
                 }
                 await self._api.patch(NODES, name, told, subresource="status")
 
-    # -- looking -----------------------------------------------------------------------
+    # -- read --------------------------------------------------------------------------
 
     async def get(self, provider_id: str) -> Instance:
-        with _in_our_words(f"looking for {provider_id}"):
+        with _as_provider_error(f"reading instance {provider_id}"):
             name = name_of(provider_id)
             instance = await self._find(name) if name else None
-        if instance is None or not instance.is_of(self._cluster) or instance.ended:
+        if instance is None or not instance.is_of(self._cluster) or instance.terminated:
             raise _gone(provider_id)
         return instance.as_instance(self._decided)
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
-        with _in_our_words("listing instances"):
+        with _as_provider_error("listing instances"):
             waiting = await self._envelopes.all()
             items, _ = await self._api.list_all(NODES)
         for envelope in waiting:
@@ -247,7 +249,7 @@ class KwokCloud:
         return tuple(
             instance.as_instance(self._decided)
             for _, instance in sorted(instances.items())
-            if instance.is_of(cluster) and not instance.ended
+            if instance.is_of(cluster) and not instance.terminated
         )
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
@@ -286,8 +288,8 @@ def _gone(provider_id: str) -> InstanceGone:
 
 
 @contextmanager
-def _in_our_words(what: str) -> Iterator[None]:
-    """Refusals of the API server as those of a cloud."""
+def _as_provider_error(what: str) -> Iterator[None]:
+    """Errors of the API server as those of a cloud."""
     try:
         yield
     except TooManyRequests as error:

@@ -59,7 +59,7 @@ class KwokInstance(ApiObject, frozen=True, kw_only=True):
         return tagged and self.spec.provider_id == provider_id(self.name)
 
     @property
-    def ended(self) -> bool:
+    def terminated(self) -> bool:
         return kwok.TERMINATED_AT in self.annotations
 
     def as_instance(self, decided: Collection[str]) -> Instance:

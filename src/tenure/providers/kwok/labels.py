@@ -33,7 +33,7 @@ CLAIM: Final = f"{GROUP}/claim"
 CLAIM_UID: Final = f"{GROUP}/claim-uid"
 LAUNCHED_AT: Final = f"{GROUP}/launched-at"
 IMAGE: Final = f"{GROUP}/image"
-#: The mark: the instance has ended, whatever still holds its Node.
+#: The mark: the instance is terminated, whatever still holds its Node.
 TERMINATED_AT: Final = f"{GROUP}/terminated-at"
 #: On the envelope of a Node that is not registered yet: when it is due.
 REGISTERS_AT: Final = f"{GROUP}/registers-at"

@@ -74,7 +74,7 @@ def test_while_the_node_of_an_ended_instance_is_held_its_claim_gets_no_other() -
         instance = await cloud.launch(bench.request())
         await bench.client.patch(NODES, instance.provider_id.removeprefix("kwok://"), HELD)
         await cloud.terminate(instance.provider_id)
-        sentence = "the instance of claim contract-one was ended at 2031-05-02T08:00:00Z"
+        sentence = "the instance of NodeClaim contract-one was terminated at 2031-05-02T08:00:00Z"
         with pytest.raises(ProviderError, match=sentence):
             await cloud.launch(bench.request())
 
@@ -84,7 +84,7 @@ def test_while_the_node_of_an_ended_instance_is_held_its_claim_gets_no_other() -
 # Whose it is.
 
 
-def test_nodes_of_the_peers_provider_are_never_touched() -> None:
+def test_nodes_of_karpenters_provider_are_never_touched() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         ours = await cloud.launch(bench.request())
         node = in_kwok(
@@ -144,7 +144,7 @@ def test_a_copy_of_one_of_our_nodes_is_not_one_of_ours() -> None:
     "provider_id",
     ["kwok://a/../../pods", "kwok://A?x=1", "kwok:///a", "aws:///eu/i-1", "kwok://"],
 )
-def test_an_id_that_we_never_gave_out_reaches_nobody(provider_id: str) -> None:
+def test_an_id_that_we_never_gave_out_is_not_looked_up(provider_id: str) -> None:
     async def tale(bench: StoreBench, _cloud: KwokCloud) -> None:
         bench.transport = untouched = Scripted()
         cloud = bench.kwok()

@@ -1,4 +1,4 @@
-"""How a cloud says no, and how an instance ends."""
+"""How a cloud refuses, and how an instance is terminated."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tenure.model.values.quantity import UNIT
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import (
     Bench,
-    ended,
     ours,
     running_for,
-    told,
+    terminated,
     types_of,
     wants,
+    with_cloud,
 )
 
 
 class RefusalContract:
     """A refusal says what to do next, by its class, and leaves nothing behind."""
 
-    @told
+    @with_cloud
     async def test_requests_that_nothing_holds_are_out_of_capacity(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -31,7 +31,7 @@ class RefusalContract:
             await cloud.launch(bench.request(requests={"cpu": 10**9 * UNIT}))
         assert await ours(bench, cloud) == []
 
-    @told
+    @with_cloud
     async def test_requirements_that_nothing_satisfies_are_out_of_capacity(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -41,7 +41,7 @@ class RefusalContract:
             await cloud.launch(bench.request(requirements=wants(zone="no-such-zone")))
         assert await ours(bench, cloud) == []
 
-    @told
+    @with_cloud
     async def test_offerings_that_are_sold_out_are_named(self, bench: Bench, cloud: Cloud) -> None:
         """They are then left out of planning for a while, and the others are not."""
         if bench.dry is None:
@@ -57,7 +57,7 @@ class RefusalContract:
         assert set(refusal.value.offerings) <= offered
         assert await ours(bench, cloud) == []
 
-    @told
+    @with_cloud
     async def test_a_class_that_is_not_there_is_misconfigured(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -66,7 +66,7 @@ class RefusalContract:
             await cloud.launch(bench.request(node_class=missing))
         assert await ours(bench, cloud) == []
 
-    @told
+    @with_cloud
     async def test_a_class_that_cannot_be_used_is_misconfigured(
         self, bench: Bench, cloud: Cloud
     ) -> None:
@@ -76,7 +76,7 @@ class RefusalContract:
             await cloud.launch(bench.request(node_class=bench.broken_class))
         assert await ours(bench, cloud) == []
 
-    @told
+    @with_cloud
     async def test_an_instance_that_never_was_is_gone(self, bench: Bench, cloud: Cloud) -> None:
         launched = (await cloud.launch(bench.request())).provider_id
         for unknown in (f"{launched}-not", "no://such/instance", ""):
@@ -86,23 +86,23 @@ class RefusalContract:
                 await cloud.terminate(unknown)
 
 
-class EndContract:
-    """How an instance ends."""
+class TerminationContract:
+    """How an instance is terminated."""
 
-    @told
-    async def test_an_end_can_be_asked_for_again_and_again_until_it_is_gone(
+    @with_cloud
+    async def test_a_termination_can_be_repeated_until_the_instance_is_gone(
         self, bench: Bench, cloud: Cloud
     ) -> None:
         instance = await cloud.launch(bench.request())
-        await ended(bench, cloud, instance)
+        await terminated(bench, cloud, instance)
         with pytest.raises(InstanceGone):
             await cloud.get(instance.provider_id)
         with pytest.raises(InstanceGone):
             await cloud.terminate(instance.provider_id)
         assert await ours(bench, cloud) == []
 
-    @told
-    async def test_an_instance_whose_end_has_begun_is_not_said_to_run(
+    @with_cloud
+    async def test_an_instance_that_is_being_terminated_is_not_listed_as_running(
         self, bench: Bench, cloud: Cloud
     ) -> None:
         instance = await cloud.launch(bench.request())
@@ -114,8 +114,8 @@ class EndContract:
             return
         assert found.state is InstanceState.TERMINATING
 
-    @told
-    async def test_an_instance_that_was_ended_is_not_handed_out_again(
+    @with_cloud
+    async def test_an_instance_that_was_terminated_is_not_returned_again(
         self, bench: Bench, cloud: Cloud
     ) -> None:
         """A new one is fine, and so is a refusal; an instance that is shutting down is not."""
@@ -128,19 +128,21 @@ class EndContract:
         assert again.state is InstanceState.RUNNING
         assert (await cloud.get(again.provider_id)).state is InstanceState.RUNNING
 
-    @told
-    async def test_the_end_of_one_leaves_the_others(self, bench: Bench, cloud: Cloud) -> None:
+    @with_cloud
+    async def test_terminating_one_instance_leaves_the_others(
+        self, bench: Bench, cloud: Cloud
+    ) -> None:
         one = await cloud.launch(bench.request("one"))
         two = await cloud.launch(bench.request("two"))
-        await ended(bench, cloud, one)
+        await terminated(bench, cloud, one)
         assert await ours(bench, cloud) == [two]
         assert await cloud.get(two.provider_id) == two
 
-    @told
+    @with_cloud
     async def test_instances_of_other_clusters_are_not_listed(
         self, bench: Bench, cloud: Cloud
     ) -> None:
-        """What is listed and has no claim here is taken for garbage."""
+        """What is listed and has no claim here is garbage-collected."""
         theirs = f"{bench.cluster}-elsewhere"
         async with bench.opened(theirs) as their_cloud:
             foreign = await their_cloud.launch(bench.request("foreign", cluster=theirs))
@@ -148,15 +150,15 @@ class EndContract:
             assert await ours(bench, cloud) == [mine]
             listed = await their_cloud.list_instances(theirs)
             assert [each.provider_id for each in listed] == [foreign.provider_id]
-            await ended(bench, their_cloud, foreign)
+            await terminated(bench, their_cloud, foreign)
 
-    @told
-    async def test_a_controller_that_has_just_started_can_end_what_it_did_not_launch(
+    @with_cloud
+    async def test_a_controller_that_has_just_started_can_terminate_what_it_did_not_launch(
         self, bench: Bench, cloud: Cloud
     ) -> None:
         """Garbage collection: all that it has is the list."""
         await cloud.launch(bench.request())
         async with bench.opened(bench.cluster) as next_cloud:
             (leftover,) = await ours(bench, next_cloud)
-            await ended(bench, next_cloud, leftover)
+            await terminated(bench, next_cloud, leftover)
         assert await ours(bench, cloud) == []
