@@ -12,7 +12,7 @@ import pytest
 from tenure.errors import SpecError
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.providers.kwok.provider import KWOK
-from tenure.providers.registry import GROUP, find, names
+from tenure.providers.registry import GROUP, find, names, usable
 
 
 def point(name: str, value: str) -> EntryPoint:
@@ -70,6 +70,23 @@ def test_a_plugin_that_cannot_be_imported_is_told_of_when_it_is_asked_for_and_no
 def test_what_is_no_provider_is_refused_with_what_one_has(value: str) -> None:
     with pytest.raises(SpecError, match=r"an object with name, node_classes, kinds, .*, open"):
         find("odd", [point("odd", value)])
+
+
+def test_a_plugin_whose_declaration_cannot_be_read_is_refused_and_disturbs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every provider's options are read for the help of ``tenure run``."""
+    (tmp_path / "dated.py").write_text(
+        "from tenure.providers.kwok.provider import KwokProvider\n"
+        "class Dated(KwokProvider):\n"
+        "    options = {'region': 'where machines are'}\n"
+        "PROVIDER = Dated()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = [OURS, point("dated", "dated:PROVIDER"), point("absent", "not_there:PROVIDER")]
+    with pytest.raises(SpecError, match="whose options are Option objects"):
+        find("dated", found)
+    assert usable(found) == (KWOK,)
 
 
 def test_two_plugins_of_one_name_are_not_chosen_between() -> None:

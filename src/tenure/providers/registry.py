@@ -13,7 +13,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from tenure.errors import SpecError
-from tenure.ports.provider import Provider
+from tenure.model.api.resource import Resource
+from tenure.ports.provider import Option, Provider
+from tenure.schema.structure.crd import CustomKind
 
 GROUP: Final = "tenure.providers"
 #: What is used where none is named; it ships with Tenure.
@@ -28,6 +30,8 @@ _ATTRIBUTES: Final = (
     "namespace",
     "open",
 )
+#: What the elements of a declaration are: help, lint and the webhook read them of every provider.
+_DECLARED: Final = {"node_classes": Resource, "kinds": CustomKind, "options": Option}
 #: Where a user names one.
 _AT: Final = "--provider"
 
@@ -79,4 +83,8 @@ def _loaded(point: EntryPoint) -> Provider:
         expected = f"a provider at {point.value}: an object with {', '.join(_ATTRIBUTES)}"
         hint = f"It has no {', '.join(lacks)}." if lacks else "It is a class."
         raise SpecError(_AT, point.name, expected, f"{hint} See docs/providers.md.")
+    for attribute, type_ in _DECLARED.items():
+        if not all(isinstance(one, type_) for one in getattr(provider, attribute)):
+            expected = f"a provider at {point.value} whose {attribute} are {type_.__name__} objects"
+            raise SpecError(_AT, point.name, expected, "See docs/providers.md.")
     return provider

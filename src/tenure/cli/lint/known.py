@@ -29,7 +29,7 @@ def known_by(providers: Iterable[Provider]) -> Known:
     return Known(
         kinds=(*CUSTOM_KINDS, *(kind for one in providers for kind in one.kinds)),
         watched={
-            node_class.group: frozenset(said.condition_type for said in one.repair_statements)
+            node_class.group: frozenset(each.condition_type for each in one.repair_statements)
             for one in providers
             for node_class in one.node_classes
         },
