@@ -93,3 +93,11 @@ def test_no_room_but_the_providers_knows_a_provider_by_name(path: Path) -> None:
     text = path.read_text(encoding="utf-8").lower()
     assert "kwok" not in text
     assert "kwok" not in path.name
+
+
+def test_every_folder_of_tests_is_a_package() -> None:
+    """Else a folder such as ``pdb`` is imported under the name of a module of Python's own."""
+    tests = ROOT / "tests"
+    folders = {parent for path in tests.rglob("*.py") for parent in path.parents}
+    within = [folder for folder in folders if folder.is_relative_to(tests)]
+    assert [folder for folder in within if not (folder / "__init__.py").exists()] == []
