@@ -1,4 +1,4 @@
-"""What a reader may rely on when opening any file: direction, purity, no relative imports.
+"""What a reader may rely on when opening any file: rooms, direction, purity, absolute imports.
 
 The direction of imports itself is a contract of import-linter (``make check``); here it
 is run too, so that the tests alone notice, and what it cannot see is read from the text.
@@ -7,17 +7,25 @@ is run too, so that the tests alone notice, and what it cannot see is read from 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
+from docs.rooms import chain_inside, contracts, longest_chain, room_graph
 from tests.folders import ROOT
 
 SRC = ROOT / "src" / "tenure"
 PURE = ("core", "packing", "model", "schema", "safety.py", "errors.py")
 HOMELESS = {"util", "utils", "helper", "helpers", "common", "misc", "base", "manager"}
+
+#: Of one room, ``__init__.py`` included.
+FILES_MAX = 15
+#: Modules from the first to the last of a chain of imports.
+CHAIN_MAX = 8
 
 #: Reading the clock: ``datetime.now``, ``date.today`` and their relatives.
 CLOCKS = {"now", "utcnow", "today", "monotonic", "perf_counter", "time_ns"}
@@ -101,3 +109,71 @@ def test_every_folder_of_tests_is_a_package() -> None:
     folders = {parent for path in tests.rglob("*.py") for parent in path.parents}
     within = [folder for folder in folders if folder.is_relative_to(tests)]
     assert [folder for folder in within if not (folder / "__init__.py").exists()] == []
+
+
+# -- rooms ------------------------------------------------------------------------------------
+
+
+def rooms() -> list[str]:
+    """Every package, as its contract names it."""
+    packages = (path.parent.relative_to(SRC) for path in SRC.rglob("__init__.py"))
+    return sorted(".".join(one.parts) for one in packages if one.parts)
+
+
+def docstring_of(room: str) -> str:
+    return ast.get_docstring(tree_of(SRC.joinpath(*room.split("."), "__init__.py"))) or ""
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_package_says_what_it_does_what_it_may_import_and_where_to_start(room: str) -> None:
+    said = docstring_of(room)
+    assert re.search(r"^Start reading: .*\.py", said, re.M), f"{room}: add 'Start reading: …'"
+    for file in re.findall(r"[\w/]+\.py", said.partition("Start reading:")[2]):
+        assert SRC.joinpath(*room.split("."), file).exists(), file
+
+
+@pytest.mark.parametrize("room", sorted({*rooms()} & {*contracts()}))
+def test_a_package_may_import_what_its_contract_allows(room: str) -> None:
+    found = re.search(r"^May import: (.*?)\.\n", docstring_of(room) + "\n", re.M | re.S)
+    assert found is not None, f"{room}: add 'May import: …'"
+    listed = [] if found[1] == "nothing of Tenure" else re.split(r",\s+", found[1])
+    assert listed == list(contracts()[room]), f"{room}: pyproject.toml says otherwise"
+
+
+def test_a_contract_is_about_a_room_and_grants_rooms() -> None:
+    known = {*rooms(), "errors", "safety"}
+    assert not [room for room in contracts() if room not in known]
+    assert not [(room, one) for room, may in contracts().items() for one in may if one not in known]
+
+
+def test_a_contract_grants_nothing_that_is_forbidden_to_provisioning() -> None:
+    assert "core.repair" not in contracts()["core.provision"]
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_room_is_small_enough_to_be_read_at_a_sitting(room: str) -> None:
+    files = list(SRC.joinpath(*room.split(".")).glob("*.py"))
+    assert len(files) <= FILES_MAX, f"{room} has {len(files)} files: split it"
+
+
+def test_no_chain_of_imports_inside_of_a_room_is_too_long() -> None:
+    graph = grimp.build_graph("tenure")
+    chains = {room: chain_inside(room, graph) for room in contracts()}
+    assert {room: one for room, one in chains.items() if len(one) > CHAIN_MAX} == {}
+    assert max(map(len, chains.values())) > 2, "it measures something"
+
+
+def test_no_chain_of_imports_between_the_rooms_of_a_package_is_too_long() -> None:
+    edges = room_graph()
+    for top in {room.partition(".")[0] for room in edges}:
+        inside = {room for room in edges if room.partition(".")[0] == top}
+        chain = longest_chain({room: edges[room] & inside for room in inside})
+        assert len(chain) <= CHAIN_MAX, chain
+
+
+def test_the_longest_chain_counts_a_circle_once() -> None:
+    assert longest_chain({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [
+        "a",
+        "b = c",
+        "d",
+    ]

@@ -1,0 +1,5 @@
+"""One replica of ``tenure run``: lease, controller, probes, webhook and shutdown.
+
+May import: cli.cluster, cli.settings, providers, runtime, kube, ports, core, model, errors.
+Start reading: replica.py.
+"""

@@ -1,1 +1,5 @@
-"""A running embedded cluster, shown to a person: its facts, its words, its screen."""
+"""Shows a running embedded cluster: its facts, its text, its screen.
+
+May import: sim, runtime, core, model, errors.
+Start reading: screen.py.
+"""

@@ -83,7 +83,7 @@ class WindowNotEnforced(Fact, frozen=True):
 EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
     TemplateHashMissing(),
-    LaunchesNothing("NodeClassReady: KWOKNodeClass default is not found"),
+    LaunchesNothing("NodeClassReady: EC2NodeClass default does not exist"),
     DisruptionUnusable('spec.disruption.budgets[0].nodes: "ten" is not a number', closed=True),
     DisruptionUnusable('spec.disruption.maxPodProtection: "1d" is not a duration', closed=False),
     RepairUnusable('spec.repair.maxUnhealthy: "many" is not a number', closed=True),

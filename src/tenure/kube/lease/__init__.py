@@ -1,0 +1,5 @@
+"""The leader lease: one replica acts, the others wait.
+
+May import: kube.client, ports, model, errors.
+Start reading: elector.py.
+"""

@@ -1,0 +1,5 @@
+"""Durations, quantities, requirements, selectors, schedules.
+
+May import: model.api, errors.
+Start reading: requirements.py.
+"""

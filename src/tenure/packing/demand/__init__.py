@@ -1,0 +1,5 @@
+"""What pods ask for: requests, classes of equal pods, topology, the queue.
+
+May import: model, errors.
+Start reading: problem.py.
+"""

@@ -9,6 +9,9 @@ A provider's own tests say how to set it up, and inherit the rest::
 
 This package needs pytest, and nothing else of Tenure imports it. ``docs/providers.md`` has a
 complete example. What a test demands is said in its name; why, in its first lines.
+
+May import: ports, schema, model, errors.
+Start reading: bench.py.
 """
 
 from __future__ import annotations

@@ -1,0 +1,5 @@
+"""What is known: informers with their cache, and the observation store beside the cluster.
+
+May import: kube, ports, core, model, errors.
+Start reading: store.py, view.py.
+"""

@@ -1,4 +1,6 @@
-"""Scenarios: readable files that say what there is, what happens when, and what must hold.
+"""Scenarios: files that say what exists, what happens when, and what must hold.
 
-``load.load_scenario`` reads one, ``run.Simulation`` plays it in an embedded cluster.
+May import: sim, sim.actors.kubelet, sim.actors.volumes, sim.apiserver.store, sim.check,
+sim.cloud, sim.scenario.read, core, schema, model, errors.
+Start reading: run.py.
 """

@@ -2,6 +2,8 @@
 
 To disrupt nodes for another reason, write a method (``core/disrupt/method.py``) and put it into
 this list: nothing else has to change.
+
+Start reading: unhealthy.py.
 """
 
 from __future__ import annotations

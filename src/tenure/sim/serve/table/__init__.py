@@ -1,0 +1,5 @@
+"""The tables that kubectl prints.
+
+May import: sim.apiserver, sim.apiserver.store, schema, model.
+Start reading: table.py.
+"""
