@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from docs import chart
+from docs import chart, rooms
 from docs.conformance_page import conformance_page
 from docs.messages_page import messages_page
 from docs.metrics_page import metrics_page
@@ -37,11 +37,15 @@ them. The same code stands in Kubernetes events, in metrics and in `tenure expla
 |---|---|---|---|
 """
 
+_ROOMS = "<!-- rooms: written by `make generate` from the contracts in pyproject.toml -->"
+_ROOMS_END = "<!-- end of rooms -->"
+
 
 def generated() -> dict[Path, str]:
     """Every generated file with the text it should have."""
     crds = ROOT / "charts" / "tenure" / "crds"
     return {
+        ROOT / "ARCHITECTURE.md": architecture(),
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "messages.md": messages_page(),
         ROOT / "docs" / "metrics.md": metrics_page(),
@@ -50,6 +54,16 @@ def generated() -> dict[Path, str]:
         **{crds / name: text for name, text in crd.files(KINDS).items()},
         **chart.files(),
     }
+
+
+def architecture() -> str:
+    """The page with its block of rooms drawn anew; the rest is written by hand."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(_ROOMS)
+    _, end, after = rest.partition(_ROOMS_END)
+    if not end:
+        raise ValueError(f"ARCHITECTURE.md: expected {_ROOMS} and {_ROOMS_END}")
+    return f"{before}{_ROOMS}\n{rooms.draw()}{_ROOMS_END}{after}"
 
 
 def reasons() -> str:

@@ -8,8 +8,8 @@ package stands for itself and what is below it.
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -49,9 +49,14 @@ class RoomContract(Contract):
 @cache
 def contracts() -> Mapping[str, tuple[str, ...]]:
     """By room, what it may import."""
+    return {one["room"]: tuple(one["may_import"]) for one in _written() if one["type"] == "room"}
+
+
+@cache
+def _written() -> list[dict[str, Any]]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    found: Iterable[dict[str, Any]] = settings["tool"]["importlinter"]["contracts"]
-    return {one["room"]: tuple(one["may_import"]) for one in found if one["type"] == "room"}
+    found: list[dict[str, Any]] = settings["tool"]["importlinter"]["contracts"]
+    return found
 
 
 @cache
@@ -87,21 +92,52 @@ def _top(room: str) -> str:
 
 
 def draw() -> str:
-    """The rooms as a Markdown table, one for each top-level package."""
-    by_top: dict[str, list[str]] = defaultdict(list)
-    for room in contracts():
-        by_top[_top(room)].append(room)
-    lines = ["| room | within its package, may import | of other packages |", "|---|---|---|"]
-    for top, rooms in by_top.items():
-        for room in sorted(rooms):
-            within = [one for one in contracts()[room] if _top(one) == top]
-            beyond = [one for one in contracts()[room] if _top(one) != top]
-            lines.append(f"| `{room}` | {_listed(within)} | {_listed(beyond)} |")
+    """The layers with their rooms, then what each room may import, as Markdown."""
+    return f"```text\n{_layers()}```\n\n{_table()}"
+
+
+def _layers() -> str:
+    """Imports point down; inside of a line they point to the right of ``▸``."""
+    tops = [layer.split(" | ") for layer in _layered("layers")]
+    lines = []
+    for top in (one.removeprefix(_PREFIX) for layer in tops for one in layer):
+        below = sorted(room.removeprefix(f"{top}.") for room in contracts() if _top(room) == top)
+        order = _layered(top)
+        inside = " ▸ ".join(order) if order else ", ".join(one for one in below if one != top)
+        lines += textwrap.wrap(
+            f"{top:<11}{inside}", 98, subsequent_indent=" " * 11, break_on_hyphens=False
+        )
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _layered(id_: str) -> list[str]:
+    """The layers of a contract, the highest first; empty if there is none of that name."""
+    found = [one for one in _written() if one["id"] == id_ and one["type"] == "layers"]
+    return [layer.replace(f"{_PREFIX}{id_}.", "") for one in found for layer in one["layers"]]
+
+
+def _table() -> str:
+    lines = ["| room | may import, of its package | of other packages |", "|---|---|---|"]
+    for room, may in contracts().items():
+        within = [one for one in may if _top(one) == _top(room)]
+        beyond = [one for one in may if _top(one) != _top(room)]
+        lines.append(f"| `{room}` | {_listed(within)} | {_listed(beyond)} |")
+    return "\n".join(lines) + "\n"
+
+
+def measured() -> str:
+    """Each room with its files and lines, as Markdown: for a record of how large they are."""
+    lines = ["| room | files | lines | may import |", "|---|---|---|---|"]
+    for room, may in contracts().items():
+        folder = ROOT / "src" / "tenure" / room.replace(".", "/")
+        files = sorted(folder.glob("*.py")) or [folder.with_suffix(".py")]
+        count = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+        lines.append(f"| `{room}` | {len(files)} | {count:,} | {_listed(may)} |")
     return "\n".join(lines) + "\n"
 
 
 def _listed(rooms: Iterable[str]) -> str:
-    return ", ".join(f"`{room}`" for room in sorted(rooms)) or "–"
+    return ", ".join(f"`{room}`" for room in rooms) or "–"
 
 
 def room_graph() -> dict[str, set[str]]:
