@@ -122,4 +122,4 @@ def test_an_overdrawn_resource_only_keeps_away_who_asks_for_it() -> None:
 def test_a_pod_for_one_host_never_makes_a_claim() -> None:
     packing = pack(Problem(pods=(a_pod(nodeSelector={HOSTNAME: "n-9"}),), templates=(a_pool(),)))
     assert packing.claims == ()
-    assert f"nothing defines {HOSTNAME}" in packing.unplaced["p"].message
+    assert f"{HOSTNAME} In [n-9] is asked for" in packing.unplaced["p"].message

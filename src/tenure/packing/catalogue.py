@@ -12,16 +12,20 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
+from tenure.model.api.names import CAPACITY_TYPE, HOSTNAME, WELL_KNOWN_LABELS, ZONE
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.daemons import DaemonPod, loads_by_type
-from tenure.packing.demand.problem import NODES, PoolTemplate
+from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, PoolTemplate
 from tenure.packing.demand.requests import HostPort, ports_conflict
 
 #: (zone, capacity type).
 Place = tuple[str, str]
+
+#: What every new node has and no claim says. Its hostname is known only when it is there, so it is
+#: none that a pod can name.
+NEW_NODE: Final = Requirements.from_labels({HOSTNAME: "the name of a new node", **NEW_NODE_LABELS})
 
 
 class Offer(NamedTuple):
@@ -63,6 +67,8 @@ class Catalogue:
         dry: frozenset[OfferingKey],
     ) -> None:
         self.template: Final = template
+        #: What every node of the pool will be labelled with.
+        self.defined: Final = template.requirements.intersect(NEW_NODE)
         self.resources: Final = tuple(resources)
         given = _Same(template.instance_types)
         self.types, self._index = _indexed(given)
@@ -82,9 +88,8 @@ class Catalogue:
         self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
-        requirements = template.requirements
         self.whole: Final = Narrowing(
-            requirements, self.matching(requirements), self._places(requirements)
+            self.defined, self.matching(self.defined), self._places(self.defined)
         )
 
     def narrow(self, so_far: Narrowing, by: Requirements) -> Narrowing | None:
@@ -106,14 +111,14 @@ class Catalogue:
         types = 0
         if daemon.tolerates(self.template.taints):
             for wanted in daemon.alternatives:
-                if self.template.requirements.is_compatible(wanted, self.known_keys):
-                    types |= self.matching(self.template.requirements.intersect(wanted))
+                if self.defined.is_compatible(wanted, self.known_keys):
+                    types |= self.matching(self.defined.intersect(wanted))
         return types
 
     def matching(self, requirements: Requirements) -> int:
         """Bit mask of the types whose own requirements leave room for these."""
         types = (1 << len(self.types)) - 1
-        defined = self.template.requirements
+        defined = self.defined
         for key, requirement in requirements.items():
             if requirement.impossible:
                 return 0
@@ -129,6 +134,15 @@ class Catalogue:
             ):
                 types &= having
         return types
+
+    def values_of(self, key: str) -> frozenset[str] | None:
+        """Every value that the key may have on a type; None where that is not known."""
+        if key not in self._index:
+            return None
+        known = [theirs for theirs, _ in self._index[key]]
+        if any(theirs.complement for theirs in known):
+            return None
+        return frozenset(value for theirs in known for value in theirs.listed)
 
     def clear_of(self, ports: tuple[HostPort, ...]) -> int:
         """Bit mask of the types whose daemons leave these host ports alone."""

@@ -88,7 +88,7 @@ def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
         message = f"taint {taint_text(taint)} is not tolerated"
         return Refusal(pool, Why.TAINT_NOT_TOLERATED, message)
     alternatives = one.demand.alternatives
-    defined, known = catalogue.template.requirements, catalogue.known_keys
+    defined, known = catalogue.defined, catalogue.known_keys
     compatible = (wanted for wanted in alternatives if defined.is_compatible(wanted, known))
     # Where none is compatible, none came further than the first.
     told = tuple(islice(compatible, EXPLAINED)) or alternatives[:1]
@@ -103,7 +103,7 @@ def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
 def _refuse(
     one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Requirements
 ) -> tuple[Why, str]:
-    defined = catalogue.template.requirements
+    defined = catalogue.defined
     if clash := defined.why_incompatible(wanted, catalogue.known_keys):
         return Why.REQUIREMENTS_INCOMPATIBLE, clash
     narrowing = catalogue.narrow(catalogue.whole, wanted)

@@ -19,7 +19,7 @@ from tenure.model.api.nodeclaim import Requirement, ResourceRequests
 from tenure.model.snapshot.observations import ClassRefusal, Observations
 from tenure.model.values.requirements import Requirement as Allowed
 from tenure.model.values.requirements import Requirements
-from tenure.packing.demand.problem import ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import NEW_NODE_LABELS, ExistingNode, PoolTemplate
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -104,7 +104,7 @@ def test_a_node_that_is_starting_is_taken_as_it_will_be() -> None:
     node = a_node(taints=(BATCH, AGENT, STARTING))
     assert only_node(claim, node) == ExistingNode(
         name="node-a",
-        labels=node.labels,
+        labels={**node.labels, **NEW_NODE_LABELS},
         taints=(BATCH,),
         available={**ROOM, "nvidia.com/gpu": 10**9},
         initialized=False,
@@ -116,7 +116,7 @@ def test_a_node_that_has_not_registered_is_taken_with_its_claims_labels_and_tain
     node = a_node(registered=False, taints=(UNREGISTERED,), labels={names.NODEPOOL: "wrong"})
     found = only_node(claim, node)
     assert found.taints == (BATCH,)
-    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL}
+    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL, **NEW_NODE_LABELS}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_before_the_launch_is_answered_a_claim_has_the_labels_that_are_certain()
     )
     assert only_node(claim) == ExistingNode(
         name="a",
-        labels={names.NODEPOOL: "general", **CLASS_LABEL},
+        labels={names.NODEPOOL: "general", **CLASS_LABEL, **NEW_NODE_LABELS},
         taints=(BATCH,),
         available=units(cpu=1, memory=2**30, pods=2),
         initialized=False,
@@ -207,7 +207,7 @@ def test_after_the_launch_it_holds_what_the_instance_has() -> None:
 def test_a_claim_that_cannot_be_read_has_only_its_labels() -> None:
     unreadable = (Requirement(key=names.ZONE, operator="Is", values=("zone-b",)),)
     found = only_node(a_claim(stage=0, spec={"requirements": unreadable}))
-    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL}
+    assert found.labels == {names.NODEPOOL: "general", **CLASS_LABEL, **NEW_NODE_LABELS}
 
 
 # -- pools ---------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
 from tenure.model.values.requirements import Requirements
-from tenure.packing.demand.problem import NODES, ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.template import template_problems
 
@@ -134,7 +134,7 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
             # Whoever was asked to leave is gone by then; his successor is to have his place.
             pods = [pod for pod in pods if not pod.deleting]
             taints = tuple(t for t in taints if t.key not in _WHILE_REBOOTING)
-        labels = {**labels, **claim.labels}
+        labels = {**labels, **claim.labels, **NEW_NODE_LABELS}
     return ExistingNode.holding(
         _unfinished(pods),
         name=node.name,
@@ -162,7 +162,7 @@ def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
     wanted = _requirements_of(claim)
     listed = {key: one.listed for key, one in wanted.items() if one.operator == "In"}
     decided = {key: next(iter(values)) for key, values in listed.items() if len(values) == 1}
-    labels = {**decided, **claim.labels}
+    labels = {**decided, **claim.labels, **NEW_NODE_LABELS}
     return ExistingNode(
         name=claim.name,
         labels=labels,

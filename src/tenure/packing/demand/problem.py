@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.model.api.names import INITIALIZED, REGISTERED
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import InstanceType, OfferingKey
@@ -20,6 +21,9 @@ from tenure.packing.demand.requests import HostPort, Resources, host_ports, pod_
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.
 NODES: Final = "nodes"
+
+#: Labels that Tenure itself puts on every node, before pods come.
+NEW_NODE_LABELS: Final[Mapping[str, str]] = {REGISTERED: "true", INITIALIZED: "true"}
 
 #: What a node costs beyond its price, in cpus at the price that the pods pay for one: its share of the control plane, addresses, image pulls, DaemonSets, the trouble of draining
 #: it one day. Without it the cheapest plan is a crowd of tiny nodes.
