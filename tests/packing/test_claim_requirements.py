@@ -78,10 +78,9 @@ def test_values_to_keep_off_are_said_where_a_node_may_have_them() -> None:
     assert said((ZONE, "NotIn", ["a", "elsewhere"])) == Requirements.of(
         [Requirement.of(ZONE, "NotIn", ["a"])]
     )
-    team = Requirement.of("team", "NotIn", ["nobody at all"])
-    assert said(("team", "NotIn", ["a", "b c"]), requirements=[team]) == Requirements.of(
-        [Requirement.of("team", "NotIn", ["a", "nobody at all"])]
-    )
+    written = Requirement.of(SIZE, "NotIn", ["99"])
+    (sizes, _) = said((SIZE, "NotIn", ["4", "77"]), requirements=[written]).values()
+    assert sizes == Requirement.of(SIZE, "NotIn", ["4", "99"])
 
 
 def test_bounds_that_bound_nothing_are_not_said() -> None:
@@ -96,3 +95,27 @@ def test_a_daemon_that_asks_for_a_label_of_every_node_of_ours_is_counted() -> No
     problem = Problem(pods=(a_pod(),), templates=(a_pool(types=TYPES),), daemons=(asks,))
     (claim,) = pack(problem).claims
     assert claim.requests["cpu"] == 4 * 10**9
+
+
+def test_a_value_that_no_claim_can_say_is_told_and_another_pool_may_take_the_pod() -> None:
+    team = Requirement.of("example.com/team", "Exists")
+    odd = wanting(("example.com/team", "In", ["a b/c!"]))
+    packing = pack(
+        Problem(pods=(odd, a_pod("web")), templates=(a_pool(types=TYPES, requirements=[team]),))
+    )
+    assert [claim.pods for claim in packing.claims] == [("web",)]
+    assert "no NodeClaim can ask for it: example.com/team.values[0]: got 'a b/c!'" in (
+        packing.unplaced["p"].message
+    )
+
+
+def test_pods_that_no_claim_can_hold_together_get_one_each() -> None:
+    """A label with a value to keep off takes two of the 100 requirements that a claim may have."""
+    keys = [f"example.com/k{number}" for number in range(50)]
+    pool = a_pool(types=TYPES, requirements=[Requirement.of(key, "Exists") for key in keys])
+    odd = [
+        wanting(*((key, "NotIn", [uid]) for key in keys[start : start + 25]), uid=uid)
+        for uid, start in (("p", 0), ("q", 25))
+    ]
+    packing = pack(Problem(pods=tuple(odd), templates=(pool,)))
+    assert sorted(claim.pods for claim in packing.claims) == [("p",), ("q",)]

@@ -76,3 +76,16 @@ def test_what_no_new_node_satisfies_is_said_on_the_pod(odd: dict[str, Any], said
         assert (story.running("odd"), story.running("web")) == (0, 1)
         (message,) = warnings(story, "odd")
         assert said in message
+
+
+def test_a_label_value_that_the_api_refuses_is_said_on_its_pod_alone() -> None:
+    """The pool lets pods choose the value of a label; nothing can be labelled with this one."""
+    pool = {"requirements": [{"key": "example.com/team", "operator": "Exists"}]}
+    odd = a_deployment("odd", replicas=3, **wanting(
+        {"key": "example.com/team", "operator": "In", "values": ["a b/c!"]}
+    ))  # fmt: skip
+    with Story(*a_cluster(odd, a_deployment("web"), **pool)) as story:
+        story.run(3 * MINUTE)
+        assert (story.running("odd"), story.running("web")) == (0, 1)
+        (message,) = warnings(story, "odd")
+        assert "example.com/team" in message

@@ -12,20 +12,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from tenure.model.api.names import CAPACITY_TYPE, HOSTNAME, WELL_KNOWN_LABELS, ZONE
+from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.requirements import Requirement, Requirements
+from tenure.packing.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.daemons import DaemonPod, loads_by_type
-from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, PoolTemplate
+from tenure.packing.demand.problem import NODES, PoolTemplate
 from tenure.packing.demand.requests import HostPort, ports_conflict
 
 #: (zone, capacity type).
 Place = tuple[str, str]
-
-#: What every new node has and no claim says. Its hostname is known only when it is there, so it is
-#: none that a pod can name.
-NEW_NODE: Final = Requirements.from_labels({HOSTNAME: "the name of a new node", **NEW_NODE_LABELS})
 
 
 class Offer(NamedTuple):
@@ -93,7 +90,8 @@ class Catalogue:
         )
 
     def narrow(self, so_far: Narrowing, by: Requirements) -> Narrowing | None:
-        """``so_far`` with more requirements; None when no node can satisfy them together."""
+        """``so_far`` with more requirements; None when no node can satisfy them together, or no
+        claim can say so."""
         try:
             return so_far._next[by]
         except KeyError:
@@ -104,7 +102,18 @@ class Catalogue:
         if not so_far.requirements.is_compatible(by, self.known_keys):
             return None
         requirements = so_far.requirements.intersect(by)
+        if self.refusal(requirements) is not None:
+            return None
         return Narrowing(requirements, self.matching(requirements), self._places(requirements))
+
+    def said(self, requirements: Requirements) -> Requirements:
+        """Those of them that a claim of this pool says."""
+        ours = self.template.requirements
+        return said_in_claim(requirements, ours, self.known_keys, self.values_of)
+
+    def refusal(self, requirements: Requirements) -> str | None:
+        """Why the API server would refuse a claim of this pool with them; None when it would not."""
+        return refusal_of(self.said(requirements), self.template.requirements)
 
     def _accepting(self, daemon: DaemonPod) -> int:
         """Bit mask of the types on whose nodes the daemon's pod will run."""

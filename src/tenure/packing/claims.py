@@ -10,18 +10,15 @@ import msgspec
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.values.quantity import add
 from tenure.model.values.requirements import Requirement, Requirements
-from tenure.packing.catalogue import NEW_NODE, Catalogue, Narrowing, Offer
+from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
 from tenure.packing.demand.topology import Tally
 from tenure.packing.limits import Budget, Charge
 from tenure.packing.result import PlannedClaim
-from tenure.schema.semantics.labels import is_label_value
 
 #: The most instance types that a claim lists, as the peer: API objects have a size.
 TYPES_MAX: Final = 600
-#: The largest number that a requirement of a claim may compare with.
-BOUND_MAX: Final = 10**18 - 1
 
 
 class Draft(msgspec.Struct):
@@ -164,52 +161,10 @@ def _order(draft: Draft) -> _Order:
         for offer in catalogue.offers_at(place)
         if offer.type in listed
     }
-    requirements = requirements_of_claim(catalogue, draft.narrowing.requirements).add(
+    requirements = catalogue.said(draft.narrowing.requirements).add(
         Requirement(INSTANCE_TYPE, frozenset(names)), Requirement(CAPACITY_TYPE, frozenset(terms))
     )
     return _Order(requirements, names, _common_overhead(catalogue, draft.listing))
-
-
-def requirements_of_claim(catalogue: Catalogue, planned: Requirements) -> Requirements:
-    """Those that a claim has to say, so that the API server accepts it whatever pods ask for.
-
-    Left out is what every node of the pool satisfies anyway: hostnames to keep off, and labels that
-    neither the pool nor an instance type defines. Such a label can only be asked not to be there.
-    """
-    kept: list[Requirement] = []
-    for key, requirement in planned.items():
-        ours = catalogue.template.requirements.get(key)
-        if ours == requirement:
-            kept.append(requirement)
-        elif key not in NEW_NODE and (ours is not None or key in catalogue.known_keys):
-            plain = _plain(requirement, ours, catalogue.values_of(key))
-            if ours is not None or plain != Requirement(key, complement=True, allows_absent=True):
-                kept.append(plain)
-    return Requirements.of(kept)
-
-
-def _plain(
-    requirement: Requirement, ours: Requirement | None, possible: frozenset[str] | None
-) -> Requirement:
-    """Without the values to keep off that no node has, and without bounds that bound nothing.
-
-    ``possible``: the values that instance types have; None where they may have any.
-    """
-    if not requirement.complement:
-        return requirement
-    written = ours.listed if ours is not None and ours.complement else frozenset()
-    listed = {
-        value
-        for value in requirement.listed
-        if value in written or (is_label_value(value) and (possible is None or value in possible))
-    }
-    at_least, at_most = requirement.at_least, requirement.at_most
-    return msgspec.structs.replace(
-        requirement,
-        listed=frozenset(listed),
-        at_least=at_least if at_least is None or at_least >= 0 else None,
-        at_most=at_most if at_most is None or at_most <= BOUND_MAX else None,
-    )
 
 
 def _common_overhead(catalogue: Catalogue, listing: Iterable[Offer]) -> Resources:

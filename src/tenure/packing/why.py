@@ -106,6 +106,8 @@ def _refuse(
     defined = catalogue.defined
     if clash := defined.why_incompatible(wanted, catalogue.known_keys):
         return Why.REQUIREMENTS_INCOMPATIBLE, clash
+    if refusal := catalogue.refusal(defined.intersect(wanted)):
+        return Why.REQUIREMENTS_INCOMPATIBLE, f"no NodeClaim can ask for it: {refusal}"
     narrowing = catalogue.narrow(catalogue.whole, wanted)
     assert narrowing is not None, "compatible requirements can be narrowed"
     if not narrowing.types:
