@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tenure.model.api.resource import EVENTS, NODE_CLAIMS
+from tenure.errors import Cause
+from tenure.model.api.names import NOMINATED_PODS, ZONE
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.settings import Settings
+from tenure.sim.apiserver.admission.admission import Schemas
+from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.dsl import Story
-from tests.builders import MINUTE, Manifest, a_deployment, a_node_class, a_pool
+from tenure.sim.world import WorldOptions
+from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 
 HOSTNAME = "kubernetes.io/hostname"
+#: Pods are there for a while before a claim is created for them.
+SLOW_BATCH = WorldOptions(settings=Settings(batch_idle=20 * SECOND, batch_max=30 * SECOND))
 
 
 def wanting(*expressions: dict[str, Any]) -> dict[str, Any]:
@@ -89,3 +98,74 @@ def test_a_label_value_that_the_api_refuses_is_said_on_its_pod_alone() -> None:
         assert (story.running("odd"), story.running("web")) == (0, 1)
         (message,) = warnings(story, "odd")
         assert "example.com/team" in message
+
+
+# -- an API server that refuses what we take for right -----------------------------------
+
+
+@pytest.fixture
+def policy(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """UIDs of pods; a policy of the cluster refuses every new claim that names one of them."""
+    refused: list[str] = []
+    known = Schemas.validate
+
+    def validate(self: Schemas, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]:
+        said = obj["metadata"].get("annotations", {}).get(NOMINATED_PODS, "")
+        if resource == NODE_CLAIMS and old is None and any(uid in said for uid in refused):
+            return [Cause("FieldValueInvalid", "must please the policy", "metadata.annotations")]
+        return known(self, resource, obj, old)
+
+    monkeypatch.setattr(Schemas, "validate", validate)
+    return refused
+
+
+def uids(story: Story, app: str) -> list[str]:
+    pods = story.all(PODS)
+    return [p["metadata"]["uid"] for p in pods if p["metadata"]["labels"].get("app") == app]
+
+
+def refusals(story: Story) -> int:
+    return sum("must please the policy" in entry.outcome for entry in story.history.entries)
+
+
+def test_pods_of_a_refused_claim_are_planned_apart(policy: list[str]) -> None:
+    with Story(*a_cluster(), options=SLOW_BATCH) as story:
+        story.apply(a_deployment("odd", replicas=3, nodeSelector={ZONE: "zone-c"}))
+        story.apply(a_deployment("web", replicas=2))
+        story.run(5 * SECOND)
+        policy += uids(story, "odd")
+        assert len(policy) == 3
+        story.run(2 * MINUTE)
+        assert (story.running("odd"), story.running("web")) == (0, 2)
+        (message,) = {said.partition("; retrying")[0] for said in warnings(story, "odd")}
+        assert "the API server refused NodeClaim general-" in message
+        assert "must please the policy" in message
+        assert warnings(story, "web") == set()
+        # Together, alone, then after 1m, 2m, 4m, …
+        story.run(HOUR)
+        assert 5 <= refusals(story) <= 9
+
+
+def test_a_refusal_that_ends_leaves_nothing_behind(policy: list[str]) -> None:
+    with Story(*a_cluster(), options=SLOW_BATCH) as story:
+        story.apply(a_deployment("odd", replicas=2))
+        story.apply(a_deployment("web", replicas=2))
+        story.run(5 * SECOND)
+        policy += uids(story, "odd")
+        story.run(2 * MINUTE)
+        policy.clear()
+        story.run(5 * MINUTE)
+        assert (story.running("odd"), story.running("web")) == (2, 2)
+        assert story.controller.observations.refused_claims.by_pod == {}
+
+
+def test_a_node_stays_whose_pods_the_api_server_refuses_a_claim_for(policy: list[str]) -> None:
+    with Story(*a_cluster(a_deployment("odd"), repair={"terminationMode": "Graceful"})) as story:
+        story.run(3 * MINUTE)
+        assert story.running("odd") == 1
+        policy += uids(story, "odd")
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, "KWOKUnhealthy", "True", "Test")
+        story.run(HOUR)
+        assert story.running("odd") == 1
+        assert refusals(story) <= 9

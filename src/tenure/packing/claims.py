@@ -43,6 +43,8 @@ class Draft(msgspec.Struct):
 
     def allowed_beside(self, one: PodClass, most: int) -> int:
         """How many pods host ports and topology allow beside those that are here."""
+        if any((one.apart or other.apart) and other is not one for other, _ in self.parts):
+            return 0
         if one.demand.ports:
             if ports_conflict(one.demand.ports, self.ports) is not None:
                 return 0

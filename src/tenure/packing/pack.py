@@ -26,6 +26,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import add
 from tenure.packing.catalogue import Catalogue, resources_of
@@ -102,9 +103,9 @@ class _Packer(msgspec.Struct, frozen=True):
         )
         modelled = [one for one in self.pods.classes if not one.rules.not_modelled]
         placed = nodes.keep(modelled, self.problem.nominated)
-        if self.problem.nominated or self.problem.no_claim:
-            modelled = _split(modelled, placed, self._awaiting(), self.problem.no_claim)
-        apart = _split(self.pods.apart, (), self._awaiting(), self.problem.no_claim)
+        if self.problem.nominated or self.problem.no_claim or self.problem.apart:
+            modelled = _split(modelled, placed, self._awaiting(), self.problem)
+        apart = _split(self.pods.apart, (), self._awaiting(), self.problem)
         avoid = self.problem.avoid
         dealt = deal(
             modelled, nodes=nodes.zones(), catalogues=self.catalogues, caps=caps, avoid=avoid
@@ -180,25 +181,34 @@ def _split(
     classes: Iterable[PodClass],
     placed: Container[str],
     awaiting: Container[str],
-    no_claim: Container[str],
+    problem: Problem,
 ) -> list[PodClass]:
     """The classes without the pods that stay with their node, in the same order.
 
     Those whose node is still to come and has no room for them are a class of their own, and so are
-    those that may not get a claim.
+    those that may not get a claim, and each owner's that may not share one.
     """
     split: list[PodClass] = []
     for one in classes:
-        kinds: dict[tuple[bool, bool], list[Pod]] = {}
+        kinds: dict[tuple[bool, bool, str], list[Pod]] = {}
         for pod in one.pods:
             if pod.uid not in placed:
                 claimed = pod.uid in awaiting
-                kinds.setdefault((claimed, not claimed and pod.uid in no_claim), []).append(pod)
-        for (claimed, none), pods in sorted(kinds.items(), reverse=True):
+                none = not claimed and pod.uid in problem.no_claim
+                alone = _owner(pod) if pod.uid in problem.apart else ""
+                kinds.setdefault((claimed, none, alone), []).append(pod)
+        for (claimed, none, alone), pods in sorted(kinds.items(), reverse=True):
             split.append(
-                msgspec.structs.replace(one, pods=tuple(pods), claimed=claimed, no_claim=none)
+                msgspec.structs.replace(
+                    one, pods=tuple(pods), claimed=claimed, no_claim=none, apart=alone
+                )
             )
     return split
+
+
+def _owner(pod: Pod) -> str:
+    controller = controller_of(pod.metadata)
+    return f"{pod.namespace}/{controller.uid or controller.name if controller else pod.uid}"
 
 
 def _left(

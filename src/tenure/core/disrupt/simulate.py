@@ -33,7 +33,7 @@ from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms
-from tenure.core.provision.placement import NewClaim, Places, places_in
+from tenure.core.provision.placement import NewClaim, Places, places_in, refusal_text
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -118,6 +118,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
                 return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
+        for pod in leaving.pods:
+            if pod.uid in found.no_claim:
+                why = refusal_text(self.places.refused[pod.uid])
+                return Plan(why=f"there is no place for its pod {pod.key}: {why}")
         if found.claims:
             marks = replacement_marks(leaving.claim)
             return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))

@@ -8,7 +8,7 @@ Every pod that needs a place gets one verdict, and so does every claim to be cre
 3. it has a node on its way (``nominations``), or fits one that exists or is on its way:
    nominated there;
 4. what the cloud offers for a pool is not known yet, right after a start: a moment;
-5. nothing can take it: why not, pool by pool;
+5. nothing can take it: why not, pool by pool; or the API server refused a claim for it alone;
 6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
 7. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
    pods that come together share nodes;
@@ -45,6 +45,7 @@ from tenure.core.provision.placement import (
     Places,
     moves_places,
     places_in,
+    refusal_text,
     tells_of_places,
 )
 from tenure.core.provision.supply import in_service_since
@@ -242,10 +243,10 @@ class _Answer:
 
     def _limits_reached(self, demand: Demand) -> tuple[Blocker, ...]:
         """The pools that would take the pod if their limits allowed one more node."""
-        refusals = self._packing.unplaced[demand.pod.uid].refusals
+        unplaced = self._packing.unplaced.get(demand.pod.uid)
         return tuple(
             Blocker(subject=Subject(NODE_POOLS.kind, one.pool), fact=as_fact(one.message))
-            for one in refusals
+            for one in (unplaced.refusals if unplaced is not None else ())
             if one.why is Why.LIMIT_REACHED
         )
 
@@ -265,6 +266,8 @@ class _Answer:
             return Reason.BATCHING, self._displaced(demand)
         if (state := self._breakers.get(uid)) is not None:
             return Reason.LAUNCH_BREAKER_OPEN, state.message
+        if uid in packing.no_claim and (refusal := self._places.refused.get(uid)) is not None:
+            return Reason.FAILED_SCHEDULING, refusal_text(refusal)
         if unknown := self._places.unknown:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:

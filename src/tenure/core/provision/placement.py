@@ -22,6 +22,7 @@ from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
+from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -34,6 +35,7 @@ from tenure.model.api.resource import (
 )
 from tenure.model.cloud.offering import OfferingKey, format_price
 from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import ClaimRefusal
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import PlannedClaim
@@ -56,6 +58,12 @@ def moves_places(change: Change, snapshot: Snapshot) -> bool:
 def tells_of_places(subject: Subject) -> bool:
     """What is learned of a pod's eviction or an instance's end changes no placement."""
     return subject.kind in ("NodeClass", NODE_CLAIMS.kind, BATCH.kind)
+
+
+def refusal_text(refusal: ClaimRefusal) -> str:
+    """For a sentence on the pod."""
+    again = f"; retrying at {format_time(refusal.retry_at)}" if refusal.retry_at else ""
+    return f"the API server refused NodeClaim {refusal.claim} for it: {refusal.message}{again}"
 
 
 class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +105,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     nominations: Mapping[str, Nomination]
     pools: Mapping[str, NodePool]
     claim_names: frozenset[str]
+    #: By pod UID: the API server refused a claim for it.
+    refused: Mapping[str, ClaimRefusal] = {}
     #: Zones in which many nodes are sick: new claims keep out of them.
     zones: Domains = NOTHING
 
@@ -127,8 +137,15 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.held_zones()),
             nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
-            no_claim=no_claim,
+            no_claim=no_claim | self._refused_until(now),
+            apart=frozenset(self.refused),
             node_fee_cpus=fee_times * settings.node_fee_cpus,
+        )
+
+    def _refused_until(self, now: datetime) -> frozenset[str]:
+        """Pods that not even a claim of their own is asked for until later."""
+        return frozenset(
+            uid for uid, one in self.refused.items() if one.retry_at and one.retry_at > now
         )
 
     def new_claims(
@@ -158,6 +175,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             *self.dry.values(),
             *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
             *(demand.since for demand in self.demands if demand.leaves),
+            *(one.retry_at for one in self.refused.values() if one.retry_at is not None),
             *([zones.changes_at] if zones.changes_at is not None else []),
         ]
 
@@ -177,5 +195,6 @@ def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Pl
         nominations=nominations_in(snapshot, demands),
         pools=dict(snapshot.pools),
         claim_names=frozenset(snapshot.claims),
+        refused=dict(snapshot.observations.refused_claims),
         zones=domains_in(snapshot).zones(),
     )

@@ -42,6 +42,19 @@ class ClassRefusal(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime
 
 
+class ClaimRefusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The API server refused to create a claim for a pod.
+
+    Whether because of this pod or of another that it was planned with is found out by planning them
+    apart. Without ``retry_at`` that has not been tried yet.
+    """
+
+    claim: str
+    message: str
+    at: datetime
+    retry_at: datetime | None = None
+
+
 class TerminationAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """When we last asked the cloud to end a claim's instance, and whether it is gone."""
 
@@ -137,5 +150,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     #: By claim UID: the owners of whose pods one has come to a good end on the claim's Node, until
     #: the claim itself says so.
     served_claims: Mapping[str, frozenset[str]] = {}
+    #: By pod UID, until a claim was created for the pod.
+    refused_claims: Mapping[str, ClaimRefusal] = {}
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}

@@ -63,6 +63,8 @@ class PodClass(msgspec.Struct, frozen=True):
     claimed: bool = False
     #: No node may be launched for them now: they find room on nodes, or stay out.
     no_claim: bool = False
+    #: Whose pods they are, where no others may share a new claim with them.
+    apart: str = ""
 
     @property
     def may_be_claimed_for(self) -> bool:

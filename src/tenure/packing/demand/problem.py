@@ -133,5 +133,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     nominated: Mapping[str, str] = {}
     #: UIDs of pods that may go to nodes that exist or are on their way, but get no new claim.
     no_claim: frozenset[str] = frozenset()
+    #: UIDs of pods that share a new claim only with pods of their own owner and class.
+    apart: frozenset[str] = frozenset()
     #: A node costs as much as so many cpus beyond its price (``Shop.fee``).
     node_fee_cpus: int = NODE_FEE_CPUS

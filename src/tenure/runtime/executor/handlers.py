@@ -9,6 +9,7 @@ answers. Instances have a module of their own.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from random import Random
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from tenure.kube.cache.cache import Cache
 from tenure.kube.client.client import Client
 from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.names import NOMINATED_PODS
 from tenure.model.api.resource import PODS, Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import (
@@ -48,6 +50,16 @@ from tenure.runtime.observe.store import ObservationStore
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 #: The cause that tells a budget's no from a server that is merely busy.
 _BUDGET_CAUSE: Final = "DisruptionBudget"
+
+_REFUSALS: Final = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    }
+)
+#: Tells a policy's 403 from that of missing rights.
+_ADMISSION: Final = "admission webhook"
 
 
 class Verbs:
@@ -134,7 +146,13 @@ class Verbs:
             # Most likely our own, created by a call whose answer was lost.
             await self.look(action.resource, action.name, action.namespace)
             raise
+        except ApiError as error:
+            if (pods := _nominated(action)) and _is_about_the_object(error):
+                now = self._clock.now()
+                self._observations.refused_claims.refused(action.name, pods, error.message, now)
+            raise
         self._put(action.resource, answer)
+        self._observations.refused_claims.created(_nominated(action))
         return OK
 
     async def _delete(self, action: Delete) -> Outcome:
@@ -233,3 +251,19 @@ def dated(body: Any, annotation: str, now: datetime) -> Any:
     value = f"{metadata['annotations'][annotation]} {format_time(now)}".lstrip()
     noted = {**metadata, "annotations": {**metadata["annotations"], annotation: value}}
     return {**body, "metadata": noted}
+
+
+def _nominated(action: Create) -> list[str]:
+    """UIDs of the pods that a new claim is for."""
+    annotations = action.body["metadata"].get("annotations") or {}
+    return [uid for uid in annotations.get(NOMINATED_PODS, "").split(",") if uid]
+
+
+def _is_about_the_object(error: ApiError) -> bool:
+    """Whether the same object will be refused again: not valid, too large, or against a policy.
+
+    What we may not do at all, or not now, is no object's fault.
+    """
+    if error.status == HTTPStatus.FORBIDDEN:
+        return _ADMISSION in error.message
+    return error.status in _REFUSALS

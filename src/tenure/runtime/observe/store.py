@@ -22,6 +22,7 @@ from tenure.runtime.observe.nodeclasses import NodeClassObservations
 from tenure.runtime.observe.noted import Noted
 from tenure.runtime.observe.pods import PodObservations
 from tenure.runtime.observe.pools import PoolObservations
+from tenure.runtime.observe.refusals import RefusedClaims
 
 
 class ObservationStore:
@@ -36,6 +37,7 @@ class ObservationStore:
         self.launches = LaunchObservations(self.noted)
         self.instances = InstanceObservations(self.noted)
         self.pods = PodObservations(self.noted)
+        self.refused_claims = RefusedClaims(self.noted)
         self.pools = PoolObservations(self.noted)
         self.node_classes = NodeClassObservations(self.noted)
 
@@ -56,6 +58,7 @@ class ObservationStore:
             evictions=pods.evictions,
             waiting_seen=pods.waiting_seen,
             pods_decided_at=pods.decided_at,
+            refused_claims=self.refused_claims.by_pod,
             arrivals=self.pools.arrivals,
             dry_offerings=self.node_classes.dry_offerings,
             instance_types=self.node_classes.instance_types,
@@ -71,6 +74,7 @@ class ObservationStore:
         self.launches.clock_stepped(step)
         self.instances.clock_stepped(step)
         self.pods.clock_stepped(step)
+        self.refused_claims.clock_stepped(step)
         self.node_classes.clock_stepped(step)
 
     def forget(self, changes: Iterable[Change]) -> None:
@@ -81,6 +85,7 @@ class ObservationStore:
             uid = change.old.uid
             if not (isinstance(change.new, Pod) and change.new.unschedulable):
                 self.pods.waits_no_longer(uid)
+            self.refused_claims.changed(change.old, change.new)
             if change.new is not None:
                 continue
             if change.resource == NODE_CLAIMS:
