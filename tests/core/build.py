@@ -229,7 +229,7 @@ def a_pod(
     requests = {"cpu": "500m", "memory": "512Mi"} if requests is None else requests
     about_it = {"labels": {"app": "web"}, "annotations": annotations, "owner_references": owners}
     return Pod(
-        metadata=meta(name, namespace="default", **about_it | metadata),
+        metadata=meta(name, **{"namespace": "default"} | about_it | metadata),
         spec=PodSpec(
             node_name=node,
             containers=(Container(resources=ResourceRequirements(requests=requests)),),

@@ -54,11 +54,11 @@ def a_cluster() -> list[ApiObject]:
             msgspec.structs.replace(a_window(), metadata=meta(f"window-{n}")),
             a_claim(f"stays-{n}", labels=pool),
             a_node(f"node-stays-{n}", claim=f"stays-{n}", labels=pool),
-            a_pod(f"runs-{n}", node=f"node-stays-{n}"),
+            a_pod(f"runs-{n}", node=f"node-stays-{n}", namespace=f"ns-{n}"),
             a_leaving_claim(f"leaves-{n}", labels=pool),
             a_leaving_node(f"node-leaves-{n}", claim=f"leaves-{n}", labels=pool),
-            a_pod(f"goes-{n}", node=f"node-leaves-{n}"),
-            a_pending_pod(f"waits-{n}", since=ago(120)),
+            a_pod(f"goes-{n}", node=f"node-leaves-{n}", namespace=f"ns-{n}"),
+            a_pending_pod(f"waits-{n}", since=ago(120), namespace=f"ns-{n}"),
         ]
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACES
+from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
     EVENTS,
     NODE_CLAIMS,
@@ -17,6 +18,7 @@ from tenure.model.api.resource import (
     PODS,
     Resource,
 )
+from tenure.packing import classes
 from tenure.sim.dsl import Story
 from tests.builders import (
     MINUTE,
@@ -325,3 +327,26 @@ def test_a_generation_of_a_condition_that_is_no_number_makes_nothing_unreadable(
         assert events(story, "ObjectUnreadable") == []
         assert gone not in [claim["metadata"]["name"] for claim in story.all(NODE_CLAIMS)]
         assert story.running("web") == 1
+
+
+@pytest.mark.failing_evaluations
+@pytest.mark.parametrize("replicas", [5, 30])
+def test_a_deployment_of_pods_that_evaluation_fails_on_stops_no_other(
+    replicas: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One template is one mistake, however many pods it makes; readers do not find this one."""
+    known = classes.pod_requests
+
+    def poisoned(pod: Pod) -> Any:
+        if pod.metadata.labels.get("app") == "poison":
+            raise ValueError("poison")
+        return known(pod)
+
+    monkeypatch.setattr(classes, "pod_requests", poisoned)
+    with a_running() as story:
+        story.apply(a_deployment("poison", replicas=replicas))
+        story.run(2 * MINUTE)
+        story.apply(a_deployment("late", cpu="6"))
+        story.run(4 * MINUTE)
+        assert story.running("late") == 1
+        assert len(events(story, "EvaluationFailed")) >= replicas

@@ -19,6 +19,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.isolation import ALIKE_MAX, TRIES_MAX, Isolation
 from tenure.runtime.evaluate.setaside import LEFT_OVER_PAUSE, PAUSE_MIN
 from tenure.runtime.evaluate.setaside import TRIES_MAX as TRIED_AT_ONCE
+from tenure.runtime.evaluate.sources import OWNERS_MAX
 from tests.core.build import NOW, a_node, a_pod, a_pool
 from tests.snapshots import snapshot_with
 
@@ -104,14 +105,19 @@ def test_an_object_that_was_suspected_in_vain_is_put_back() -> None:
     assert not isolated.aside
 
 
-def test_as_many_objects_as_may_fail_at_one_line_are_set_aside() -> None:
-    isolated = Isolated(*(a_pod(f"p{n}", protected="4h") for n in range(ALIKE_MAX)), a_pod("good"))
+def spread(count: int) -> list[Pod]:
+    """Bad pods, each in a namespace of its own."""
+    return [a_pod(f"p{n}", protected="4h", namespace=f"ns-{n}") for n in range(count)]
+
+
+def test_as_many_namespaces_as_may_fail_at_one_line_are_set_aside() -> None:
+    isolated = Isolated(*spread(ALIKE_MAX), a_pod("good"))
     assert isinstance(isolated.run(failing(protected)), list)
     assert len(isolated.aside) == ALIKE_MAX
 
 
-def test_a_line_that_fails_for_too_many_objects_is_a_fault_of_ours() -> None:
-    isolated = Isolated(*(a_pod(f"p{n}", protected="4h") for n in range(40)))
+def test_a_line_that_fails_in_too_many_namespaces_is_a_fault_of_ours() -> None:
+    isolated = Isolated(*spread(40))
     assert isinstance(isolated.run(failing(protected)), OverflowError)
     assert isolated.aside == [], "all are put back"
     assert isolated.tries == ALIKE_MAX + 1
@@ -119,8 +125,71 @@ def test_a_line_that_fails_for_too_many_objects_is_a_fault_of_ours() -> None:
     assert isolated.tries == ALIKE_MAX + 2, "what is ours is not searched for again at once"
 
 
+def test_one_bad_template_is_one_mistake_however_many_replicas_it_has() -> None:
+    isolated = Isolated(
+        *(a_pod(f"p{n}", protected="4h") for n in range(50)),
+        a_pod("good", namespace="other"),
+        a_pod("beside", owner="Job"),
+    )
+    assert isinstance(isolated.run(failing(protected)), list)
+    assert len(isolated.aside) == 50
+    assert isolated.tries == 3, "one, then all of its owner"
+    assert not {"other/good", "default/beside"} & set(isolated.aside)
+
+
+def test_owners_of_one_namespace_stop_nobody_elsewhere() -> None:
+    """Whoever may write into a namespace can make as many owners there as he likes."""
+    isolated = Isolated(
+        *(a_pod(f"p{n}", owner="", protected="4h") for n in range(50)),
+        a_pod("good", namespace="other"),
+    )
+    assert isinstance(isolated.run(failing(protected)), list)
+    assert len(isolated.aside) == 50
+    assert isolated.tries == OWNERS_MAX + 2
+    assert "other/good" not in isolated.aside
+
+
+def test_pods_that_were_set_aside_with_their_owner_are_back_soon_if_they_are_well() -> None:
+    isolated = Isolated(*(a_pod(f"p{n}", protected="4h" if n < 2 else None) for n in range(4)))
+    isolated.run(failing(protected))
+    assert len(isolated.aside) == 4
+    asides, now = isolated.isolation.asides, NOW + PAUSE_MIN
+    for place in list(asides.due(isolated.snapshot, now)):
+        list(asides.try_again(place, isolated.snapshot, now))
+    assert isolated.aside == ["default/p0", "default/p1"]
+
+
+def test_new_pods_of_an_owner_that_is_set_aside_cost_one_try() -> None:
+    isolated = Isolated(
+        *(a_pod(f"p{n}", protected="4h") for n in range(3)), a_pod("good", owner="")
+    )
+    isolated.run(failing(protected))
+    for n in range(3, 9):
+        isolated.snapshot = with_pod(isolated.snapshot, a_pod(f"p{n}", protected="4h"))
+    isolated.tries = 0
+    assert isinstance(isolated.run(failing(protected)), list)
+    assert isolated.tries == 2
+    assert len(isolated.aside) == 9
+
+
+def test_where_pods_of_several_owners_fail_and_no_other_pod_is_left_it_is_told_at_once() -> None:
+    """But it is searched for again each time: the next pod may be one that does not fail."""
+    bad = [a_pod(f"p{n}", owner="", protected="4h") for n in range(8)]
+    isolated = Isolated(*bad)
+    assert isinstance(isolated.run(failing(protected)), OverflowError)
+    assert isolated.aside == []
+    isolated.snapshot = with_pod(isolated.snapshot, a_pod("good", namespace="other"))
+    assert isinstance(isolated.run(failing(protected)), list)
+    assert len(isolated.aside) == 8
+
+
+def with_pod(snapshot: Snapshot, pod: Pod) -> Snapshot:
+    snapshot._tables.put(PODS, pod)
+    return snapshot
+
+
 def test_a_line_that_fails_under_many_keys_is_a_fault_of_ours() -> None:
-    pods = [a_pod(f"p{n}", protected="4h") for n in range(ALIKE_MAX + 1)]
+    pods = spread(ALIKE_MAX + 1)
     isolated = Isolated(*pods)
 
     def look_at(pod: Pod) -> str:

@@ -8,11 +8,17 @@ A decider may look at every object of the cluster under one key. If that raises,
 3. again       the evaluation is repeated, in its own slice of the turn.
 
 Where the frame has one narrowest object, that one is set aside. Where it has several, each is set
-aside alone, and put back if the same line fails again. Where more than ``ALIKE_MAX`` objects fail
-at one line, the wider one that they have in common is tried in their stead (the pool of Nodes).
+aside alone, and put back if the same line fails again.
+
+One mistake makes many objects: the pods of a Deployment, the Deployments of a tenant. So objects
+that fail at one line are counted by their sources (``widened``): a namespace, or the object itself
+where it has none. With a second pod of one owner, all pods of that owner are set aside; with a third
+owner in one namespace, all objects of that kind there. Where more than ``ALIKE_MAX`` sources fail
+at one line, the wider object that all have in common is tried in their stead (the pool of Nodes).
 
 Else the line is a fault of ours and no object's: everything that was set aside for it is put back,
-and the caller says so loudly. The same after ``TRIES_MAX`` repeats.
+and the caller says so loudly. The same after ``TRIES_MAX`` repeats, and where objects of
+several owners fail and none of the kind would be left.
 """
 
 from __future__ import annotations
@@ -27,10 +33,12 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.evaluate.blame import Failure, Line, Place, failure_of
 from tenure.runtime.evaluate.setaside import Asides, Evaluation
+from tenure.runtime.evaluate.sources import source_of, widened
 
 #: So often one evaluation is repeated before it fails as a whole.
-TRIES_MAX: Final = 16
-#: So many objects of one kind may fail at one line; with more it is the line that is wrong.
+TRIES_MAX: Final = 32
+#: So many sources of objects of one kind may fail at one line; with more it is the line that is
+#: wrong.
 ALIKE_MAX: Final = 4
 #: How long no object is suspected for a line that is a fault of ours.
 OURS_FOR: Final = timedelta(minutes=10)
@@ -122,18 +130,33 @@ class Isolation:
         suspect = failure.suspects[0]
         alike = {**self.asides.at(failure.line), **self._at(search, failure.line)}
         alike = {p: f for p, f in alike.items() if p != suspect and p.resource == suspect.resource}
-        if len(alike) < ALIKE_MAX or failure.of_spec:
+        if len({source_of(place) for place in (*alike, suspect)}) <= ALIKE_MAX or failure.of_spec:
+            before = {place: self._original(place, search, snapshot) for place in alike}
+            places = widened(suspect, before, snapshot)
+            if places is None and failure.of_spec:
+                places = [suspect]
+            if places is None:
+                self._put_back(search, alike, snapshot)
+                self._changes += self.asides.put_back(alike, snapshot)
+                return False
             narrower = [
                 p for p, f in self._at(search, failure.line).items() if suspect in f.suspects
             ]
             self._put_back(search, (p for p in narrower if p != suspect), snapshot)  # In vain.
-            self._set_aside(search, suspect, failure, snapshot)
+            for place in places:
+                self._set_aside(search, place, failure, snapshot)
             return True
         common = set(failure.suspects[1:]).intersection(*(set(f.suspects) for f in alike.values()))
         self._put_back(search, alike, snapshot)
         self._changes += self.asides.put_back(alike, snapshot)
         search.untried = tuple(one for one in failure.suspects if one in common)
         return self._try_next(search, failure, snapshot, now)
+
+    def _original(self, place: Place, search: _Search, snapshot: Snapshot) -> ApiObject | None:
+        found = search.set_aside.get(place)
+        if found is not None:
+            return found.original
+        return self.asides.original(place) or snapshot.objects(place.resource).get(place.key)
 
     @staticmethod
     def _at(search: _Search, line: Line) -> dict[Place, Failure]:

@@ -57,6 +57,11 @@ class Asides:
         """Those that were set aside because this line failed."""
         return {p: a.failure for p, a in self._known.items() if a.failure.line == line}
 
+    def original(self, place: Place) -> ApiObject | None:
+        """The object in whose place a stand-in is."""
+        aside = self._known.get(place)
+        return aside.original if aside is not None else None
+
     def next_at(self) -> datetime | None:
         return min((aside.again_at for aside in self._known.values()), default=None)
 
