@@ -19,6 +19,7 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.packing import classes
+from tenure.packing.requests import pod_requests
 from tenure.sim.dsl import Story
 from tests.builders import (
     MINUTE,
@@ -335,12 +336,11 @@ def test_a_deployment_of_pods_that_evaluation_fails_on_stops_no_other(
     replicas: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One template is one mistake, however many pods it makes; readers do not find this one."""
-    known = classes.pod_requests
 
     def poisoned(pod: Pod) -> Any:
         if pod.metadata.labels.get("app") == "poison":
             raise ValueError("poison")
-        return known(pod)
+        return pod_requests(pod)
 
     monkeypatch.setattr(classes, "pod_requests", poisoned)
     with a_running() as story:
