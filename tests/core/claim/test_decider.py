@@ -14,6 +14,7 @@ from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -32,6 +33,7 @@ from tests.core.build import (
 from tests.snapshots import snapshot_with
 
 DECIDER = LifecycleDecider()
+AT_WORK = {names.INITIALIZED: "true"}
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
@@ -84,13 +86,14 @@ def test_a_key_without_a_claim_has_no_view() -> None:
 
 
 def test_a_claim_at_work_is_written_to_by_nobody() -> None:
-    verdict = verdict_on(a_claim(), a_node())
+    verdict = verdict_on(a_claim(), a_node(labels=AT_WORK))
     assert (verdict.reason, verdict.action, verdict.recheck_at) == (Reason.IN_SERVICE, None, None)
     assert verdict.message == "Node node-a was initialized at 2026-03-02T11:50:00Z"
 
 
 def test_a_node_that_went_not_ready_is_said_to_be() -> None:
     sick = a_node(
+        labels=AT_WORK,
         ready=None,
         status={"conditions": (condition("Ready", "Unknown", "NodeStatusUnknown", at=ago(90)),)},
     )
@@ -103,7 +106,7 @@ def test_a_node_that_went_not_ready_is_said_to_be() -> None:
 
 def test_an_unknown_beginning_of_service_is_left_out() -> None:
     claim = a_claim(conditions=[condition("Initialized", at=None)])
-    assert verdict_on(claim, a_node()).message == "Node node-a was initialized"
+    assert verdict_on(claim, a_node(labels=AT_WORK)).message == "Node node-a was initialized"
 
 
 @pytest.mark.parametrize("stage", [REGISTERED, INITIALIZED], ids=["registered", "initialized"])
@@ -147,6 +150,54 @@ def _without_label(claim: NodeClaim) -> NodeClaim:
 def test_nothing_is_found_out_about_a_node_that_is_being_rebooted(stage: int) -> None:
     """Else it would be initialized again before it has gone down."""
     claim = a_claim(stage=stage, conditions=(condition("Rebooting", "True", "RebootIssued"),))
-    (verdict,) = judged(LifecycleDecider(), claim, a_node())
+    (verdict,) = judged(LifecycleDecider(), claim, a_node(labels=AT_WORK))
     assert (verdict.reason, verdict.action) == (Reason.REBOOTING, None)
     assert verdict.message == "Node node-a is being rebooted since 2026-03-02T11:50:00Z"
+
+
+def test_a_registered_node_gets_back_the_finalizer_and_labels_that_were_removed() -> None:
+    """Without the finalizer a deletion would remove the Node before its pods have left."""
+    stripped = a_node(registered=False, labels={"app": "kept"}, finalizers=("example.com/audit",))
+    verdict = verdict_on(a_claim(), stripped)
+    assert verdict.reason is Reason.REGISTERING
+    assert isinstance(verdict.action, Patch)
+    assert (verdict.action.resource, verdict.action.name) == (NODES, "node-a")
+    metadata = body_of(verdict)["metadata"]
+    assert metadata["finalizers"] == ["example.com/audit", names.FINALIZER]
+    assert metadata["labels"] == {
+        **CLASS_LABEL,
+        names.NODEPOOL: "general",
+        names.REGISTERED: "true",
+        names.INITIALIZED: "true",
+    }
+    assert "spec" not in body_of(verdict)
+    assert verdict.message == (
+        f"Node node-a has lost finalizer {names.FINALIZER} and labels {names.REGISTERED}, "
+        f"{names.INITIALIZED}, {names.NODEPOOL}, karpenter.kwok.sh/kwoknodeclass; restoring them"
+    )
+
+
+def test_a_registered_node_that_boots_gets_its_finalizer_back_too() -> None:
+    verdict = verdict_on(a_claim(stage=REGISTERED), a_node(finalizers=()))
+    assert body_of(verdict)["metadata"]["finalizers"] == [names.FINALIZER]
+    assert "labels" not in body_of(verdict)["metadata"]
+
+
+def test_a_label_that_says_something_else_stays() -> None:
+    """Two claims with one provider id must not overwrite each other's label without end."""
+    verdict = verdict_on(a_claim(), a_node(labels={names.NODEPOOL: "other", names.INITIALIZED: ""}))
+    assert (verdict.reason, verdict.action) == (Reason.IN_SERVICE, None)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [a_node(finalizers=(), deletion_timestamp=ago(5))],
+        [stand_in(a_node(finalizers=()), "Expected `str`", field="spec.providerID")],
+        [a_node(finalizers=()), a_node("twin", finalizers=())],
+    ],
+    ids=["being deleted", "unreadable", "several"],
+)
+def test_nothing_is_restored_on_a_node_that_is(nodes: Any) -> None:
+    verdict = verdict_on(a_claim(), *nodes)
+    assert verdict.action is None

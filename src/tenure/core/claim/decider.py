@@ -9,6 +9,7 @@ One verdict per claim, the first of these that applies:
                   (``launching``);
 4. register       find the one Node with the provider id; give it the claim's labels,
                   taints, owner and finalizer; then write ``Registered`` (``registering``);
+   restored       the Node has lost our finalizer or a label: they are put back;
 5. reboot         nothing is found out about a node that is being rebooted;
 6. initialize     Ready, no startup or ephemeral taints, requested resources there; label
                   the Node, then write ``Initialized`` (``initializing``);
@@ -28,7 +29,7 @@ from tenure.core.claim.facts import Adopting, Initialized, NodeGone, NodeNotRead
 from tenure.core.claim.initialize import initialize
 from tenure.core.claim.launch import launch
 from tenure.core.claim.ownership import claims_touched, class_label, is_ours
-from tenure.core.claim.register import register
+from tenure.core.claim.register import register, restore
 from tenure.core.claim.view import ClaimView, readiness_of, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.pool.facts import NodeClassNotServed
@@ -85,6 +86,8 @@ def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
         return launch(view, settings, now)
     if not claim.registered:
         return register(view)
+    if len(view.nodes) == 1 and (restored := restore(claim, view.nodes[0])) is not None:
+        return restored
     if claim.rebooting:
         return say(claim, Reason.REBOOTING, Rebooting(requested_at(claim), claim.node_name))
     if not claim.initialized:

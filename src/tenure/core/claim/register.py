@@ -5,6 +5,9 @@ claim's labels, annotations, taints and startup taints, an owner reference, our 
 and the label ``karpenter.sh/registered``, and loses ``karpenter.sh/unregistered``. What
 others wrote there stays. Then ``Registered`` is written. No Node yet: wait. Several:
 none of them can be trusted, until a person has removed those that lie.
+
+Later, a user or an agent may remove the finalizer or labels from the Node. They are restored:
+without the finalizer a deleted Node would be gone before its pods were drained.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from tenure.model.api import names
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.snapshot.unreadable import is_unreadable
 
 
 def register(view: ClaimView) -> Verdict:
@@ -113,6 +117,31 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
     }
     taints = [msgspec.to_builtins(taint) for taint in registered_taints(claim, node)]
     return patch(node, metadata, {"taints": taints})
+
+
+def restore(claim: NodeClaim, node: Node) -> Verdict | None:
+    """Put back what a registered Node has lost of ours; None where nothing is missing.
+
+    A label with another value stays as it is. Taints too: startup taints are removed by others.
+    """
+    if node.deleting or is_unreadable(node):
+        return None
+    required = {names.REGISTERED: "true"}
+    if claim.initialized:
+        required[names.INITIALIZED] = "true"
+    if claim.pool_name:
+        required[names.NODEPOOL] = claim.pool_name
+    required.update(class_label(claim.spec.node_class_ref))
+    labels = {key: value for key, value in required.items() if key not in node.labels}
+    metadata: dict[str, object] = {"labels": labels} if labels else {}
+    lost = [f"labels {', '.join(labels)}"] if labels else []
+    if names.FINALIZER not in node.metadata.finalizers:
+        metadata["finalizers"] = hold(node)
+        lost.insert(0, f"finalizer {names.FINALIZER}")
+    if not lost:
+        return None
+    message = f"Node {node.name} has lost {' and '.join(lost)}; restoring them"
+    return say(claim, Reason.REGISTERING, message, action=patch(node, metadata))
 
 
 def registered_taints(claim: NodeClaim, node: Node) -> tuple[Taint, ...]:
