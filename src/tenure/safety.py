@@ -48,6 +48,13 @@ def early_node_deletion(node: Node, claim: NodeClaim) -> str | None:
     return f"Node {node.name} would be deleted while its claim {claim.name} lives"
 
 
+def undrained_deletion(node: Node, claim: NodeClaim) -> str | None:
+    """A registered Node is deleted only while our finalizer holds it until it is drained."""
+    if not claim.registered or names.FINALIZER in node.metadata.finalizers:
+        return None
+    return f"Node {node.name} lacks our finalizer: it would be gone before its pods are drained"
+
+
 def early_eviction(
     pod: Pod, node: Node | None, claim: NodeClaim | None = None, *, forced: bool = False
 ) -> str | None:

@@ -152,6 +152,12 @@ REFUSED: list[Any] = [
         "Node node-a would be deleted while its claim a lives",
         id="deleting the Node of a living claim",
     ),
+    pytest.param(
+        delete_node(a_node()),
+        [a_leaving_claim(), a_node(finalizers=())],
+        "Node node-a lacks our finalizer: it would be gone before its pods are drained",
+        id="deleting a Node that nothing would hold",
+    ),
     pytest.param(patch(a_pool(), {}), [], "pool general is gone or another one", id="no such pool"),
     pytest.param(
         patch(a_pool(), {}),

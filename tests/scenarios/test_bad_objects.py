@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tenure.packing.demand.requests import pod_requests
 
 from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACES
 from tenure.model.api.pod import Pod
@@ -20,6 +19,7 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.packing import classes
+from tenure.packing.demand.requests import pod_requests
 from tenure.sim.dsl import Story
 from tests.builders import (
     MINUTE,

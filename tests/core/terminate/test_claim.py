@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tenure.core.decision import Delete, Ground, Terminate, Verdict
+from tenure.core.decision import Delete, Ground, Patch, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api import names
-from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.observations import InspectionAnswer, TerminationAnswer
+from tenure.model.snapshot.snapshot import Change
 from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
     FOREIGN,
@@ -30,6 +31,7 @@ from tests.core.build import (
     judged,
     said,
 )
+from tests.snapshots import snapshot_with
 
 DELETE_NODE = Delete(resource=NODES, name="node-a", uid="uid-node-a")
 ASKED = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1))}}
@@ -235,3 +237,61 @@ def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_nobody_is_drain
     assert isinstance(verdict_on(claim, node, finished).action, Terminate)
     gone = {"inspections": {"uid-a": InspectionAnswer(asked_at=ago(1), gone=True)}}
     assert isinstance(verdict_on(claim, node, pod, **gone).action, Terminate)
+
+
+def test_a_node_without_our_finalizer_gets_it_back_before_it_is_deleted() -> None:
+    """Its deletion would remove it at once, and its pods would never be drained."""
+    node = a_node(finalizers=("example.com/audit",))
+    verdict = verdict_on(a_leaving_claim(), node, a_pod(protected="true"))
+    assert verdict.reason is Reason.CLAIM_DELETED
+    assert isinstance(verdict.action, Patch)
+    assert (verdict.action.resource, verdict.action.name) == (NODES, "node-a")
+    finalizers = ["example.com/audit", names.FINALIZER]
+    assert body_of(verdict)["metadata"]["finalizers"] == finalizers
+    assert verdict.message == (
+        f"Node node-a has lost finalizer {names.FINALIZER}; "
+        "restoring it before the Node is deleted, so that its pods are drained"
+    )
+
+
+def test_pods_of_a_node_that_vanished_hold_the_instance() -> None:
+    verdict = verdict_on(a_leaving_claim(), a_pod(), a_pod("daemon", phase="Succeeded"))
+    assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
+    assert verdict.message == (
+        "Node node-a is gone, but 1 pod is still bound to it: default/web; "
+        "its instance is terminated once pod garbage collection has removed that pod"
+    )
+    assert [str(one.subject) for one in verdict.blockers] == ["Pod/default/web"]
+    assert verdict.recheck_at is None
+
+
+def test_pods_of_a_node_that_vanished_hold_it_no_longer_than_the_deadline() -> None:
+    claim = a_leaving_claim(spec={"termination_grace_period": "1m"})
+    assert verdict_on(claim, a_pod()).recheck_at == ahead(90)
+    verdict = verdict_on(claim, a_pod(), now=ahead(90))
+    assert isinstance(verdict.action, Terminate)
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [a_leaving_claim(), a_pod(deletion_timestamp=ago(61), deletion_grace_period_seconds=1)],
+        [a_leaving_claim(), a_pod(), a_node("node-a", claim="b")],
+        [a_leaving_claim(conditions=[ENDING]), a_pod()],
+        [a_leaving_claim(stage=LAUNCHED), a_pod(node="")],
+    ],
+    ids=["pod stuck", "another Node of that name", "told already", "no Node"],
+)
+def test_the_instance_of_a_vanished_node_ends(objects: Any) -> None:
+    assert isinstance(verdict_on(*objects).action, Terminate)
+
+
+def test_the_end_of_a_vanished_node_is_evaluated_with_its_pods() -> None:
+    pod, claim = a_pod(), a_leaving_claim()
+    snapshot = snapshot_with(claim, pod)
+    for change in (Change(PODS, pod.key, pod, None), Change(NODES, "node-a", a_node(), None)):
+        assert "a" in set(TerminationDecider().touched(change, snapshot))
+    born = Change(NODES, "node-a", None, a_node(claim="b"))
+    assert "a" in set(
+        TerminationDecider().touched(born, snapshot_with(claim, pod, a_node(claim="b")))
+    )

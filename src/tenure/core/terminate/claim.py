@@ -2,10 +2,12 @@
 
 0. unreadable   it or a Node of it cannot be read: nothing, until a minute after the deadline;
 1. take along   a Node that is being deleted takes its claim along;
-2. its Nodes    delete those that are registered, and repeat in the claim's conditions what
+2. its Nodes    delete those that are registered (one that has lost our finalizer gets it back
+                first, or it would be gone before its pods were drained), and repeat in the claim's conditions what
                 their drain has reached (``Drained``, ``VolumesDetached``,
                 ``InstanceTerminating``);
-3. instance     once no Node is held any more, end it; a launch that may be unanswered
+3. instance     once no Node is held any more, end it. Pods of a Node that vanished hold it until
+                pod garbage collection has removed them, or the deadline is over. A launch that may be unanswered
                 counts as an instance until the cloud has said that none carries the UID;
 4. leftovers    a Node that never registered goes after its instance: nobody was to run
                 there, so nobody has to be drained;
@@ -19,10 +21,13 @@ from typing import Final
 
 from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Ground, Verdict
+from tenure.core.decision import Blocker, Ground, Subject, Verdict
+from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import deadline_of, stops_at
 from tenure.core.terminate.drain import is_held
 from tenure.core.terminate.node import blockers_of, some, volume_blocks
+from tenure.core.terminate.pods import STUCK_AFTER, holds_node
 from tenure.core.terminate.view import (
     TerminationView,
     blocked_by_unreadable,
@@ -38,11 +43,12 @@ from tenure.core.terminate.view import (
     waiting_pods,
     waiting_volumes,
 )
-from tenure.core.writes import delete_claim, delete_node
+from tenure.core.writes import delete_claim, delete_node, hold, patch
 from tenure.model.api import names
-from tenure.model.api.meta import format_time
+from tenure.model.api.meta import format_time, later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 
 
@@ -58,8 +64,7 @@ def decide_claim(
         return say(claim, Reason.NODE_DELETED, message, action=action)
     for node in view.nodes:
         if not node.deleting and _is_registered(claim, node):
-            message = f"it is being deleted, and Node {node.name} goes with it"
-            return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+            return _delete_node(claim, node)
     held = [node for node in view.nodes if is_held(node)]
     if held:
         return _follow(view, claim, held, settings, now)
@@ -70,6 +75,17 @@ def decide_claim(
             message = f"its instance is gone, and Node {node.name}, which never registered, too"
             return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
     return end_instance(view, claim, claim, settings, now)
+
+
+def _delete_node(claim: NodeClaim, node: Node) -> Verdict:
+    if names.FINALIZER in node.metadata.finalizers:
+        message = f"it is being deleted, and Node {node.name} goes with it"
+        return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+    message = (
+        f"Node {node.name} has lost finalizer {names.FINALIZER}; "
+        "restoring it before the Node is deleted, so that its pods are drained"
+    )
+    return say(claim, Reason.CLAIM_DELETED, message, action=patch(node, {"finalizers": hold(node)}))
 
 
 def _is_registered(claim: NodeClaim, node: Node) -> bool:
@@ -86,7 +102,38 @@ def _end(view: TerminationView, claim: NodeClaim, settings: Settings, now: datet
         said = claim_status(claim, _ENDING)
         message = "its instance is being ended"
         return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+    if (held := _held_by_bound_pods(view, claim, settings, now)) is not None:
+        return held
     return end_instance(view, claim, claim, settings, now)
+
+
+def _held_by_bound_pods(
+    view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
+) -> Verdict | None:
+    """The Node vanished without a drain: its pods may still run on the instance."""
+    pods = [pod for pod in view.bound_pods if holds_node(pod, now)]
+    deadline = deadline_of(claim)
+    if not pods or claim.instance_terminating or lost_instance(view, claim, settings):
+        return None
+    if deadline is not None and now >= deadline.end:
+        return None
+    are, those = ("1 pod is", "that pod") if len(pods) == 1 else (f"{len(pods)} pods are", "them")
+    message = (
+        f"Node {claim.node_name} is gone, but {are} still bound to it: "
+        f"{some(pod.key for pod in pods)}; its instance is terminated once pod garbage collection "
+        f"has removed {those}"
+    )
+    stops = (at for pod in pods if (at := stops_at(pod)) is not None)
+    ends = [later(at, STUCK_AFTER) for at in stops]
+    if deadline is not None:
+        message += f", at {format_time(deadline.end)} at the latest"
+        ends.append(deadline.end)
+    blockers = tuple(
+        Blocker(subject=Subject.of(PODS.kind, pod), fact=as_fact("bound to the Node"))
+        for pod in pods
+    )
+    at = min(ends, default=None)
+    return say(claim, Reason.DRAINING, message, blockers=blockers, recheck_at=at)
 
 
 def _follow(

@@ -29,7 +29,7 @@ from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
-from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -59,10 +59,14 @@ class TerminationDecider:
             for version in change.versions():
                 assert isinstance(version, Node)
                 yield from _keys_of(version, snapshot)
+            if change.old is None or change.new is None:
+                yield from snapshot.claims_of_node(change.key)
         else:
             for name in drains_touched(change, snapshot):
                 if (leaving := snapshot.leaving_nodes().get(name)) is not None:
                     yield from _keys_of(leaving, snapshot)
+            if change.resource == PODS:
+                yield from _claims_of_lost_nodes(change, snapshot)
             for pod in filter(is_unreadable, change.versions()):
                 # It also protects where nobody is drained: on a Node that never registered.
                 its_node = snapshot.nodes.get(pod.spec.node_name) if isinstance(pod, Pod) else None
@@ -98,6 +102,21 @@ def _keys_of(node: Node, snapshot: Snapshot) -> Iterable[str]:
     yield from snapshot.claims_with_provider(node.spec.provider_id)
 
 
+def _claims_of_lost_nodes(change: Change, snapshot: Snapshot) -> Iterable[str]:
+    """The claims whose Node is gone while the changed pod was or is bound to it."""
+    for pod in change.versions():
+        assert isinstance(pod, Pod)
+        if pod.spec.node_name and pod.spec.node_name not in snapshot.nodes:
+            yield from snapshot.claims_of_node(pod.spec.node_name)
+
+
+def _pods_of_lost_node(claim: NodeClaim, snapshot: Snapshot) -> Iterable[Pod]:
+    """Where another Node has the name, the pods are that one's."""
+    if claim.node_name and claim.node_name not in snapshot.nodes:
+        pods = snapshot.pods_on(claim.node_name)
+        yield from (pods[key] for key in sorted(pods) if not pods[key].finished)
+
+
 def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | None:
     if names.FINALIZER not in claim.metadata.finalizers:
         return None  # Not adopted yet, or released.
@@ -118,6 +137,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
         inspection=observations.inspections.get(claim.uid),
         unreadable=in_the_way(claim, nodes, None, snapshot, pods=False),
         unreadable_pods=tuple(filter(is_unreadable, unfinished_pods(nodes, snapshot))),
+        bound_pods=tuple(_pods_of_lost_node(claim, snapshot)),
     )
 
 

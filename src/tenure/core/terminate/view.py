@@ -53,6 +53,8 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: str = ""
     #: The pods of its Nodes that cannot be read, also where none is drained.
     unreadable_pods: tuple[Pod, ...] = ()
+    #: The unfinished pods that are bound to the claim's Node although that Node is gone.
+    bound_pods: tuple[Pod, ...] = ()
 
     @property
     def nodes(self) -> list[Node]:

@@ -139,6 +139,10 @@ def _claim_provider(claim: NodeClaim) -> str:
     return claim.provider_id
 
 
+def _claim_node(claim: NodeClaim) -> str:
+    return claim.node_name
+
+
 def _claim_new(claim: NodeClaim) -> str:
     return "" if claim.initialized else "new"
 
@@ -191,6 +195,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODES, "zone"): _node_zone,
     (r.NODES, "type"): _node_type,
     (r.NODE_CLAIMS, "provider"): _claim_provider,
+    (r.NODE_CLAIMS, "node"): _claim_node,
     (r.NODE_CLAIMS, "image"): _claim_image,
     (r.NODE_CLAIMS, "new"): _claim_new,
     (r.NODE_CLAIMS, "pool"): _pool_label,
@@ -409,6 +414,10 @@ class Snapshot:
 
     def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "provider", provider_id)
+
+    def claims_of_node(self, name: str) -> Mapping[str, NodeClaim]:
+        """The claims that say that this is their Node, whether or not it exists."""
+        return self._group(r.NODE_CLAIMS, "node", name)
 
     def claims_with_uid(self, uid: str) -> Mapping[str, NodeClaim]:
         """At most one."""

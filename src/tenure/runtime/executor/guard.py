@@ -156,7 +156,8 @@ def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:
     if foreign is not None or claim is None:
         return foreign
     if isinstance(action, Delete):
-        return safety.early_node_deletion(node, claim)
+        early = safety.early_node_deletion(node, claim)
+        return early or safety.undrained_deletion(node, claim)
     return _release(action, node, claim, snapshot)
 
 
