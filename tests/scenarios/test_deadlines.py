@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tenure.model.api.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.ports.transport import Response
 from tenure.sim.dsl import Story
 from tests.builders import (
     HOUR,
@@ -23,6 +25,7 @@ from tests.builders import (
     a_pool,
     a_stateful_set,
 )
+from tests.runtime.stage import Tapped
 
 
 def a_bounded_cluster(period: str, *more: Manifest, **pool: Any) -> list[Manifest]:
@@ -248,3 +251,33 @@ def test_setting_the_period_drifts_the_fleet_and_living_claims_keep_theirs() -> 
         story.run(MINUTE)
         told = {c["type"]: c["status"] for c in story.the(NODE_CLAIMS)["status"]["conditions"]}
         assert told["Drifted"] == "False"
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        {"code": 403, "reason": "Forbidden", "message": "denied by policy"},
+        {"code": 500, "reason": "InternalError", "message": 'failed calling webhook "policy"'},
+    ],
+    ids=["denied", "webhook down"],
+)
+def test_a_pod_that_the_api_never_deletes_holds_the_instance_for_its_last_minute_only(
+    refusal: dict[str, Any],
+) -> None:
+    body = {"kind": "Status", "status": "Failure", **refusal}
+    stubborn = a_stateful_set(replicas=1, annotations={DO_NOT_DISRUPT: "true"})
+    with Tapped(*a_bounded_cluster("10m", stubborn)) as story:
+        story.run(3 * MINUTE)
+        story.api_tap.spoil = lambda verb, what: (
+            Response(status=refusal["code"], body=json.dumps(body).encode())
+            if verb == "DELETE" and "/pods/" in what
+            else None
+        )
+        (claim,) = story.store.list(NODE_CLAIMS)
+        story.delete_claim()
+        story.run(11 * MINUTE - SECOND)
+        assert story.store.get(NODE_CLAIMS, "", claim["metadata"]["name"])
+        story.run(MINUTE)
+        assert [one["metadata"]["name"] for one in story.store.list(NODE_CLAIMS)] != [
+            claim["metadata"]["name"]
+        ]

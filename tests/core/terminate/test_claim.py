@@ -295,3 +295,42 @@ def test_the_end_of_a_vanished_node_is_evaluated_with_its_pods() -> None:
     assert "a" in set(
         TerminationDecider().touched(born, snapshot_with(claim, pod, a_node(claim="b")))
     )
+
+
+#: Its deadline was at 11:50, its last minute was over at 11:51.
+OVERDUE = a_leaving_claim(
+    conditions=[condition("Drained", "Unknown", at=ago(1200))],
+    annotations={names.TERMINATION_TIMESTAMP: "2026-03-02T11:50:00Z"},
+)
+REFUSED = {"failed_deletions": {"uid-web": ago(59)}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "known", "recheck_at"),
+    [
+        (a_pod(), {}, None),
+        (a_pod(deletion_timestamp=ago(8), deletion_grace_period_seconds=30), {}, ahead(22)),
+        (a_pod(), REFUSED, ahead(1)),
+    ],
+    ids=["not asked yet", "asked 38 s ago", "refused for 59 s"],
+)
+def test_a_pod_has_its_last_minute_after_a_deadline_that_was_missed(
+    pod: Any, known: Any, recheck_at: Any
+) -> None:
+    verdict = verdict_on(OVERDUE, a_leaving_node(), pod, **known)
+    assert verdict.reason is Reason.DRAINING
+    assert verdict.recheck_at == recheck_at
+
+
+@pytest.mark.parametrize(
+    ("pod", "known"),
+    [
+        (a_pod(deletion_timestamp=ago(30), deletion_grace_period_seconds=30), {}),
+        (a_pod(), {"failed_deletions": {"uid-web": ago(60)}}),
+        (a_pod(creation_timestamp=ago(599)), {}),
+    ],
+    ids=["asked a minute ago", "refused for a minute", "came after the deadline"],
+)
+def test_nothing_holds_the_instance_for_longer(pod: Any, known: Any) -> None:
+    verdict = verdict_on(OVERDUE, a_leaving_node(), pod, **known)
+    assert verdict.reason is Reason.GRACE_PERIOD_ELAPSED

@@ -85,9 +85,9 @@ def test_a_grace_beyond_all_calendars_forces_at_once() -> None:
         pytest.param(ahead(500), 600, 400, id="counted from the first request"),
         pytest.param(ahead(3500), 3600, 400, id="much too long"),
         pytest.param(ahead(301), 1, None, id="already as short as can be"),
-        pytest.param(
-            ahead(700), 300, 1, id="asked only after the deadline: one second, never none"
-        ),
+        pytest.param(ahead(600), 300, 1, id="asked only at the deadline: one second, never none"),
+        pytest.param(ahead(700), 300, 60, id="asked only after the last minute: another one"),
+        pytest.param(ahead(390), 30, None, id="asked after the last minute, and stops within one"),
     ],
 )
 def test_a_terminating_pod_is_cut_to_the_deadline(

@@ -30,7 +30,8 @@ from tenure.model.values.duration import parse_duration
 
 #: What the API gives to a pod that does not say how long it may take to stop.
 DEFAULT_GRACE: Final = timedelta(seconds=30)
-#: From the deadline on, every pod has been told to stop; then the instance goes, whatever is left.
+#: From the deadline on, every pod has been asked to stop; then the instance goes, whatever is left.
+#: Where Tenure could not ask a pod by then, the pod has as long from when it was asked.
 LAST_MINUTE: Final = timedelta(minutes=1)
 
 
@@ -43,6 +44,11 @@ class Deadline(msgspec.Struct, frozen=True):
     def end(self) -> datetime:
         """When the instance goes at the latest."""
         return later(self.at, LAST_MINUTE)
+
+    def stop_by(self, asked_at: datetime) -> datetime:
+        """When a pod that is asked to stop then has to have stopped: by the deadline, or within a
+        minute where nobody could ask it before the last minute was over."""
+        return self.at if asked_at < self.end else later(asked_at, LAST_MINUTE)
 
     def before(self, span: timedelta) -> datetime:
         return earlier(self.at, span)
@@ -128,15 +134,18 @@ def force_at(pod: Pod, deadline: Deadline) -> datetime:
 
 
 def shortened(pod: Pod, deadline: Deadline) -> int | None:
-    """Seconds of grace with which a terminating pod stops by the deadline; None when it does so.
+    """Seconds of grace with which a terminating pod stops in time; None when it does so anyway.
 
     The API server counts a shortened grace from the *first* request. Never 0: that would remove
     the pod before it has stopped, and a StatefulSet would start its successor beside it.
     """
     stops, seconds = stops_at(pod), pod.metadata.deletion_grace_period_seconds
-    if stops is None or seconds is None or stops <= deadline.at:
+    if stops is None or seconds is None:
         return None
-    wanted = max(1, (deadline.at - requested_at(pod)) // timedelta(seconds=1))
+    asked_at = requested_at(pod)
+    if stops <= (stop_by := deadline.stop_by(asked_at)):
+        return None
+    wanted = max(1, (stop_by - asked_at) // timedelta(seconds=1))
     return wanted if wanted < seconds else None
 
 

@@ -120,7 +120,7 @@ def unmarked_nodes(snapshot: Snapshot) -> dict[str, Node]:
 
 def drain_of(node: Node, snapshot: Snapshot) -> DrainView:
     """What the drain of a Node depends on; of one that stays, nothing."""
-    if not node.deleting:
+    if not node.deleting and not is_unmarked(node, snapshot):
         return DrainView(node=node)
     return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
 
@@ -155,7 +155,12 @@ def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
     answer = snapshot.observations.evictions.get(pod.uid)
     in_namespace = snapshot.budgets_in(pod.namespace)
     budgets = (in_namespace[name] for name in sorted(in_namespace))
-    return PodView(pod, answer, tuple(b for b in budgets if matches(b.spec.selector, pod.labels)))
+    return PodView(
+        pod,
+        answer,
+        tuple(b for b in budgets if matches(b.spec.selector, pod.labels)),
+        snapshot.observations.failed_deletions.get(pod.uid),
+    )
 
 
 def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:

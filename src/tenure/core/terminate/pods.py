@@ -28,7 +28,15 @@ from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Ve
 from tenure.core.facts import Fact, RetriedAt, as_fact
 from tenure.core.protect.protection import Protection, protection_of
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import Deadline, force_at, grace_of, shortened, stops_at
+from tenure.core.terminate.deadline import (
+    LAST_MINUTE,
+    Deadline,
+    force_at,
+    grace_of,
+    requested_at,
+    shortened,
+    stops_at,
+)
 from tenure.core.terminate.pdb import Allowances, blocks, never_allows
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, format_time, later
@@ -38,7 +46,7 @@ from tenure.model.api.resource import PODS
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, why_unreadable
 
 #: A pod that is still there this long after its grace ran out will not go by itself.
 STUCK_AFTER: Final = timedelta(minutes=1)
@@ -54,6 +62,8 @@ class PodView(msgspec.Struct, frozen=True):
     answer: EvictionAnswer | None = None
     #: Those that cover the pod.
     budgets: tuple[PodDisruptionBudget, ...] = ()
+    #: Since when the API has failed to delete it by force.
+    deletion_failed_at: datetime | None = None
 
 
 class Attachment(msgspec.Struct, frozen=True):
@@ -88,6 +98,22 @@ def holds_node(pod: Pod, now: datetime) -> bool:
     """Whether the node has to wait for this pod."""
     stuck = _stuck_at(pod)
     return not left_alone(pod) and (stuck is None or now < stuck)
+
+
+def waited_until(item: PodView, deadline: Deadline) -> datetime | None:
+    """When the last minute of a pod is over; None while the API has not been asked to delete it.
+
+    It counts from the deadline, or from when the pod was asked to stop, if Tenure was down or the
+    API out until then. A pod that came after the deadline has no minute of its own, else new pods
+    could hold the node for ever; nor has one of which nobody can read on which Node it is, for it
+    is not deleted.
+    """
+    pod = item.pod
+    created_at = pod.metadata.creation_timestamp
+    if pod.spec.node_name == UNKNOWN or (created_at is not None and created_at > deadline.at):
+        return deadline.end
+    asked_at = requested_at(pod) if pod.deleting else item.deletion_failed_at
+    return None if asked_at is None else later(max(deadline.at, asked_at), LAST_MINUTE)
 
 
 def tier_of(pod: Pod) -> int:
@@ -174,13 +200,16 @@ class _Judge:
         return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=stuck)
 
     def _forced(self, pod: Pod, deadline: Deadline) -> Verdict:
-        grace = grace_of(pod) // timedelta(seconds=1)
+        late = self._now >= deadline.end
+        span = min(grace_of(pod), LAST_MINUTE) if late else grace_of(pod)
+        grace = span // timedelta(seconds=1)
         message = (
             f"deleted by Tenure in spite of budgets and protection: its node {self._node.name} "
             f"must be gone by {deadline}, and it may take {grace}s to stop"
         )
-        action = _delete(pod, max(grace, 1), until=deadline.at)
-        return _verdict(pod, Reason.FORCED, message, action=action)
+        action = _delete(pod, max(grace, 1), until=None if late else deadline.at)
+        recheck_at = None if late else deadline.end
+        return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=recheck_at)
 
     # -- asked, if nothing is in the way -----------------------------------------------
 

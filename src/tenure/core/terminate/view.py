@@ -23,6 +23,7 @@ from tenure.core.terminate.pods import (
     holds_node,
     judge_pods,
     left_alone,
+    waited_until,
 )
 from tenure.core.writes import delete_node, release
 from tenure.model.api.meta import BEGINNING, find_condition, format_time, later
@@ -67,11 +68,16 @@ Waiting = Sequence[tuple[PodView, Verdict]]
 
 
 def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting:
-    """The pods that the node waits for, and what is said of them; none after the last minute."""
-    if drain.deadline is not None and now >= drain.deadline.end:
-        return ()
+    """The pods that the node waits for, and what is said of them; none after its last minute."""
     judged = zip(drain.pods, judge_pods(drain, settings, now), strict=True)
-    return [(item, verdict) for item, verdict in judged if holds_node(item.pod, now)]
+    return [(item, verdict) for item, verdict in judged if _is_waited_for(item, drain, now)]
+
+
+def _is_waited_for(item: PodView, drain: DrainView, now: datetime) -> bool:
+    if not holds_node(item.pod, now):
+        return False
+    until = waited_until(item, drain.deadline) if drain.deadline is not None else None
+    return until is None or now < until
 
 
 def left_behind(drain: DrainView, now: datetime) -> list[str]:
@@ -120,7 +126,8 @@ def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
     instants = [v.recheck_at for _, v in waiting if v.reason not in REFUSED]
     if deadline is not None:
         refused = (i.pod for i, v in waiting if v.reason in REFUSED)
-        instants += [deadline.end, *(force_at(pod, deadline) for pod in refused)]
+        instants += [force_at(pod, deadline) for pod in refused]
+        instants += [waited_until(item, deadline) for item, _ in waiting]
     return min((at for at in instants if at is not None), default=None)
 
 
@@ -171,14 +178,20 @@ def blocked_by_unreadable(
     if claim is None or deadline is None:
         message = f"{why}; so it is neither drained nor ended until that can be read, or is gone"
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
-    if now < deadline.end:
+    late = [item for drain in view.drains for item in waiting_pods(drain, settings, now)]
+    if now < deadline.end or late:
+        ends = [waited_until(item, deadline) for item, _ in late] or [deadline.end]
         message = (
             f"{why}; so no pod is asked to leave. Each is deleted in time before "
             f"{format_time(deadline.at)}, and the instance goes at {format_time(deadline.end)}"
         )
         action = _marked(claim, about, view.nodes) if not view.shared else None
         return say(
-            about, Reason.BLOCKED_BY_UNREADABLE, message, action=action, recheck_at=deadline.end
+            about,
+            Reason.BLOCKED_BY_UNREADABLE,
+            message,
+            action=action,
+            recheck_at=min((at for at in ends if at is not None), default=None),
         )
     return end_instance(view, claim, about, settings, now)
 

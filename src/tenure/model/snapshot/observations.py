@@ -131,6 +131,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     reboots: Mapping[str, RebootAnswer] = {}
     #: By pod UID.
     evictions: Mapping[str, EvictionAnswer] = {}
+    #: By pod UID: since when the API has failed to delete the pod for a deadline.
+    failed_deletions: Mapping[str, datetime] = {}
     #: By pod UID: when we first saw that the scheduler has no node for it. Watches may be late.
     waiting_seen: Mapping[str, datetime] = {}
     #: When claims were last created for pods: the next batch of pods begins after that.

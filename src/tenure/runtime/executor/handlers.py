@@ -29,6 +29,7 @@ from tenure.core.decision import (
 from tenure.errors import (
     AlreadyExists,
     ApiError,
+    Conflict,
     NotFound,
 )
 from tenure.kube.cache.cache import Cache
@@ -62,6 +63,10 @@ _REFUSALS: Final = frozenset(
 _ADMISSION: Final = "admission webhook"
 
 
+#: The API answers 500 with these words when an admission webhook that must agree cannot be asked.
+_WEBHOOK_FAILED: Final = "failed calling webhook"
+
+
 class Verbs:
     def __init__(
         self,
@@ -93,7 +98,7 @@ class Verbs:
             case Evict():
                 return await self._evict(subject, action)
             case DeletePod():
-                return await self._delete_pod(action)
+                return await self._delete_pod(subject, action)
             case Launch():
                 return await self._instances.launch(action)
             case Terminate():
@@ -180,20 +185,29 @@ class Verbs:
             return Outcome("refused", error.message, error.status)
         return OK
 
-    async def _delete_pod(self, action: DeletePod) -> Outcome:
-        await self._client.delete(
-            PODS,
-            action.name,
-            uid=action.uid,
-            namespace=action.namespace,
-            grace_period_seconds=action.grace_at(self._clock.now()),
-        )
+    async def _delete_pod(self, pod: Subject, action: DeletePod) -> Outcome:
+        try:
+            await self._client.delete(
+                PODS,
+                action.name,
+                uid=action.uid,
+                namespace=action.namespace,
+                grace_period_seconds=action.grace_at(self._clock.now()),
+            )
+        except ApiError as error:
+            if _is_refusal(error) and self._is_known(pod):
+                self._observations.pods.deletion_failed(pod, self._clock.now())
+            raise
         return OK
 
-    def _refused(self, pod: Subject, error: ApiError) -> None:
+    def _is_known(self, pod: Subject) -> bool:
+        """Of a pod that is gone nothing is noted: that would never be forgotten."""
         known = self._known(PODS, pod.name, pod.namespace)
-        if known is None or known.uid != pod.uid:
-            return  # It is gone: nobody would ever forget the answer.
+        return known is not None and known.uid == pod.uid
+
+    def _refused(self, pod: Subject, error: ApiError) -> None:
+        if not self._is_known(pod):
+            return
         now = self._clock.now()
         # The cause has the numbers; the message is the same for every budget.
         causes = [one.message for one in error.causes if one.reason == _BUDGET_CAUSE]
@@ -231,6 +245,13 @@ def _is_budgets_no(error: ApiError) -> bool:
     return _SEVERAL_BUDGETS in error.message or any(
         cause.reason == _BUDGET_CAUSE for cause in error.causes
     )
+
+
+def _is_refusal(error: ApiError) -> bool:
+    """The API is there, and does not delete this pod; an API that is out or busy refuses nothing."""
+    if isinstance(error, NotFound | Conflict) or error.retry_after is not None:
+        return False
+    return 400 <= error.status < 500 or _WEBHOOK_FAILED in error.message
 
 
 def stamped(body: Any, now: datetime) -> Any:

@@ -19,6 +19,8 @@ class PodObservations:
     def __init__(self, noted: Noted) -> None:
         self._noted = noted
         self.evictions: dict[str, EvictionAnswer] = {}
+        #: When the API first refused to delete a pod.
+        self.failed_deletions: dict[str, datetime] = {}
         #: When a pod was first seen to be unschedulable.
         self.waiting_seen: dict[str, datetime] = {}
         self.decided_at: datetime | None = None
@@ -26,6 +28,12 @@ class PodObservations:
     def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
         self.evictions[pod.uid] = answer
         self._noted.note(pod)
+
+    def deletion_failed(self, pod: Subject, now: datetime) -> None:
+        """Only the first failure counts: from then on the pod has its last minute."""
+        if pod.uid not in self.failed_deletions:
+            self.failed_deletions[pod.uid] = now
+            self._noted.note(pod)
 
     def see_waiting(self, changes: Iterable[Change], now: datetime) -> None:
         for change in changes:
@@ -39,12 +47,14 @@ class PodObservations:
 
     def clock_stepped(self, step: timedelta) -> None:
         move_all(self.evictions, step)
+        move_all(self.failed_deletions, step)
         move_all(self.waiting_seen, step)
         if self.decided_at is not None:
             self.decided_at += step
 
     def forget(self, uid: str) -> None:
         self.evictions.pop(uid, None)
+        self.failed_deletions.pop(uid, None)
 
     def waits_no_longer(self, uid: str) -> None:
         self.waiting_seen.pop(uid, None)

@@ -56,6 +56,7 @@ class ObservationStore:
             orphans=instances.orphans,
             vanished=instances.vanished,
             evictions=pods.evictions,
+            failed_deletions=pods.failed_deletions,
             waiting_seen=pods.waiting_seen,
             pods_decided_at=pods.decided_at,
             refused_claims=self.refused_claims.by_pod,
