@@ -25,9 +25,11 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node, NodeSystemInfo, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import RebootAnswer
-from tenure.model.snapshot.unreadable import stand_in
+from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import UNKNOWN, stand_in
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,
@@ -48,6 +50,7 @@ from tests.core.build import (
     said,
 )
 from tests.core.build import judged as judged_alone
+from tests.snapshots import snapshot_with
 
 DECIDER = RebootDecider()
 CLOSED = Taint(key=REBOOTING_TAINT, effect="NoSchedule")
@@ -752,3 +755,28 @@ def test_what_a_reboot_left_behind_is_taken_off(conditions: tuple[Condition, ...
 def test_the_taint_of_another_concern_is_not_ours_to_take_off() -> None:
     disrupted = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
     assert judged(a_claim(conditions=(SUCCEEDED,)), the_node(disrupted)) == []
+
+
+# -- a pod that cannot be read -------------------------------------------------------------
+
+ODD = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
+
+
+def test_a_pod_that_cannot_be_read_holds_the_replacement_of_a_failed_reboot() -> None:
+    verdict = on_claim(rebooting(*failed()), the_node(), ODD)
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+    assert verdict.message.startswith("no such rack; Pod default/odd cannot be read")
+    assert verdict.message.endswith("; not replaced until that can be read, or is gone")
+
+
+def test_a_pod_that_cannot_be_read_is_given_no_deadline_by_a_failed_reboot() -> None:
+    leaving = a_leaving_claim(conditions=failed(), annotations={REBOOT_GRACE_PERIOD: "1m0s"})
+    verdict = on_claim(leaving, a_leaving_node(), ODD)
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+
+
+@pytest.mark.parametrize("node", ["node-a", UNKNOWN])
+def test_a_failed_reboot_is_evaluated_again_once_the_pod_can_be_read(node: str) -> None:
+    odd = stand_in(a_pod("odd", node=node), "Expected `int`", field="spec.priority")
+    snapshot = snapshot_with(rebooting(*failed()), the_node())
+    assert "a" in set(DECIDER.touched(Change(PODS, odd.key, odd, None), snapshot))

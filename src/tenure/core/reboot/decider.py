@@ -61,6 +61,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 from tenure.model.values.duration import Duration
 
 _say = partial(say, Concern.REBOOT)
@@ -78,6 +79,7 @@ class RebootDecider:
             for pod in change.versions():
                 assert isinstance(pod, Pod)
                 yield from _rebooting_with(pod, snapshot)
+                yield from _protected_by(pod, snapshot)
         elif change.resource == POD_DISRUPTION_BUDGETS:
             yield from snapshot.rebooting_claims()
         elif change.resource == NODE_POOLS:
@@ -118,7 +120,7 @@ class RebootDecider:
             broken=unusable(pool),
             drain=None if drained or len(nodes) != 1 else drain_until(nodes[0], None, snapshot),
             answer=snapshot.observations.reboots.get(claim.uid) if claim.rebooting else None,
-            unreadable=in_the_way(None, nodes, None, snapshot) if claim.rebooting else "",
+            unreadable=in_the_way(None, nodes, None, snapshot),
         )
 
     def decide(self, view: RebootView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -138,6 +140,17 @@ def _rebooting_with(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
     if (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
         claims = snapshot.claims_with_provider(node.spec.provider_id)
         yield from (name for name, claim in claims.items() if claim.rebooting)
+
+
+def _protected_by(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
+    """The claims that a pod that cannot be read protects, also after their reboot has failed."""
+    if not is_unreadable(pod):
+        return
+    node = snapshot.nodes.get(pod.spec.node_name)
+    if node is not None:
+        yield from snapshot.claims_with_provider(node.spec.provider_id)
+    elif pod.spec.node_name == UNKNOWN:
+        yield from snapshot.claims
 
 
 def _rules_in(pool: ApiObject | None) -> tuple[bool, Repair | None]:
@@ -166,7 +179,7 @@ def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
         message = f"Node {node.name} is not being rebooted; its taint is taken off"
         return _say(claim, reason, message, action=untaint_rebooting(node))
     if failed:
-        return _spared(claim, hold) if hold is not None else _replaced(claim)
+        return _spared(claim, hold) if hold is not None else _replaced(view)
     if is_spared(claim) and view.recovered:
         message = "its reboot has failed, and it is well all the same; that is forgotten"
         return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
@@ -188,7 +201,7 @@ def _leaving(view: RebootView, now: datetime) -> Verdict | None:
     left = [key for key in (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if key in claim.annotations]
     if has_failed(claim):
         left = []  # They say by when it has to be gone.
-        if (hurried := _hurried(claim, now)) is not None:
+        if (hurried := _hurried(view, now)) is not None:
             return hurried
     message = "the claim is being deleted; what its reboot left is taken off"
     if left:
@@ -202,7 +215,13 @@ def _leaving(view: RebootView, now: datetime) -> Verdict | None:
     return _say(claim, Reason.REBOOT_ENDED, message, action=opening)
 
 
-def _replaced(claim: NodeClaim) -> Verdict:
+def _replaced(view: RebootView) -> Verdict:
+    claim = view.claim
+    if view.unreadable:
+        message = (
+            f"{_why(claim)}; {view.unreadable}; not replaced until that can be read, or is gone"
+        )
+        return _say(claim, Reason.BLOCKED_BY_UNREADABLE, message)
     message = f"{_why(claim)}; it is replaced"
     action = delete_claim(claim, Ground.REBOOT_FAILED)
     return _say(claim, Reason.REBOOT_FAILED, message, action=action)
@@ -220,15 +239,20 @@ def _why(claim: NodeClaim) -> str:
     return condition.message if condition is not None else ""
 
 
-def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
+def _hurried(view: RebootView, now: datetime) -> Verdict | None:
     """The bound of the reboot's drain is one for the node's end as well. It counts from when that is
     written down: before, no pod has been told to stop."""
+    claim = view.claim
     try:
         span = hurry(claim, bound_of(claim), now)
     except SpecError:
         return None
     if span is None:
         return None
+    if view.unreadable:
+        message = f"{view.unreadable}; no deadline is set until that can be read, or is gone"
+        at = hurried_until(claim, span)
+        return _say(claim, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)
     message = f"its reboot has failed, and its drain may take no longer than {Duration.of(span)}"
     # Then the deadline that it has is near enough.
     at = hurried_until(claim, span)
