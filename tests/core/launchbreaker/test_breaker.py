@@ -525,7 +525,7 @@ def test_what_is_remembered_stays_short() -> None:
 
 
 def test_what_is_too_long_to_be_read_again_loses_the_oldest_first() -> None:
-    """200 owners with the longest names; the last has more launches than fit by themselves."""
+    """200 owners with the longest names; then one with more launches than fit by themselves."""
     owners = [f"Deployment/{'n' * 60}{n:03}/{'d' * 240}{n:03}" for n in range(200)]
     ledger = {
         owner: Entry((Kept(f"general-{n:05}", ahead(n), ahead(n)),), opened=ahead(n))
@@ -544,3 +544,58 @@ def test_what_is_too_long_to_be_read_again_loses_the_oldest_first() -> None:
     kept = ledger_of(a_pool_that_remembers(text))[WEB].launches
     assert 100 < len(kept) < 300
     assert kept == many[-len(kept) :]
+
+
+def test_the_longest_owners_and_pods_fit_on_a_claim() -> None:
+    pods = [
+        msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(
+                pod.metadata,
+                namespace="n" * 63,
+                name=f"{'p' * 250}{pod.name}",
+                labels={"controller-revision-hash": "r" * 63},
+                owner_references=(
+                    OwnerReference(kind="StatefulSet", name=f"{'o' * 250}{n}", controller=True),
+                ),
+            ),
+        )
+        for n in range(100, 160)
+        for pod in (a_pod(f"{k}") for k in range(3))
+    ]
+    text = launched_for(pods)
+    assert len(text) <= LENGTH_MAX
+    assert len(read_launched_for(text)) == 50
+
+
+@pytest.mark.parametrize("kind", ["X/{}", "{}"], ids=["slash", "plain"])
+def test_invented_kinds_count_in_their_namespace(kind: str) -> None:
+    there: list[ApiObject] = []
+    for number in range(64):
+        owner = OwnerReference(kind=kind.format(f"k{number}"), name="y", controller=True)
+        pod = a_pod(f"p{number}", owner="", owner_references=(owner,))
+        at = NOW - 50 * MINUTE + timedelta(seconds=number)
+        claim, node = a_launch(f"n{number}", at)
+        annotations = {names.LAUNCHED_FOR: launched_for([pod])}
+        metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+        there += [msgspec.structs.replace(claim, metadata=metadata), node]
+    assert on(decided(*there, waiting()), "Pod").reason is Reason.LAUNCH_BREAKER_OPEN
+
+
+def test_others_do_not_displace_an_open_breaker_from_the_ledger() -> None:
+    """Older versions wrote names of any length; they are newer here, and open, too."""
+    victim = Entry((Kept("general-old", ahead(0), ahead(0)),), opened=ahead(0))
+    launches_ = tuple(Kept(f"general-{n:05}", ahead(n), ahead(n)) for n in range(400))
+    long = {
+        f"X/lo/{'n' * 40_000}{n}": Entry((Kept(f"l{n}", ahead(900)),), opened=ahead(900))
+        for n in range(2)
+    }
+    many = {
+        f"X/lo/{'n' * 240}{n}": Entry((Kept(f"m{n}", ahead(900)),), opened=ahead(900))
+        for n in range(500)
+    }
+    busy = {"X/lo/busy": Entry(launches_, opened=ahead(399))}
+    text = written({WEB: victim, **long, **many, **busy})
+    assert text is not None
+    assert len(text) <= LENGTH_MAX
+    assert ledger_of(a_pool_that_remembers(text))[WEB] == victim

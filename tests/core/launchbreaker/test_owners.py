@@ -7,7 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.launchbreaker.owners import family_of, in_words, owner_of, revision_of
+from tenure.core.launchbreaker.owners import (
+    family_of,
+    in_words,
+    namespace_of,
+    owner_of,
+    revision_of,
+)
 from tenure.model.api.meta import OwnerReference
 from tenure.model.api.pod import Pod
 from tests.core.build import a_pod
@@ -67,3 +73,34 @@ def test_owners_that_differ_by_a_generated_end_are_a_family() -> None:
 
 def test_an_owner_in_words() -> None:
     assert in_words("Deployment/default/web") == "Deployment default/web"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("X/invented", "y"),
+        ("X", "y/z"),
+        ("X/a/b/c", "/y/"),
+        ("X", "n" * 70_000),
+        ("X" * 300_000, "y"),
+        ("X", "\x00\U0001f4a5" * 100),
+        ("X", "*"),
+        ("X", "y~0123456789abcdef"),
+    ],
+)
+def test_what_no_object_can_be_called_is_shortened_and_leaves_the_namespace_alone(
+    kind: str, name: str
+) -> None:
+    owner = owned(kind, name)
+    assert namespace_of(owner) == namespace_of(family_of(owner)) == "default"
+    assert len(owner) < 150
+    assert owner.isascii()
+    assert owner.count("/") == 2
+    assert owner == owned(kind, name)
+    assert owner != owned(kind, f"{name}x") != owned(f"{kind}x", name)
+
+
+def test_the_longest_names_of_kubernetes_stay_as_they_are() -> None:
+    name = "d" * 253
+    assert owned("StatefulSet", name) == f"StatefulSet/default/{name}"
+    assert owned(generate_name="g" * 253) == f"Pod/default/{'g' * 253}*"

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
-from tenure.core.launchbreaker.owners import owner_of, revision_of
-from tenure.model.api.meta import Instant
+from tenure.core.launchbreaker.owners import namespace_of, owner_of, revision_of
+from tenure.model.api.meta import BEGINNING, Instant
 from tenure.model.api.names import LAUNCH_BREAKER, LAUNCHED_FOR
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -89,7 +90,10 @@ def launched_for(pods: Iterable[Pod]) -> str:
         For(owner, len(pods), tuple(sorted(pod.name for pod in pods)[:PODS_MAX]), _revision(pods))
         for owner, pods in sorted(largest)
     ]
-    return _ENCODER.encode(said).decode()
+    text = _ENCODER.encode(said).decode()
+    if len(text) > LENGTH_MAX:  # The owners have to be known, their pods need not.
+        text = _ENCODER.encode([msgspec.structs.replace(one, names=()) for one in said]).decode()
+    return text
 
 
 def unserved_owners(claim: NodeClaim) -> frozenset[str]:
@@ -140,23 +144,47 @@ def _read_ledger(text: str) -> Ledger:
 def written(ledger: Ledger) -> str | None:
     """As the pool's annotation has it; None when there is nothing to remember.
 
-    What is too much to be read again loses the oldest first, never all of it.
+    Where there is too much to be read again, each owner loses its oldest launches first; then owners
+    are left out, open breakers last. Namespaces take turns: the owners of one, however many and
+    however long their names, displace nobody else's.
     """
-    newest = sorted(
-        ((kept.at, owner, kept) for owner, entry in ledger.items() for kept in entry.launches),
-        key=lambda item: (item[0], item[1], item[2].claim),
-    )[-LAUNCHES_MAX:]
-    closed = [(e.closed, owner, None) for owner, e in ledger.items() if e.closed is not None]
     of: dict[str, list[Kept]] = {}
-    left = LENGTH_MAX - len("{}")
-    for _, owner, kept in sorted([*newest, *closed], key=lambda item: item[:2], reverse=True):
+    left, launches_left = LENGTH_MAX - len("{}"), LAUNCHES_MAX
+    for owner, kept in _by_importance(ledger):
+        if kept is not None and launches_left == 0:
+            continue
         alone = {} if owner in of else {owner: _with(ledger[owner], ())}
-        left -= len(_ENCODER.encode((alone, kept))) + len('"launches":[],')
-        if left < 0:
-            break
+        length = len(_ENCODER.encode((alone, kept))) + len('"launches":[],')
+        if length > left:
+            continue
+        left -= length
+        launches_left -= kept is not None
         of.setdefault(owner, []).extend([kept] if kept is not None else [])
     short = {owner: _with(ledger[owner], of[owner][::-1]) for owner in sorted(of)}
     return _ENCODER.encode(short).decode() if short else None
+
+
+def _by_importance(ledger: Ledger) -> list[tuple[str, Kept | None]]:
+    """Owners and their launches, each owner's newest first; None: that its breaker was closed."""
+    turns: Counter[tuple[str, bool]] = Counter()
+    ranked: list[tuple[int, bool, int, str, Kept | None]] = []
+    for owner, entry in sorted(ledger.items(), key=_newest, reverse=True):
+        closed = entry.opened is None
+        turn = turns[namespace_of(owner), closed]
+        turns[namespace_of(owner), closed] += 1
+        launches = sorted(entry.launches, key=lambda kept: (kept.at, kept.claim), reverse=True)
+        items: list[Kept | None] = [*launches]
+        if not items and entry.closed is not None:
+            items = [None]
+        ranked += [(age, closed, turn, owner, kept) for age, kept in enumerate(items)]
+    ranked.sort(key=lambda item: item[:3])  # What is equal stays in order: the newest first.
+    return [(owner, kept) for _, _, _, owner, kept in ranked]
+
+
+def _newest(item: tuple[str, Entry]) -> tuple[datetime, str]:
+    owner, entry = item
+    instants = (*(kept.at for kept in entry.launches), entry.closed or BEGINNING)
+    return max(instants), owner
 
 
 def _with(entry: Entry, launches: Iterable[Kept]) -> Entry:

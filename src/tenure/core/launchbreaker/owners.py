@@ -10,11 +10,15 @@ controllers make them:
 * a pod without a controller is its own owner, by the prefix of a generated name where it has one:
   a pod that is created again is another object, but the same thing.
 
-An owner is written ``Kind/namespace/name``.
+An owner is written ``Kind/namespace/name``. The API server takes any text as kind and name of an
+ownerReference, slashes and 300,000 characters included, and tenants write them. What no object can
+be called is written as its beginning and a digest. So the namespace can always be told, every owner
+is counted, and no owner is long.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -35,19 +39,25 @@ _GENERATED: Final = re.compile(
     r"|(?P<counted>.+[-/])(?:\d{6,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 )
 
+_KIND: Final = re.compile(r"[A-Za-z0-9._-]{1,63}")
+#: Of an object, or its beginning and ``*``; at most as long as Kubernetes allows.
+_NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}\*?")
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._:-]")
+_BEGINNING_MAX: Final = 40
+
 
 def owner_of(pod: Pod) -> str:
     meta = pod.metadata
     controller = controller_of(meta)
     if controller is None:
         name = f"{meta.generate_name}*" if meta.generate_name else meta.name
-        return f"Pod/{meta.namespace}/{name}"
+        return f"Pod/{meta.namespace}/{_short(name, _NAME)}"
     kind, name = controller.kind, controller.name
     if kind == "ReplicaSet":
         kind, name = _above_replica_set(name, meta.labels)
     elif kind == "Job" and (found := _OF_CRON_JOB.fullmatch(name)):
         kind, name = "CronJob", found["name"]
-    return f"{kind}/{meta.namespace}/{name}"
+    return f"{_short(kind, _KIND)}/{meta.namespace}/{_short(name, _NAME)}"
 
 
 def revision_of(pod: Pod) -> str:
@@ -72,6 +82,15 @@ def in_words(owner: str) -> str:
 
 def namespace_of(owner: str) -> str:
     return owner.split("/", 2)[1] if owner.count("/") > 1 else ""
+
+
+def _short(text: str, usual: re.Pattern[str]) -> str:
+    """The text if it is a usual one; else its beginning, and a digest that tells it from others."""
+    if usual.fullmatch(text):
+        return text
+    beginning = _UNUSUAL.sub("_", text[:_BEGINNING_MAX])
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return f"{beginning}~{digest[:16]}"
 
 
 def _above_replica_set(name: str, labels: Mapping[str, str]) -> tuple[str, str]:
