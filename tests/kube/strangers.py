@@ -38,13 +38,13 @@ class Stranger:
     async def take(self) -> None:
         """The annotations stay, the count goes up."""
         count = (await lease_of(self._client, self.namespace)).spec.lease_transitions
-        await self._write(self._record(acquired=True, transitions=count + 1))
+        await self.write(self._record(acquired=True, transitions=count + 1))
 
     async def give_back(self) -> None:
         self.stop()
         now = micro_time(self._clock.now())
         record = {"holderIdentity": "", "leaseDurationSeconds": 1}
-        await self._write({**record, "renewTime": now, "acquireTime": now})
+        await self.write({**record, "renewTime": now, "acquireTime": now})
 
     def renew(self) -> None:
         """Again and again, from now on."""
@@ -57,9 +57,9 @@ class Stranger:
     async def _renews(self) -> None:
         while True:
             await asyncio.sleep(RENEW_EVERY)
-            await self._write(self._record())
+            await self.write(self._record())
 
-    async def _write(self, spec: dict[str, Any]) -> None:
+    async def write(self, spec: dict[str, Any]) -> None:
         await self._client.patch(LEASES, NAME, {"spec": spec}, namespace=self.namespace)
 
     def _record(self, *, acquired: bool = False, transitions: int | None = None) -> dict[str, Any]:

@@ -191,6 +191,28 @@ def test_karpenters_lease_that_is_deleted_under_it_in_another_namespace_counts_o
     told(story)
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+def test_no_lease_of_another_namespace_holds_us_for_as_long_as_it_says(deleted: bool) -> None:
+    """Whoever may write Leases in a namespace of his own may write any duration."""
+
+    async def story(stage: Stage) -> None:
+        await stage.namespace(ELSEWHERE)
+        stranger = await stage.stranger(ELSEWHERE)
+        stranger.stop()
+        await stranger.write({"leaseDurationSeconds": 2**31 - 1})
+        a = stage.replica("a")
+        await asyncio.sleep(MINUTE)
+        assert holds_back(a)
+        if deleted:
+            await stage.delete(ELSEWHERE)
+        await asyncio.sleep(3.9 * MINUTE)
+        assert holds_back(a)
+        await asyncio.sleep(1.2 * MINUTE if deleted else 20)
+        assert a.leads
+
+    told(story)
+
+
 @pytest.mark.parametrize("late", [0.0, 0.001, 1.0, 30.0])
 def test_of_two_tenures_in_different_namespaces_one_acts(late: float) -> None:
     async def story(stage: Stage) -> None:
@@ -233,7 +255,24 @@ def test_a_lease_that_cannot_be_read_may_be_anybodys() -> None:
         )
         await asyncio.sleep(MINUTE)
         assert a.began == []
-        why = f"the Lease {ELSEWHERE}/{NAME} cannot be read"
+        assert a.said == [f"not acting: the Lease {ELSEWHERE}/{NAME} cannot be read"]
+        assert holds_back(a)
+
+    told(story)
+
+
+def test_a_lease_of_ours_that_cannot_be_read_is_out_of_reach() -> None:
+    async def story(stage: Stage) -> None:
+        a = stage.replica("a")
+        a.way.instead["GET"] = a_list(
+            {
+                "metadata": {"name": NAME, "namespace": NAMESPACE},
+                "spec": {"holderIdentity": "x", "renewTime": "yesterday"},
+            }
+        )
+        await asyncio.sleep(10 * MINUTE)
+        assert a.began == []
+        why = f"the Lease {KEY} cannot be read"
         assert a.said == [f"the Lease {KEY} is out of reach: 503 ServiceUnavailable: {why}"]
 
     told(story)

@@ -3,7 +3,8 @@
 Every round lists the Leases of our name in all namespaces, then writes our own. In the
 order in which the rules bite, a round ends with "not now" when
 
-1. a Lease of that name in another namespace is being renewed: somebody else is at work;
+1. a Lease of that name in another namespace is being renewed, or changes and cannot be read:
+   somebody else is at work;
 2. our Lease is being renewed by another;
 3. our Lease was last held by something that is not Tenure, and we were not told to take
    over. Karpenter may be about to come back;
@@ -41,6 +42,7 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.names import LEASE_IDENTITY
 from tenure.model.api.workload import Lease
 from tenure.model.settings import Settings
+from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.ports.clock import Clock
 
 
@@ -210,7 +212,8 @@ class Elector:
         asked_at = await self._book.look()
         sightings, own = self._book.sightings, self._book.own
         for other in sightings.renewed_outside(self._settings.lease_namespace, asked_at):
-            self._hold_back(f"the Lease {other.key} is held by {who_and_since(other)}")
+            how = "cannot be read" if is_unreadable(other) else f"is held by {who_and_since(other)}"
+            self._hold_back(f"the Lease {other.key} {how}")
             return False
         if own is None or own.lease.spec.holder_identity == self.identity:
             return True

@@ -5,17 +5,25 @@ What stands in a Lease was written by somebody else's clock, which may be an hou
 renewed until we have watched it unchanged for as long as it holds; so does one that we
 meet for the first time. A Lease that is deleted leaves a holder behind who does not know
 yet: it counts as if it had been renewed just then.
+
+In other namespaces tenants may write Leases, with any duration. None counts for longer than
+``HELD_MAX`` after it was last seen to change, whatever it says, and whether or not it can be read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import Final
 
 import msgspec
 
 from tenure.kube.lease.record import validity
 from tenure.model.api.workload import Lease
+from tenure.model.snapshot.unreadable import is_unreadable
+
+#: No Lease holds for longer without a renewal: twenty times as long as Karpenter's and ours.
+HELD_MAX: Final = timedelta(minutes=5)
 
 
 class Sighting(msgspec.Struct, frozen=True):
@@ -31,6 +39,8 @@ class Sightings:
 
     def __init__(self, fallback: timedelta) -> None:
         self._fallback = fallback
+        #: Replicas of ours may have been told a longer duration.
+        self._longest = max(HELD_MAX, 3 * fallback)
         self._seen: dict[str, Sighting] = {}
 
     def note(self, leases: Iterable[Lease], now: float) -> None:
@@ -45,7 +55,7 @@ class Sightings:
 
     def _sighting(self, lease: Lease, now: float) -> Sighting:
         old = self._seen.get(lease.namespace)
-        unchanged = old is not None and not old.gone and old.lease.spec == lease.spec
+        unchanged = old is not None and not old.gone and _looks_like(old.lease, lease)
         return Sighting(lease, old.since if old is not None and unchanged else now)
 
     def find(self, namespace: str) -> Sighting | None:
@@ -59,5 +69,15 @@ class Sightings:
 
     def is_renewed(self, sighting: Sighting, asked_at: float) -> bool:
         """``asked_at``: when the last look began, so that a pause after it makes nothing older."""
-        holds = validity(sighting.lease, self._fallback).total_seconds()
-        return bool(sighting.lease.spec.holder_identity) and asked_at <= sighting.since + holds
+        lease = sighting.lease
+        unreadable = is_unreadable(lease)  # Then nobody knows its holder, nor for how long.
+        if not unreadable and not lease.spec.holder_identity:
+            return False
+        holds = self._longest if unreadable else min(validity(lease, self._fallback), self._longest)
+        return asked_at <= sighting.since + holds.total_seconds()
+
+
+def _looks_like(old: Lease, new: Lease) -> bool:
+    if is_unreadable(old) or is_unreadable(new):
+        return old.metadata.resource_version == new.metadata.resource_version
+    return old.spec == new.spec

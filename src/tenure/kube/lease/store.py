@@ -61,7 +61,9 @@ class LeaseBook:
         leases = []
         for item in raw:
             lease = decode(LEASES, item)
-            if not isinstance(lease, Lease) or is_unreadable(lease):
+            if not isinstance(lease, Lease) or (
+                is_unreadable(lease) and lease.namespace == self._namespace
+            ):
                 raise Unavailable(f"the Lease {lease.key} cannot be read")
             leases.append(lease)
         return leases
