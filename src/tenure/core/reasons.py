@@ -502,7 +502,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "No claim has the instance's UID; it is looked at again before anything is done."
     ),
     Reason.INSTANCE_ORPHANED: ReasonInfo(
-        "No claim has had the instance's UID in two looks; it is ended.", event=_WARNING
+        "No claim has had the instance's UID in two looks; it is terminated once the pods that a "
+        "drain waits for have left its Node.",
+        event=_WARNING,
     ),
     Reason.INSTANCE_VANISHED: ReasonInfo(
         "The cloud no longer has the claim's instance; the claim is deleted.",

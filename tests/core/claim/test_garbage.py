@@ -19,6 +19,7 @@ from tests.core.build import (
     NOW,
     a_claim,
     a_leaving_claim,
+    a_leaving_node,
     a_node,
     a_pod,
     ago,
@@ -165,3 +166,57 @@ def test_whose_change_concerns_whom() -> None:
 )
 def test_what_is_learned_concerns_the_instance_or_claim(subject: Subject, keys: Any) -> None:
     assert list(DECIDER.observed(subject, snapshot_with())) == keys
+
+
+# -- an instance without a claim whose Node is in use ---------------------------------------
+
+OLD = orphan(an_instance(launched_at=ago(3000)))
+
+
+@pytest.mark.parametrize(
+    ("node", "advice"),
+    [
+        (a_leaving_node(), ""),
+        (a_node(), "; delete the Node to drain it"),
+    ],
+    ids=["being drained", "in service"],
+)
+def test_an_instance_is_no_garbage_while_its_node_is_not_drained(node: Any, advice: str) -> None:
+    verdict = verdict_on(node, a_pod(protected="true"), a_pod("done", phase="Failed"), **OLD)
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_ORPHANED, None)
+    assert verdict.message == (
+        "no claim has had UID uid-a since 2026-03-02T11:58:00Z; not terminated before these pods "
+        f"have left Node node-a: default/web{advice}"
+    )
+
+
+def test_that_is_said_once_however_often_the_instances_are_listed() -> None:
+    later = orphan(an_instance(launched_at=ago(3000)), last=ahead(120))
+    first = verdict_on(a_leaving_node(), a_pod(), **OLD)
+    assert first == verdict_on(a_leaving_node(), a_pod(), now=ahead(120), **later)
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        [],
+        [a_pod(phase="Succeeded")],
+        [a_pod(deletion_timestamp=ago(61), deletion_grace_period_seconds=1)],
+    ],
+    ids=["empty", "finished", "stuck"],
+)
+def test_an_instance_whose_node_is_drained_is_terminated(pods: Any) -> None:
+    verdict = verdict_on(a_leaving_node(), *pods, **OLD)
+    assert isinstance(verdict.action, Terminate)
+
+
+def test_a_pod_that_stops_holds_it_until_it_counts_as_stuck() -> None:
+    pod = a_pod(deletion_timestamp=ahead(10), deletion_grace_period_seconds=30)
+    assert verdict_on(a_leaving_node(), pod, **OLD).recheck_at == ahead(70)
+
+
+def test_the_pods_and_the_node_of_an_orphan_concern_it() -> None:
+    known = Observations(**OLD)
+    snapshot = snapshot_with(a_leaving_node(), observations=known)
+    for change in (Change(PODS, "default/web", a_pod(), None), Change(NODES, "x", a_node(), None)):
+        assert "instance/cloud://a" in set(DECIDER.touched(change, snapshot))

@@ -2,7 +2,9 @@
 
 **Instances** of ours whose claim UID is unknown are ended, but only when they are older
 than the grace and two live lists of claims, a period apart, both lacked the UID: a
-claim that was just created, or a stale read, must never cost a running node. Instances
+claim that was just created, or a stale read, must never cost a running node. Nor before the
+pods on its Node have left, as far as a drain waits for them: a claim may be removed by hand, with its
+finalizer, while its Node is drained. Instances
 without our tags never get here, and would be left alone if they did.
 
 **Claims** that have registered and whose instance is missing from the cloud's newest
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -21,24 +24,33 @@ from tenure.core.claim.ownership import is_missing, is_ours
 from tenure.core.decision import Concern, Ground, Subject, Terminate, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import stops_at
+from tenure.core.terminate.drain import unfinished_pods
+from tenure.core.terminate.pods import STUCK_AFTER, holds_node
 from tenure.core.writes import delete_claim, subject_of
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import OrphanSighting, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 
 INSTANCE = "Instance"
+#: How many pods a sentence names.
+NAMED_MAX: Final = 3
 _INSTANCE_KEY = "instance/"
 
 
 class InstanceView(msgspec.Struct, frozen=True):
     sighting: OrphanSighting
     answer: TerminationAnswer | None
+    #: The Nodes with its provider id, by name, and the pods there that have not finished.
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
 
 
 class VanishedView(msgspec.Struct, frozen=True):
@@ -60,7 +72,9 @@ class GarbageDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == NODE_CLAIMS:
             yield change.key
-        elif change.resource == NODES and snapshot.observations.vanished:
+        elif change.resource in (NODES, PODS):
+            yield from _orphans_touched(change, snapshot)
+        if change.resource == NODES and snapshot.observations.vanished:
             for node in change.versions():
                 assert isinstance(node, Node)
                 yield from snapshot.claims_with_provider(node.spec.provider_id)
@@ -78,29 +92,43 @@ class GarbageDecider:
             if sighting is None:
                 return None
             answer = observations.terminations.get(sighting.instance.claim_uid)
-            return InstanceView(sighting, answer)
+            found = snapshot.nodes_with_provider(sighting.instance.provider_id)
+            nodes = tuple(found[name] for name in sorted(found))
+            return InstanceView(sighting, answer, nodes, tuple(unfinished_pods(nodes, snapshot)))
         claim = snapshot.claims.get(key)
         if claim is None or claim.deleting or not claim.registered or not is_ours(claim, snapshot):
             return None
         listed_at = observations.vanished.get(claim.uid)
         if listed_at is None:
             return None
-        nodes = snapshot.nodes_with_provider(claim.provider_id).values()
+        standing = snapshot.nodes_with_provider(claim.provider_id).values()
         return VanishedView(
-            claim, listed_at, any(node.ready or is_unreadable(node) for node in nodes)
+            claim, listed_at, any(node.ready or is_unreadable(node) for node in standing)
         )
 
     def decide(
         self, view: InstanceView | VanishedView, settings: Settings, now: datetime
     ) -> Sequence[Verdict]:
         if isinstance(view, InstanceView):
-            return (_orphan(view.sighting, view.answer, settings, now),)
+            return (_orphan(view, settings, now),)
         return (_vanished(view, settings),)
 
 
-def _orphan(
-    sighting: OrphanSighting, answer: TerminationAnswer | None, settings: Settings, now: datetime
-) -> Verdict:
+def _orphans_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
+    """The instances without a claim whose Node, or a pod there, has changed."""
+    if not snapshot.observations.orphans:
+        return  # Nearly always.
+    for version in change.versions():
+        node = snapshot.nodes.get(version.spec.node_name) if isinstance(version, Pod) else version
+        provider_id = node.spec.provider_id if isinstance(node, Node) else ""
+        if provider_id == UNKNOWN:  # It may be any one's.
+            yield from (_INSTANCE_KEY + known for known in snapshot.observations.orphans)
+        elif provider_id in snapshot.observations.orphans:
+            yield _INSTANCE_KEY + provider_id
+
+
+def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
+    sighting, answer = view.sighting, view.answer
     instance = sighting.instance
     if not instance.claim_uid or instance.cluster != settings.cluster_name:
         return _say(
@@ -115,6 +143,8 @@ def _orphan(
         )
         recheck_at = old_at if seen_twice else None
         return _say(instance, Reason.ORPHAN_SUSPECTED, message, recheck_at=recheck_at)
+    if answer is None and (pods := [pod for pod in view.pods if holds_node(pod, now)]):
+        return _in_use(view, pods)
     message = (
         f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)} "
         f"nor at {format_time(sighting.last_at)}"
@@ -123,6 +153,22 @@ def _orphan(
         return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=again_at)
     action = Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid)
     return _say(instance, Reason.INSTANCE_ORPHANED, message, action=action)
+
+
+def _in_use(view: InstanceView, pods: Sequence[Pod]) -> Verdict:
+    """Said without the instant of the last look, so that it is said once."""
+    instance, listed = view.sighting.instance, ", ".join(node.name for node in view.nodes)
+    more = f" and {len(pods) - NAMED_MAX} more" if len(pods) > NAMED_MAX else ""
+    named = ", ".join(pod.key for pod in pods[:NAMED_MAX])
+    message = (
+        f"no claim has had UID {instance.claim_uid} since {format_time(view.sighting.first_at)}; "
+        f"not terminated before these pods have left Node {listed}: {named}{more}"
+    )
+    if not all(node.deleting for node in view.nodes):
+        message += "; delete the Node to drain it"
+    stops = (at for pod in pods if (at := stops_at(pod)) is not None)
+    recheck_at = min((later(at, STUCK_AFTER) for at in stops), default=None)
+    return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=recheck_at)
 
 
 def _say(
