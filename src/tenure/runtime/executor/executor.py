@@ -201,7 +201,7 @@ class Executor:
             return Outcome("held", f"nothing is taken away while {what}")
         if depends_on_time(action) and (what := self._times.off()):
             return Outcome("held", f"nothing is taken away, and no deadline is set, while {what}")
-        refusal = veto(action, self._snapshot(), self._clock.now(), self._settings.protection_clock)
+        refusal = veto(action, self._snapshot(), self._clock.now(), self._settings)
         return Outcome("vetoed", refusal) if refusal is not None else None
 
     def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:

@@ -1,13 +1,13 @@
-"""The last look before an action leaves: asks ``safety`` about what we believe now.
+"""The last check before an action leaves: asks ``safety`` about the newest view.
 
-Verdicts are made at the beginning of a turn; an action may start later. The guard reads
-the newest cache and knowledge, and says no with a sentence. What it has no rule for, it
-does not let through.
+Verdicts are made at the beginning of a turn; an action may start later. The guard reads the newest
+cache and observations, and refuses with a sentence. An action without a rule is refused.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -18,42 +18,60 @@ from tenure.core.decision import (
     Delete,
     DeletePod,
     Evict,
+    Ground,
     Inspect,
     Launch,
     Patch,
     Reboot,
     Terminate,
 )
-from tenure.core.protect.protection import CREATION
 from tenure.core.terminate.deadline import deadline_of
 from tenure.core.terminate.drain import protection_cap, unfinished_pods
 from tenure.core.terminate.pods import holds_node
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names
+from tenure.model.api.meta import later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
+from tenure.safety.budgets import UNHEALTHY
+from tenure.safety.departure import (
+    FORCED_REBOOT,
+    PLANNED,
+    REBOOT,
+    Departure,
+    forbidden,
+    forbidden_on,
+)
+from tenure.safety.times import span_of
+
+#: For callers that do not depend on a setting.
+_DEFAULTS: Final = Settings()
 
 
-def veto(action: Action, snapshot: Snapshot, now: datetime, clock: str = CREATION) -> str | None:
-    """Why this must not be done; None when it may. ``clock``: what a protection counts from."""
+def veto(
+    action: Action, snapshot: Snapshot, now: datetime, settings: Settings = _DEFAULTS
+) -> str | None:
+    """Why this must not be done; None when it may."""
     if snapshot.unreadable() and (why := _unreadable(action, snapshot, now)):
         return f"{why}, so nothing is taken away from it"
     match action:
         case Patch() | Delete():
-            return _write(action, snapshot)
+            return _write(action, snapshot, now, settings)
         case Create():
             return _create(action, snapshot)
         case Evict():
-            return _take_pod(action, snapshot) or _evict(action, snapshot, now, clock)
+            return _take_pod(action, snapshot) or _evict(action, snapshot, now, settings)
         case DeletePod():
             return _take_pod(action, snapshot) or _force(action, snapshot, now)
         case Launch():
             return safety.late_launch(_claim(action.request.claim_uid, snapshot))
         case Reboot():
             claim = _claim(action.claim_uid, snapshot)
+            # Vetoes and windows hold its beginning; once its drain is over it is carried out.
             return safety.uncalled_reboot(claim, action.provider_id)
         case Inspect():
             return None  # A read.
@@ -117,10 +135,10 @@ def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
     return foreign or safety.early_eviction(pod, node, claim, forced=forced)
 
 
-def _evict(action: Evict, snapshot: Snapshot, now: datetime, clock: str) -> str | None:
+def _evict(action: Evict, snapshot: Snapshot, now: datetime, settings: Settings) -> str | None:
     pod = snapshot.pods[f"{action.namespace}/{action.name}"]
     cap = protection_cap(snapshot.nodes[pod.spec.node_name], snapshot)
-    return safety.protected_eviction(pod, now, cap=cap, clock=clock)
+    return safety.protected_eviction(pod, now, cap=cap, clock=settings.protection_clock)
 
 
 def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
@@ -130,19 +148,20 @@ def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
     return safety.early_force(pod, at, action.grace_at(now), now)
 
 
-def _write(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+def _write(
+    action: Patch | Delete, snapshot: Snapshot, now: datetime, settings: Settings
+) -> str | None:
     if action.resource == NODES:
         return _write_node(action, snapshot)
     if action.resource == NODE_CLAIMS:
-        return _write_claim(action, snapshot)
+        return _write_claim(action, snapshot, now, settings)
     if isinstance(action, Patch) and action.resource == NODE_POOLS:
         pool = snapshot.pools.get(action.name)
         if pool is None or pool.uid != action.uid:
             return f"pool {action.name} is gone or another one"
         return safety.foreign_class(pool.node_class_ref, snapshot.ours)
     if isinstance(action, Patch) and action.resource == MAINTENANCE_WINDOWS:
-        # A window is a person's; what it comes to is ours to say.
-        return None if action.subresource == "status" else "a window's spec is a person's to write"
+        return None if action.subresource == "status" else "only users write a window's spec"
     verb = type(action).__name__.lower()
     return f"{action.resource.kind} {action.name} is not ours to {verb}"
 
@@ -161,14 +180,79 @@ def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:
     return _release(action, node, claim, snapshot)
 
 
-def _write_claim(action: Patch | Delete, snapshot: Snapshot) -> str | None:
+def _write_claim(
+    action: Patch | Delete, snapshot: Snapshot, now: datetime, settings: Settings
+) -> str | None:
     claim = snapshot.claims.get(action.name)
     if claim is None or claim.uid != action.uid:
         return f"claim {action.name} is gone or another one"
     foreign = safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
-    if foreign is not None or isinstance(action, Delete):
+    if foreign is not None:
         return foreign
-    return _release(action, claim, claim, snapshot)
+    departure = Departure(
+        claim=claim,
+        snapshot=snapshot,
+        settings=settings,
+        now=now,
+        reason=_reason(action.ground, claim),
+    )
+    if isinstance(action, Delete):
+        if not action.resource_version:
+            return f"claim {claim.name} would be deleted on any version"
+        return forbidden_on(action.ground, departure)
+    return (
+        _release(action, claim, claim, snapshot)
+        or _deadline(action, departure)
+        or _begins(action, departure)
+    )
+
+
+def _reason(ground: Ground | None, claim: NodeClaim) -> str:
+    """Why it is disrupted, where that is what happens to it."""
+    if ground is not Ground.REPLACED:
+        return ""
+    return claim.annotations.get(names.DISRUPTION_REASON, "")
+
+
+def _deadline(action: Patch, departure: Departure) -> str | None:
+    """A deadline is set on a known ground, and is never put off."""
+    claim, now = departure.claim, departure.now
+    annotations = action.body.get("metadata", {}).get("annotations") or {}
+    if names.TERMINATION_TIMESTAMP not in annotations:
+        return None
+    known = deadline_of(claim)
+    if annotations[names.TERMINATION_TIMESTAMP] is None:
+        return safety.later_deadline(claim, known.at if known else None, None)
+    if not action.dated:
+        # What follows from its grace period is written down, for everyone to see.
+        at = read_instant(annotations[names.TERMINATION_TIMESTAMP])
+        return safety.unfounded_deadline(claim, at)
+    put_off = safety.later_deadline(claim, known.at if known else None, later(now, action.ahead))
+    return put_off or forbidden_on(action.ground, departure)
+
+
+def _begins(action: Patch, departure: Departure) -> str | None:
+    """The command or reboot that this write commits to, if it does."""
+    claim = departure.claim
+    annotations = action.body.get("metadata", {}).get("annotations") or {}
+    if (
+        annotations.get(names.REPLACED_BY) is not None
+        and names.REPLACED_BY not in claim.annotations
+    ):
+        reason = annotations.get(names.DISRUPTION_REASON) or ""
+        planned = msgspec.structs.replace(departure, reason=reason, planned=True)
+        return forbidden(planned, PLANNED)
+    conditions = action.body.get("status", {}).get("conditions") or ()
+    says = any((c.get("type"), c.get("status")) == ("Rebooting", "True") for c in conditions)
+    if not says or claim.rebooting:
+        return None
+    reboot = msgspec.structs.replace(departure, reason=UNHEALTHY, planned=True)
+    return forbidden(reboot, FORCED_REBOOT if _is_forced(claim) else REBOOT)
+
+
+def _is_forced(claim: NodeClaim) -> bool:
+    """Its reboot drains nothing, as one of a forceful policy."""
+    return span_of(claim.annotations.get(names.REBOOT_GRACE_PERIOD)) == timedelta()
 
 
 def _release(

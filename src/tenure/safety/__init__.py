@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 
 from tenure.core.protect.protection import CREATION, protection_of
 from tenure.model.api import names
-from tenure.model.api.meta import earlier, format_time, seconds_of
+from tenure.model.api.meta import earlier, format_time, later, seconds_of
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.times import span_of
 
 Ours = frozenset[tuple[str, str]]
 
@@ -102,6 +103,28 @@ def early_force(pod: Pod, deadline: datetime | None, grace: int, now: datetime) 
         at = format_time(begins)
         return f"pod {pod.key} may stay until {at}: it would be forced before it has to be"
     return None
+
+
+def later_deadline(
+    claim: NodeClaim, known: datetime | None, written: datetime | None
+) -> str | None:
+    """The deadline of a claim that is being deleted is never put off. ``written``: None takes it off."""
+    if not claim.deleting or known is None:
+        return None
+    if written is not None and written <= known:
+        return None
+    return f"claim {claim.name} has to be gone by {format_time(known)}: that is never put off"
+
+
+def unfounded_deadline(claim: NodeClaim, written: datetime | None) -> str | None:
+    """A deadline that nothing else asks for is the one that the claim's grace period sets."""
+    deleted, period = claim.metadata.deletion_timestamp, claim.spec.termination_grace_period
+    span = span_of(period)
+    known = later(deleted, span) if deleted is not None and span is not None else None
+    # Written in whole seconds.
+    if written is not None and known is not None and abs(written - known) < timedelta(seconds=1):
+        return None
+    return f"nothing asks for that deadline of claim {claim.name}"
 
 
 def early_release(what: str, instance_running: bool) -> str | None:

@@ -1,0 +1,116 @@
+"""Would one more node be beyond the budgets of its pool?
+
+Counted by Karpenter's rules: a share is rounded up, the tightest budget wins, one that cannot be
+read allows nothing. A node that is not initialized neither needs nor uses a budget.
+
+While a command is planned, nodes of other commands count as leaving. When it is carried out only
+nodes that are being deleted do: two commands that wait for each other would wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api import names
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import Budget, NodePool
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.safety.times import is_on, selects
+from tenure.schema.semantics.disruption import budget_problems
+
+UNHEALTHY = "Unhealthy"
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    node: Node
+    #: Taken from the budget.
+    taken: bool
+
+
+def beyond_budgets(
+    claim: NodeClaim,
+    node: Node,
+    reason: str,
+    snapshot: Snapshot,
+    now: datetime,
+    *,
+    planned: bool = False,
+) -> str | None:
+    pool = snapshot.pools.get(claim.pool_name)
+    if pool is None or not claim.initialized:
+        return None
+    fleet = list(_fleet(pool, reason, snapshot, planned=planned))
+    for index, budget in enumerate(pool.spec.disruption.budgets):
+        try:
+            said = _beyond(budget, index, node, reason, fleet, now)
+        except (SpecError, OverflowError, ValueError) as error:
+            said = f"a budget that cannot be read allows nothing: {error}"
+        if said:
+            return f"NodePool {pool.name}: {said}"
+    return None
+
+
+def _beyond(
+    budget: Budget, index: int, node: Node, reason: str, fleet: list[_Counted], now: datetime
+) -> str:
+    for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
+        return f"a budget that cannot be read allows nothing: {problem}"
+    if budget.reasons and reason not in budget.reasons:
+        return ""
+    scheduled = budget.schedule is not None and budget.duration is not None
+    if scheduled and not is_on(budget.schedule or "", budget.duration or "", budget.time_zone, now):
+        return ""
+    if not selects(budget.selector, node.labels):
+        return ""
+    group = [one for one in fleet if _is_counted(budget, node, one.node)]
+    limit = _share(budget.nodes, len(group))
+    others = sorted(one.node.name for one in group if one.taken and one.node.name != node.name)
+    if len(others) + 1 <= limit:
+        return ""
+    used = f"{len(others)} of them unavailable already ({', '.join(others[:3])})" if others else ""
+    return f"budget {budget.nodes} allows {limit} of {len(group)} Nodes" + (used and f", {used}")
+
+
+def _is_counted(budget: Budget, node: Node, other: Node) -> bool:
+    if not selects(budget.selector, other.labels):
+        return False
+    if budget.per is None:
+        return True
+    key = names.NORMALIZED_LABELS.get(budget.per, budget.per)
+    return node.labels.get(key) == other.labels.get(key)
+
+
+def _share(nodes: str, total: int) -> int:
+    if nodes.endswith("%"):
+        return -(-int(nodes.removesuffix("%")) * total // 100)
+    return int(nodes) if len(nodes) < 10 else total
+
+
+def _fleet(pool: NodePool, reason: str, snapshot: Snapshot, *, planned: bool) -> Iterator[_Counted]:
+    """Our Nodes of the pool that are initialized or rebooting, until their instance ends."""
+    found: dict[str, _Counted] = {}
+    for claim in snapshot.claims_of_pool(pool.name).values():
+        ref = claim.spec.node_class_ref
+        if (ref.group, ref.kind) not in snapshot.ours or claim.instance_terminating:
+            continue
+        if claim.initialized or claim.rebooting:
+            for node in snapshot.nodes_with_provider(claim.provider_id).values():
+                taken = _is_taken(claim, node, reason, planned=planned)
+                known = found.get(node.name)
+                found[node.name] = _Counted(node, taken or (known is not None and known.taken))
+    yield from found.values()
+
+
+def _is_taken(claim: NodeClaim, node: Node, reason: str, *, planned: bool) -> bool:
+    if claim.deleting or node.deleting or claim.rebooting:
+        return True
+    if planned and (
+        names.REPLACED_BY in claim.annotations or node.has_taint(names.DISRUPTED_TAINT)
+    ):
+        return True
+    return reason != UNHEALTHY and not node.ready

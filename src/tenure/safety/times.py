@@ -1,0 +1,59 @@
+"""Times and labels as safety reads them: by simple arithmetic, apart from the deciders' own.
+
+What cannot be read counts in the direction that disrupts less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from tenure.errors import SpecError
+from tenure.model.api.meta import earlier, later, read_instant
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.window import NodeLabelSelector
+from tenure.model.values.cron import Cron, parse_zone
+from tenure.model.values.duration import NEVER, parse_duration
+from tenure.model.values.requirement import Requirement
+
+
+def span_of(text: str | None) -> timedelta | None:
+    """The duration; None for none, for ``Never`` and for what cannot be read."""
+    if text is None or text == NEVER:
+        return None
+    try:
+        return parse_duration(text).timedelta
+    except (SpecError, OverflowError):
+        return None
+
+
+def is_on(cron: str, lasts: str, zone: str | None, now: datetime) -> bool:
+    """Whether a hit of the schedule is at most so long ago. Raises SpecError for bad text."""
+    span = parse_duration(lasts).timedelta
+    hit = Cron.parse(cron).next_after(earlier(now, span), parse_zone(zone or "UTC"))
+    return hit is not None and hit <= now
+
+
+def selects(selector: NodeLabelSelector | None, labels: Mapping[str, str]) -> bool:
+    """Whether all expressions hold; none: every Node. Raises SpecError for bad text."""
+    expressions = selector.match_expressions if selector is not None else ()
+    return all(
+        Requirement.of(one.key, one.operator, one.values).matches(labels) for one in expressions
+    )
+
+
+def asked_for(thing: Node | NodeClaim, annotation: str, now: datetime) -> bool:
+    """Whether do-not-disrupt or do-not-repair holds on a Node or claim.
+
+    A duration counts from the instant noted beside it; without one it holds.
+    """
+    value = thing.annotations.get(annotation)
+    if value is None or value == "false":
+        return False
+    span = span_of(value)
+    seen, _, instant = thing.annotations.get(f"{annotation}-since", "").rpartition(" ")
+    since = read_instant(instant) if seen == value else None
+    if not span or span < timedelta() or since is None:
+        return True
+    return now < later(since, span)
