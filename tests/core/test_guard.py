@@ -75,7 +75,11 @@ ALLOWED: list[Any] = [
     pytest.param(patch(a_node(), LABELS), [a_node()], id="write to a Node with our label"),
     pytest.param(patch(a_pool(), LABELS), [a_pool()], id="write to a pool of ours"),
     pytest.param(a_window_patch("status"), [], id="say what a window comes to"),
-    pytest.param(delete_claim(a_claim(stage=0), Ground.LAUNCH_FAILED), [a_claim(stage=0)], id="delete a claim"),
+    pytest.param(
+        delete_claim(a_claim(stage=0), Ground.LAUNCH_FAILED),
+        [a_claim(stage=0)],
+        id="delete a claim",
+    ),
     pytest.param(delete_node(a_node()), [a_leaving_claim(), a_node()], id="delete its Node"),
     pytest.param(a_creation(a_claim().spec.node_class_ref), [], id="create a claim"),
     pytest.param(
@@ -95,7 +99,9 @@ def test_the_guard_lets_us(action: Action, objects: list[Any]) -> None:
 
 
 REFUSED: list[Any] = [
-    pytest.param(REBOOT, [], "instance cloud://a belongs to no claim", id="rebooting nobody's"),
+    pytest.param(
+        REBOOT, [], "instance cloud://a belongs to no claim", id="rebooting without a claim"
+    ),
     pytest.param(
         REBOOT,
         [a_claim()],
@@ -144,7 +150,7 @@ REFUSED: list[Any] = [
         patch(a_node(), {}),
         [a_node(registered=False)],
         "Node node-a belongs to no claim of ours",
-        id="nobody's Node",
+        id="a Node without a claim",
     ),
     pytest.param(
         delete_node(a_node()),
@@ -226,7 +232,7 @@ REFUSED: list[Any] = [
         "its node class OtherClass.example.com is not served here",
         id="its Node is another provider's",
     ),
-    pytest.param(LAUNCH, [], "there is no such claim to launch for", id="launch for nobody"),
+    pytest.param(LAUNCH, [], "there is no such claim to launch for", id="launch without a claim"),
     pytest.param(
         END, [a_claim()], "the instance of a would be ended while the claim lives", id="alive"
     ),
@@ -253,7 +259,7 @@ def test_the_guard_says_no(action: Action, objects: list[Any], sentence: str) ->
         pytest.param(GONE, True, id="the cloud said that it is gone"),
         pytest.param(RUNNING, False, id="the cloud is ending it"),
         pytest.param(UNLISTED, False, id="a list lacks it, which proves nothing"),
-        pytest.param(Observations(), False, id="nobody asked"),
+        pytest.param(Observations(), False, id="never asked"),
     ],
 )
 def test_a_finalizer_goes_only_after_the_instance(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,19 +9,15 @@ import pytest
 from tenure import safety
 from tenure.model.api import names
 from tenure.model.api.node import Taint
-from tenure.model.cloud.instance import InstanceState
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
-    NOW,
     OURS,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
     a_node,
     a_pod,
-    ago,
-    an_instance,
     condition,
 )
 
@@ -41,8 +36,8 @@ def test_only_our_own_classes_objects_are_written_to() -> None:
     [
         pytest.param(a_node(registered=False), a_claim(), False, id="our claim's"),
         pytest.param(a_node(), a_claim(ref=FOREIGN), True, id="another provider's claim's"),
-        pytest.param(a_node(labels=CLASS_LABEL), None, False, id="nobody's, with our label"),
-        pytest.param(a_node(registered=False), None, True, id="nobody's, without it"),
+        pytest.param(a_node(labels=CLASS_LABEL), None, False, id="no claim, with our label"),
+        pytest.param(a_node(registered=False), None, True, id="no claim, without it"),
     ],
 )
 def test_a_node_is_foreign_or_not(node: Any, claim: Any, foreign: bool) -> None:
@@ -148,20 +143,3 @@ def test_an_instance_without_a_claims_uid_is_somebody_elses() -> None:
 )
 def test_nothing_is_launched_for_a_claim_that_is(claim: Any, sentence: Any) -> None:
     assert safety.late_launch(claim) == sentence
-
-
-def test_a_claim_has_at_most_one_live_instance() -> None:
-    first, second = an_instance(), an_instance(provider_id="cloud://b")
-    ending = an_instance(provider_id="cloud://c", state=InstanceState.TERMINATING)
-    untagged = [an_instance(name, claim_uid="") for name in "xy"]
-    assert safety.doubled_instances([first, ending, *untagged]) == []
-    assert safety.doubled_instances([second, first, ending]) == [
-        "claim a has two instances: cloud://a, cloud://b"
-    ]
-
-
-def test_no_instance_stays_without_a_claim_longer_than_allowed() -> None:
-    since = {"cloud://b": ago(601), "cloud://a": ago(600)}
-    assert safety.leaked_instances(since, NOW, timedelta(minutes=10)) == [
-        "instance cloud://b has had no claim since 2026-03-02T11:49:59Z"
-    ]

@@ -22,10 +22,12 @@ from tenure.sim.history import Entry
 from tenure.sim.world import World, WorldOptions
 from tests.fuzz.deeds import (
     DEEDS,
+    HELD_DEEDS,
     LEAKY_DEEDS,
-    SICKLY_DEEDS,
+    UNHEALTHY_DEEDS,
     Deed,
     crash,
+    lift,
     populate,
     set_faults,
 )
@@ -44,12 +46,15 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     #: … and how long it then has to stay so.
     rest: timedelta = timedelta(minutes=20)
     deeds: tuple[Deed, ...] = DEEDS
+    #: Whether users take back what holds repairs, once the trouble is over.
+    lifted: bool = False
 
 
 LONG: Final = Pace(trouble=timedelta(hours=2), gap=timedelta(seconds=90))
 SHORT: Final = Pace(trouble=timedelta(minutes=12), gap=timedelta(seconds=20))
 LEAKY: Final = msgspec.structs.replace(SHORT, deeds=LEAKY_DEEDS)
-SICKLY: Final = msgspec.structs.replace(SHORT, deeds=SICKLY_DEEDS)
+HELD: Final = msgspec.structs.replace(SHORT, deeds=HELD_DEEDS, lifted=True)
+UNHEALTHY_DAY: Final = msgspec.structs.replace(SHORT, deeds=UNHEALTHY_DEEDS)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +66,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     replaced: int
     crashes: int
     events: int
+    #: How often each rule of the checkers was asked.
+    asked: dict[str, int]
     #: Of the whole history: the same seed gives the same one in every process.
     digest: str
 
@@ -82,6 +89,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
             replaced=len({e.subject for e in _told(world, Reason.REPLACED)}),
             crashes=crashes,
             events=len(world.history.entries),
+            asked=dict(world.checkers.asked),
             digest=hashlib.sha256(msgspec.json.encode(world.history.entries)).hexdigest(),
         )
     finally:
@@ -103,6 +111,8 @@ def _trouble(world: Tapped, random: Random, pace: Pace) -> int:
 
 
 def _calm(world: Tapped, pace: Pace) -> list[str]:
+    if pace.lifted:
+        lift(world)
     world.infrastructure.faults.clear()
     world.api_tap.lag.clear()
     world.cloud_tap.lose = lambda verb, what: False

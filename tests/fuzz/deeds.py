@@ -13,9 +13,15 @@ from random import Random
 from typing import Any, Final
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import CAPACITY_TYPE, DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
+from tenure.model.api.names import (
+    CAPACITY_TYPE,
+    DO_NOT_DISRUPT,
+    DO_NOT_REPAIR,
+    TERMINATION_TIMESTAMP,
+)
 from tenure.model.api.resource import (
     DEPLOYMENTS,
+    MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
@@ -155,14 +161,14 @@ def need_reboot(world: Tapped, random: Random) -> None:
     world.cloud.listen(hear)
 
 
-def fall_ill(world: Tapped, random: Random) -> None:
-    """A node says that it is unwell, and stays Ready; some recover by themselves."""
+def become_unhealthy(world: Tapped, random: Random) -> None:
+    """A node has an unhealthy condition and stays Ready; some recover by themselves."""
     nodes = [node["metadata"]["name"] for node in world.store.list(NODES)]
     alive = [name for name in nodes if world.kubelets.is_alive(name)]
     if not alive:
         return
     name = random.choice(alive)
-    world.kubelets.set_condition(name, UNHEALTHY, "True", "Ill")
+    world.kubelets.set_condition(name, UNHEALTHY, "True", "Disk")
     if random.random() < 0.3:
         pause = random.choice((20, 45, 90)) * SECOND
         world.environment.after(pause, _recover, world, name)
@@ -170,14 +176,14 @@ def fall_ill(world: Tapped, random: Random) -> None:
 
 def _recover(world: Tapped, name: str) -> None:
     if world.kubelets.is_alive(name):
-        world.kubelets.set_condition(name, UNHEALTHY, "False", "Well")
+        world.kubelets.set_condition(name, UNHEALTHY, "False", "DiskFine")
 
 
-# -- what people do --------------------------------------------------------------------
+# -- what users do ---------------------------------------------------------------------
 
 
 def change_repair(world: Tapped, random: Random) -> None:
-    """With care or by force, for many at once or one by one."""
+    """Graceful or Forceful, for many at once or one by one."""
     pool = random.choice(world.store.list(NODE_POOLS))
     repair = {
         "terminationMode": random.choice(("Graceful", "Graceful", "Graceful", "Forceful")),
@@ -212,10 +218,9 @@ def delete_claim(world: Tapped, random: Random) -> None:
 
 
 def bring_forward(world: Tapped, random: Random) -> None:
-    """Somebody stamps a claim, leaving or not, and may write nonsense.
+    """A user stamps a claim, leaving or not, and may write nonsense.
 
-    Not over a stamp that is there: whoever takes a deadline away that has passed meets what
-    was done for its sake a moment ago.
+    Not over a stamp that is there: pods may have been forced for a deadline that has passed.
     """
     if claims := world.store.list(NODE_CLAIMS):
         soon = world.now + random.choice((-60, 10, 300)) * SECOND
@@ -227,7 +232,7 @@ def bring_forward(world: Tapped, random: Random) -> None:
 
 
 def protect_node(world: Tapped, random: Random) -> None:
-    """It holds nothing back that a person deletes, but it is noted."""
+    """It holds nothing back that a user deletes, but it is noted."""
     if nodes := world.store.list(NODES):
         value = random.choice(("true", "10m", "false", "4 hours", None))
         patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: value}}}
@@ -238,6 +243,77 @@ def delete_node(world: Tapped, random: Random) -> None:
     """Registered or not: a kubelet does not register twice."""
     if nodes := world.store.list(NODES):
         world.store.delete(NODES, "", random.choice(nodes)["metadata"]["name"])
+
+
+def change_window(world: Tapped, random: Random) -> None:
+    """A maintenance window for repairs comes, changes or goes."""
+    name = random.choice(("freeze", "night"))
+    if random.random() < 0.3:
+        if world.store.find(MAINTENANCE_WINDOWS, "", name) is not None:
+            world.store.delete(MAINTENANCE_WINDOWS, "", name)
+        return
+    schedule = {"cron": random.choice(("*/5 * * * *", "*/3 * * * *")), "duration": "2m"}
+    spec = {
+        "type": random.choice(("Block", "Block", "Allow")),
+        "actions": random.choice((["Repair"], ["Drift"], ["Repair", "Drift"])),
+        "schedules": [schedule],
+    }
+    world.apply(
+        {
+            "apiVersion": "karpenter.sh/v1alpha1",
+            "kind": "MaintenanceWindow",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+    )
+
+
+def veto_repair(world: Tapped, random: Random) -> None:
+    resource = random.choice((NODES, NODE_CLAIMS))
+    if found := world.store.list(resource):
+        value = random.choice(("true", "2m", "false", "soon", None))
+        patch = {"metadata": {"annotations": {DO_NOT_REPAIR: value}}}
+        world.store.patch(resource, "", random.choice(found)["metadata"]["name"], patch)
+
+
+def tighten(world: Tapped, random: Random) -> None:
+    """Budgets and the circuit breaker of a pool, down to nothing."""
+    pool = random.choice(world.store.list(NODE_POOLS))
+    budget: dict[str, Any] = {"nodes": random.choice(("0", "1", "20%"))}
+    if random.random() < 0.3:
+        budget |= {"schedule": "*/4 * * * *", "duration": "2m"}
+    spec = {
+        "repair": {"maxUnhealthy": random.choice(("20%", "1", "100%"))},
+        "disruption": {"budgets": [budget]},
+    }
+    world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], {"spec": spec})
+
+
+def drop_claim(world: Tapped, random: Random) -> None:
+    """A user takes the finalizer of a claim off, so that its instance has no claim."""
+    if claims := world.store.list(NODE_CLAIMS):
+        name = random.choice(claims)["metadata"]["name"]
+        world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
+        if world.store.find(NODE_CLAIMS, "", name) is not None:
+            world.store.delete(NODE_CLAIMS, "", name)
+
+
+def lift(world: Tapped) -> None:
+    """Users take back what holds repairs, so that the cluster can come to rest."""
+    for window in world.store.list(MAINTENANCE_WINDOWS):
+        world.store.delete(MAINTENANCE_WINDOWS, "", window["metadata"]["name"])
+    for resource in (NODES, NODE_CLAIMS):
+        for thing in world.store.list(resource):
+            meta = thing["metadata"]
+            if DO_NOT_REPAIR in meta.get("annotations", {}):
+                patch = {"metadata": {"annotations": {DO_NOT_REPAIR: None}}}
+                world.store.patch(resource, "", meta["name"], patch)
+    for pool in world.store.list(NODE_POOLS):
+        spec = {
+            "repair": {"maxUnhealthy": "100%"},
+            "disruption": {"budgets": [{"nodes": "100%"}]},
+        }
+        world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], {"spec": spec})
 
 
 DEEDS: Final[tuple[Deed, ...]] = (
@@ -260,5 +336,15 @@ DEEDS: Final[tuple[Deed, ...]] = (
 #: Apart, so that the days that are kept stay the days they were.
 LEAKY_DEEDS: Final = (*DEEDS, need_reboot, need_reboot, need_reboot)
 
-#: Days on which nodes are replaced with care.
-SICKLY_DEEDS: Final = (*DEEDS, *[fall_ill] * 5, *[change_repair] * 3)
+#: Days on which nodes are repaired gracefully.
+UNHEALTHY_DEEDS: Final = (*DEEDS, *[become_unhealthy] * 5, *[change_repair] * 3)
+
+#: Days on which windows, vetoes, budgets and breakers hold repairs back.
+HELD_DEEDS: Final = (
+    *UNHEALTHY_DEEDS,
+    *[become_unhealthy] * 5,
+    *[change_window] * 2,
+    *[veto_repair] * 2,
+    *[tighten] * 2,
+    drop_claim,
+)

@@ -12,14 +12,22 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from random import SystemRandom
 from typing import Final
 
-from tests.fuzz.day import LEAKY, LONG, SHORT, SICKLY, Outcome, Pace, live
+from tenure.sim.check.rules import RULES
+from tests.fuzz.day import HELD, LEAKY, LONG, SHORT, UNHEALTHY_DAY, Outcome, Pace, live
 
-PACES: Final = {"long": LONG, "short": SHORT, "leaky": LEAKY, "sickly": SICKLY}
+PACES: Final = {
+    "long": LONG,
+    "short": SHORT,
+    "leaky": LEAKY,
+    "unhealthy": UNHEALTHY_DAY,
+    "held": HELD,
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,11 +42,16 @@ def main(arguments: Sequence[str]) -> int:
         return _tell(live(options.seed, pace), pace)
     end = time.monotonic() + options.minutes * 60
     failed = lived = 0
+    asked: Counter[str] = Counter()
     for seed in _seeds(options.first):
-        failed += _tell(live(seed, pace), pace)
+        outcome = live(seed, pace)
+        failed += _tell(outcome, pace)
+        asked.update(outcome.asked)
         lived += 1
         if time.monotonic() > end:
             break
+    for rule in RULES:
+        print(f"  {asked[rule]:7} times asked: {rule}")
     print(f"fuzz: {lived} days, {failed} with problems")
     return 1 if failed else 0
 

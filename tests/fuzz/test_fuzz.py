@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
+from tenure.sim.check.rules import RULES
 from tests.folders import ROOT
-from tests.fuzz.day import LEAKY, SHORT, SICKLY, live
+from tests.fuzz.day import HELD, LEAKY, SHORT, UNHEALTHY_DAY, live
 
 #: Days that showed something once stay here, with what it was.
 KEPT = {
@@ -18,6 +20,10 @@ KEPT = {
     27: "a Node that appeared while its claim was released",
     97: "a Node deleted before it was registered",
 }
+
+
+#: Days that together reach every rule of the checkers.
+REACHING = ((1, LEAKY), (1, HELD), (3, HELD))
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), *KEPT])
@@ -35,10 +41,25 @@ def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 5, 26, 36])
-def test_a_day_on_which_nodes_are_replaced_with_care_ends_at_rest_too(seed: int) -> None:
-    outcome = live(seed, SICKLY)
+def test_a_day_on_which_nodes_are_replaced_gracefully_ends_at_rest_too(seed: int) -> None:
+    outcome = live(seed, UNHEALTHY_DAY)
     assert outcome.problems == ()
     assert outcome.replaced >= 2
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_day_on_which_repairs_are_held_ends_at_rest_too(seed: int) -> None:
+    assert live(seed, HELD).problems == ()
+
+
+def test_random_days_reach_every_rule_of_the_checkers() -> None:
+    """A rule that is never asked would never report anything."""
+    asked: Counter[str] = Counter()
+    for seed, pace in REACHING:
+        outcome = live(seed, pace)
+        assert outcome.problems == ()
+        asked.update(outcome.asked)
+    assert [rule for rule in RULES if not asked[rule]] == []
 
 
 def test_the_same_seed_lives_the_same_day_twice_and_another_one_does_not() -> None:

@@ -1,13 +1,12 @@
-"""What must never happen, once.
+"""What must never happen: the guard asks before every action, on the newest view of the cluster.
 
-The guard asks these questions right before an action leaves the process, about what we
-believe; the simulator's checkers ask the same ones about what is true. Each answers
-None, or the sentence that says which promise would be broken.
+Each question answers None, or the sentence that says which promise would be broken. Here are those
+about objects, pods and instances; ``departure`` has those about a claim that goes. The simulator's
+checkers hold the same promises, on the true state, by arithmetic of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from tenure.core.protect.protection import CREATION, protection_of
@@ -16,7 +15,6 @@ from tenure.model.api.meta import earlier, format_time, later, seconds_of
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.pod import Pod
-from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.safety.times import span_of
 
@@ -79,7 +77,7 @@ def early_eviction(
 def protected_eviction(
     pod: Pod, now: datetime, *, cap: str | None = None, clock: str = CREATION
 ) -> str | None:
-    """Nobody is asked to leave before his protection ends; what overrules it is a deadline."""
+    """No pod is evicted before its protection ends; only a deadline overrules that."""
     protection = protection_of(pod, cap=cap, clock=clock)
     if protection is None or now >= protection.until:
         return None
@@ -87,7 +85,7 @@ def protected_eviction(
 
 
 def early_force(pod: Pod, deadline: datetime | None, grace: int, now: datetime) -> str | None:
-    """Budgets and protection are overruled only for a deadline, and only as late as it allows.
+    """PDBs and protection are overruled only for a deadline, and only as late as it allows.
 
     And never with a grace of 0: the pod's successor could start while it still runs.
     """
@@ -142,7 +140,7 @@ def live_termination(claim: NodeClaim | None) -> str | None:
 
 
 def uncalled_reboot(claim: NodeClaim | None, provider_id: str) -> str | None:
-    """Only the instance of a claim that says so is rebooted, and nobody else's."""
+    """Only the instance of a claim that asks for it is rebooted."""
     if claim is None or claim.provider_id != provider_id:
         return f"instance {provider_id} belongs to no claim that could ask for its reboot"
     if claim.deleting or not claim.rebooting:
@@ -151,14 +149,14 @@ def uncalled_reboot(claim: NodeClaim | None, provider_id: str) -> str | None:
 
 
 def untagged_termination(provider_id: str, claim_uid: str) -> str | None:
-    """An instance that carries no claim's UID was started by somebody else."""
+    """An instance that carries no claim's UID is not ours."""
     if claim_uid:
         return None
     return f"instance {provider_id} carries no claim's UID: it is not ours to end"
 
 
 def late_launch(claim: NodeClaim | None) -> str | None:
-    """Nothing is launched for a claim that is gone, leaving, not held by us, or has an instance."""
+    """Nothing is launched for a claim that is gone, leaving, without our finalizer, or launched."""
     if claim is None:
         return "there is no such claim to launch for"
     if claim.deleting:
@@ -168,29 +166,3 @@ def late_launch(claim: NodeClaim | None) -> str | None:
     if claim.launched:
         return f"claim {claim.name} has an instance already"
     return None
-
-
-def doubled_instances(instances: Iterable[Instance]) -> list[str]:
-    """At most one live instance per claim."""
-    seen: dict[str, str] = {}
-    broken = []
-    for instance in sorted(instances, key=lambda instance: instance.provider_id):
-        if not instance.claim_uid or instance.state is InstanceState.TERMINATING:
-            continue
-        if (other := seen.get(instance.claim_uid)) is not None:
-            broken.append(
-                f"claim {instance.claim_name} has two instances: {other}, {instance.provider_id}"
-            )
-        seen[instance.claim_uid] = instance.provider_id
-    return broken
-
-
-def leaked_instances(
-    unclaimed_since: Mapping[str, datetime], now: datetime, allowance: timedelta
-) -> list[str]:
-    """No instance stays without a claim for longer than garbage collection may take."""
-    return [
-        f"instance {provider_id} has had no claim since {format_time(since)}"
-        for provider_id, since in sorted(unclaimed_since.items())
-        if now - since > allowance
-    ]

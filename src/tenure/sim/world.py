@@ -35,7 +35,7 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.check.checkers import Checkers, Violation
-from tenure.sim.check.transport import WitnessedApi
+from tenure.sim.check.transport import CheckedApi
 from tenure.sim.environment import Environment
 from tenure.sim.history import History
 from tenure.sim.hostclock import HostClock
@@ -82,7 +82,7 @@ class World:
         self.checkers = Checkers(
             env, self.store, self.cloud, self.options.settings, self._note_violation
         )
-        self.api = WitnessedApi(self.store, self.checkers)
+        self.api = CheckedApi(self.store, self.checkers)
         #: What Tenure is given at its next start; a story may put something of its own in between.
         self.transport: Transport = FaultyTransport(
             InProcessTransport(self.api), self.infrastructure.faults, env.random_for("transport")

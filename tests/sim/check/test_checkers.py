@@ -41,8 +41,8 @@ def sends(world: World, call: Coroutine[Any, Any, Any]) -> list[str]:
 def test_evicting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
     pod = world.store.list(PODS)[0]["metadata"]
     call = Client(world.transport).evict(pod["name"], "default", uid=pod["uid"])
-    assert sends(world, call) == ["pod taken"]
-    assert "not on a node that is being deleted" in world.checkers.violations[0].message
+    assert sends(world, call) == ["early eviction"]
+    assert "is not on its way" in world.checkers.violations[0].message
 
 
 def test_a_reboot_that_no_claim_asks_for_is_caught(world: World) -> None:
@@ -53,10 +53,10 @@ def test_a_reboot_that_no_claim_asks_for_is_caught(world: World) -> None:
 def test_deleting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
     pod = world.store.list(PODS)[0]["metadata"]
     call = Client(world.transport).delete(PODS, pod["name"], namespace="default", uid=pod["uid"])
-    assert sends(world, call) == ["pod taken"]
+    assert sends(world, call) == ["early eviction"]
 
 
-def test_an_eviction_that_insists_on_another_uid_harms_nobody(world: World) -> None:
+def test_an_eviction_that_insists_on_another_uid_harms_nothing(world: World) -> None:
     pod = world.store.list(PODS)[0]["metadata"]
     call = Client(world.transport).evict(pod["name"], "default", uid="another")
     with pytest.raises(Exception, match="UID"):
@@ -68,7 +68,7 @@ def test_writing_to_a_pod_is_caught(world: World) -> None:
     name = world.store.list(PODS)[0]["metadata"]["name"]
     body = {"metadata": {"labels": {"seen": "true"}}}
     call = Client(world.transport).patch(PODS, name, body, namespace="default")
-    assert sends(world, call) == ["pod taken"]
+    assert sends(world, call) == ["pod written"]
 
 
 def test_releasing_a_claim_whose_instance_runs_is_caught(world: World) -> None:
@@ -91,7 +91,7 @@ def test_releasing_a_node_whose_instance_runs_is_caught(world: World) -> None:
 
 def test_a_person_may_take_a_finalizer_off_but_then_the_instance_must_go(world: World) -> None:
     name = claim_of(world)["metadata"]["name"]
-    world.crash(stay_down=True)  # Nobody collects garbage, so the instance leaks in the end.
+    world.crash(stay_down=True)  # No garbage collection, so the instance leaks in the end.
     world.store.delete(NODE_CLAIMS, "", name)
     world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
     world.run(world.checkers.allowance)
@@ -100,7 +100,7 @@ def test_a_person_may_take_a_finalizer_off_but_then_the_instance_must_go(world: 
     assert [violation.rule for violation in world.checkers.violations] == ["leaked instance"]
 
 
-def test_time_in_the_grave_does_not_count_towards_a_leak(world: World) -> None:
+def test_time_without_tenure_does_not_count_towards_a_leak(world: World) -> None:
     name = claim_of(world)["metadata"]["name"]
     world.crash(stay_down=True)
     world.store.delete(NODE_CLAIMS, "", name)
@@ -126,17 +126,17 @@ def test_ending_the_instance_of_a_living_claim_is_caught(world: World) -> None:
     assert sends(world, world.cloud.terminate(provider_id)) == ["live termination"]
 
 
-def test_a_vanished_instance_is_nobodys_doing(world: World) -> None:
+def test_a_vanished_instance_is_no_violation(world: World) -> None:
     world.cloud.vanish(world.cloud.instances()[0].provider_id)
     world.run(15 * MINUTE)
     assert not world.checkers.violations
 
 
-def test_writing_to_a_node_of_somebody_else_is_caught(world: World) -> None:
+def test_writing_to_a_node_of_another_owner_is_caught(world: World) -> None:
     world.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "theirs"}})
     body = {"metadata": {"labels": {"a": "b"}}}
     assert sends(world, Client(world.transport).patch(NODES, "theirs", body)) == ["foreign write"]
-    assert "Node theirs belongs to no claim of ours" in world.checkers.violations[0].message
+    assert "Node theirs: it belongs to no claim of ours" in world.checkers.violations[0].message
 
 
 def test_creating_a_claim_for_another_provider_is_caught(world: World) -> None:
@@ -150,7 +150,7 @@ def test_creating_a_claim_for_another_provider_is_caught(world: World) -> None:
     assert sends(world, Client(world.transport).create(NODE_CLAIMS, body)) == ["foreign write"]
 
 
-def test_writing_to_a_kind_that_is_nobody_business_of_ours_is_caught(world: World) -> None:
+def test_writing_to_a_kind_that_is_not_ours_is_caught(world: World) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notes"}}
     call = Client(world.transport).create(CONFIG_MAPS, body, "default")
     assert sends(world, call) == ["foreign write"]

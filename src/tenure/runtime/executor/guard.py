@@ -100,7 +100,7 @@ def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
 
 
 def _is_gone(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    """The cloud says that it no longer has the instance, so nobody can lose anything there."""
+    """The cloud says that it no longer has the instance, so nothing can be lost there."""
     answer = snapshot.observations.inspections.get(claim.uid)
     return (answer is not None and answer.gone) or claim.uid in snapshot.observations.vanished
 

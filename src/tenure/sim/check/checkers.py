@@ -1,43 +1,25 @@
 """Watches that nothing happens which must never happen, on the true state.
 
-The guard asks ``tenure.safety`` about what Tenure believes; this asks the same questions
-about what is: the store and the cloud themselves, at the very instant of the change.
+The guard asks ``tenure.safety`` about Tenure's view. This computes the same promises by arithmetic
+of its own, from the store and the cloud themselves, at the very instant of the change: code that is
+shared would share its faults. ``RULES`` lists them, and ``asked`` counts how often each was asked.
 
-========================  ===========================================================
-when                      what must not be
-========================  ===========================================================
-Tenure sends a write      it is about an object that is not ours, or takes a pod away
-                          from a node that neither leaves nor reboots, before its protection
-                          ends, or by force before its node's deadline requires it
-Tenure's write is done    our finalizer went although the instance is still there
-an instance is launched   its claim has another one
-an instance is rebooted   its claim does not say so
-an instance is ended      its claim is alive
-time passes               an instance has had no claim for longer than garbage
-                          collection may take, Tenure's time in the grave not counted
-========================  ===========================================================
-
-What a person does by hand (a finalizer taken off, an instance lost) is no violation;
-what Tenure makes of it may be one.
+A change that a user makes by hand (a finalizer taken off, an instance lost) is no violation; what
+Tenure makes of it may be one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from tenure import safety
-from tenure.core.terminate.deadline import deadline_of
 from tenure.model.api import resource as r
-from tenure.model.api.kinds import decode
+from tenure.model.api.meta import format_time, later, read_instant
 from tenure.model.api.names import FINALIZER, NODEPOOL
-from tenure.model.api.node import Node
-from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import NodePool
-from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.settings import Settings
@@ -45,13 +27,28 @@ from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
+from tenure.sim.check import read
+from tenure.sim.check.departures import Departure
+from tenure.sim.check.promises import (
+    early_force,
+    finalizers,
+    is_meant,
+    is_same_version,
+    is_window_status,
+    not_leaving,
+    uncalled_reboot,
+)
+from tenure.sim.check.recent import LATE, Recent
+from tenure.sim.check.rules import RULES
 from tenure.sim.cloud.cloud import CloudEvent, SimulatedCloud
 from tenure.sim.environment import Environment
 
 #: Beyond grace and two periods: the way to the cloud and back, and a failed call or two.
 SLACK: Final = timedelta(minutes=1)
+SECOND: Final = timedelta(seconds=1)
 
-_encode = msgspec.json.encode
+#: After the deadline every pod has been deleted; then the instance goes, whatever is left.
+LAST_MINUTE: Final = timedelta(minutes=1)
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +73,10 @@ class Checkers:
         self._report = report
         self._unclaimed: dict[str, datetime] = {}
         self._claim_uids: set[str] = set()
+        self._recent = Recent(environment, store)
         self.violations: list[Violation] = []
+        #: How often each rule was asked.
+        self.asked: Counter[str] = Counter()
         cloud.listen(self._on_instance)
         store.subscribe(r.NODE_CLAIMS, self._on_claim, replay=True)
 
@@ -87,103 +87,221 @@ class Checkers:
         return settings.garbage_grace + 2 * settings.garbage_period + SLACK
 
     def tenure_started(self) -> None:
-        """What it had seen twice it must see twice again."""
+        """Garbage collection begins again: an instance is listed twice before it is ended."""
         now = self._environment.now()
         for provider_id in self._unclaimed:
             self._unclaimed[provider_id] = now
         if self._unclaimed:
             self._look_again()
 
-    # -- Tenure's requests, told by the witness at the API's door -----------------------
+    # -- Tenure's requests, shown by the API's door ------------------------------------
 
     def will_write(self, method: str, target: Route, body: Any) -> None:
         """A request of Tenure's is about to be carried out."""
-        sentence = self._foreign(method, target, body) or self._takes_pod(method, target, body)
-        if sentence is not None:
-            self._broken("foreign write" if target.resource != r.PODS else "pod taken", sentence)
+        if target.resource == r.PODS:
+            self._take_pod(method, target, body)
+            return
+        self._check("foreign write", self._foreign(method, target, body))
+        stored = self._stored(target)
+        if stored is None or method == "POST":
+            return
+        if method == "DELETE" and is_meant(stored, body):
+            if target.resource == r.NODE_CLAIMS:
+                self._delete_claim(stored)
+            elif target.resource == r.NODES:
+                self._check("early Node deletion", self._early_node(stored))
+        elif target.resource == r.NODE_CLAIMS and is_same_version(stored, body):
+            self._begin_command(stored, body)
+            self._set_deadline(stored, body)
 
     def has_written(self, target: Route, before: Obj | None) -> None:
         """A request of Tenure's has been carried out; ``before`` is what was there."""
+        self._recent.wrote(self._stored(target))
         if before is None or target.resource not in (r.NODES, r.NODE_CLAIMS):
             return
-        if FINALIZER not in _finalizers(before):
+        if FINALIZER not in finalizers(before):
             return
         after = self._store.find(target.resource, target.namespace, target.name)
-        if after is not None and FINALIZER in _finalizers(after):
+        if after is not None and FINALIZER in finalizers(after):
             return
-        what = f"{target.resource.kind} {target.name}"
-        if sentence := safety.early_release(what, self._has_instance(target.resource, before)):
-            self._broken("early release", sentence)
+        running = self._has_instance(target.resource, before)
+        what = f"the finalizer of {target.resource.kind} {target.name}"
+        self._check("early release", f"{what} goes while its instance is there" if running else "")
 
-    def _foreign(self, method: str, target: Route, body: Any) -> str | None:
+    def _foreign(self, method: str, target: Route, body: Any) -> str:
         resource = target.resource
         ours = frozenset(kind.group_kind for kind in self._cloud.node_classes)
-        if resource in (r.EVENTS, r.LEASES, r.PODS) or _is_window_status(target):
-            return None
+        if resource in (r.EVENTS, r.LEASES) or is_window_status(target):
+            return ""
         given = body if method == "POST" else self._stored(target)
-        if given is None:
-            return None  # Nothing is there to write to; the answer is a refusal.
-        thing = decode(resource, _encode(given)) if resource in _JUDGED else None
-        match thing:
-            case NodeClaim():
-                return safety.foreign_class(thing.spec.node_class_ref, ours)
-            case NodePool():
-                return safety.foreign_class(thing.spec.template.spec.node_class_ref, ours)
-            case Node():
-                return safety.foreign_node(thing, self._claim_of(thing), ours)
-        if resource.group_kind in ours:
-            return None
-        return f"{method} {resource.kind} {target.name}: nothing but claims, nodes, pools is ours"
+        if given is None or resource.group_kind in ours:
+            return ""  # Nothing is there to write to, or it is a node class.
+        what = f"{method} {resource.kind} {target.name or dig(given, 'metadata', 'name')}"
+        claim = self._claim_of(given) if resource == r.NODES else None
+        if resource == r.NODES and claim is None:
+            mine = {f"{group}/{kind.lower()}" for group, kind in ours} & set(read.labels(given))
+            return "" if mine else f"{what}: it belongs to no claim of ours"
+        if resource == r.NODE_POOLS:
+            ref = dig(given, "spec", "template", "spec", "nodeClassRef")
+        elif resource in (r.NODE_CLAIMS, r.NODES):
+            ref = dig(claim or given, "spec", "nodeClassRef")
+        else:
+            return f"{what}: only claims, Nodes and pools are ours"
+        if (dig(ref, "group"), dig(ref, "kind")) in ours:
+            return ""
+        return f"{what}: node class {dig(ref, 'kind')}.{dig(ref, 'group')} is not served here"
 
-    def _takes_pod(self, method: str, target: Route, body: Any) -> str | None:
-        if target.resource != r.PODS:
-            return None
-        if method != "DELETE" and target.subresource != "eviction":
-            return f"{method} Pod {target.namespace}/{target.name}: pods are evicted, never written"
-        stored = self._stored(target)
-        if stored is None or _wanted_uid(body) not in ("", stored["metadata"]["uid"]):
-            return None
-        pod = decode(r.PODS, _encode(stored))
-        assert isinstance(pod, Pod), f"{target.name} cannot be read"
-        node = self._node(pod.spec.node_name)
+    # -- pods --------------------------------------------------------------------------
+
+    def _take_pod(self, method: str, target: Route, body: Any) -> None:
+        name = f"pod {target.namespace}/{target.name}"
+        taken = method == "DELETE" or target.subresource == "eviction"
+        self._check("pod written", "" if taken else f"{method} {name}")
+        pod = self._stored(target)
+        if not taken or pod is None or not is_meant(pod, body):
+            return
+        node = self._node(dig(pod, "spec", "nodeName") or "")
         claim = self._claim_of(node) if node is not None else None
-        early = safety.early_eviction(pod, node, claim, forced=method == "DELETE")
-        if node is None or early is not None:
-            return early
         now = self._environment.now()
-        if method != "DELETE":
-            clock = self._settings.protection_clock
-            return safety.protected_eviction(pod, now, cap=self._cap(node), clock=clock)
-        deadline = deadline_of(self._claim_of(node))
-        grace = (body or {}).get("gracePeriodSeconds", 0)
-        return safety.early_force(pod, deadline.at if deadline else None, grace, now)
+        forced, by = method == "DELETE", read.deadline(claim) if claim is not None else None
+        early = not_leaving(node, claim, forced=forced)
+        self._check("early eviction", f"{name} is taken: {early}" if early else "")
+        if early or node is None:
+            return
+        if forced:
+            self._check(
+                "early force",
+                f"{name} is forced{why}" if (why := early_force(pod, body, by, now)) else "",
+            )
+            return
+        until = read.protected_until(pod, self._cap(node), self._settings.protection_clock)
+        kept = until is not None and now < until
+        at = format_time(until) if until is not None else ""
+        self._check("protected eviction", f"{name} is protected until {at}" if kept else "")
 
-    def _cap(self, node: Node) -> str | None:
-        pool = self._store.find(r.NODE_POOLS, "", node.labels.get(NODEPOOL, ""))
+    def _cap(self, node: Obj) -> str | None:
+        pool = self._store.find(r.NODE_POOLS, "", read.labels(node).get(NODEPOOL, ""))
         cap: str | None = dig(pool or {}, "spec", "disruption", "maxPodProtection")
         return cap
+
+    # -- claims and Nodes that go ------------------------------------------------------
+
+    def _delete_claim(self, claim: Obj) -> None:
+        """A rule is broken that no state of the last half minute keeps."""
+        if read.is_leaving(claim):
+            return
+        self._ask_all(self._departure(claim), "is deleted")
+
+    def _begin_command(self, claim: Obj, body: Any) -> None:
+        annotations = dig(body, "metadata", "annotations") or {}
+        mark, reason = "karpenter.sh/replaced-by", "karpenter.sh/disruption-reason"
+        if annotations.get(mark) is None or read.annotation(claim, mark) is not None:
+            return
+        planned = msgspec.structs.replace(
+            self._departure(claim), begins=annotations.get(reason) or "Unhealthy"
+        )
+        self._ask_all(planned, "is to be replaced")
+
+    def _ask_all(self, departure: Departure, what: str) -> None:
+        name = departure.claim["metadata"]["name"]
+        for rule, sentence in departure.answers():
+            self.asked[rule] += 1
+            if sentence and not self._was_kept(rule, departure):
+                self._broken(rule, f"claim {name} {what}: {sentence}")
+
+    def _departure(self, claim: Obj) -> Departure:
+        return Departure(
+            claim=claim,
+            state=self._recent.now(),
+            now=self._environment.now(),
+            settings=self._settings,
+            statements=self._cloud.repair_statements,
+            has_instance=self._has_instance(r.NODE_CLAIMS, claim),
+        )
+
+    def _was_kept(self, rule: str, departure: Departure) -> bool:
+        for state in self._recent.past():
+            then = msgspec.structs.replace(departure, state=state)
+            if not dict(then.answers()).get(rule):
+                return True
+        return False
+
+    def _early_node(self, node: Obj) -> str:
+        claim = self._claim_of(node)
+        if claim is None or read.is_leaving(claim):
+            return ""
+        name = claim["metadata"]["name"]
+        return f"Node {node['metadata']['name']} is deleted while its claim {name} stays"
+
+    def _set_deadline(self, claim: Obj, body: Any) -> None:
+        annotations = dig(body, "metadata", "annotations") or {}
+        if read.STAMP not in annotations:
+            return
+        written, known = read_instant(annotations[read.STAMP] or ""), read.deadline(claim)
+        what = f"the deadline of claim {claim['metadata']['name']}"
+        put_off = known is not None and (written is None or written > known + SECOND)
+        self._check("deadline put off", f"{what} was {known}, and is {written}" if put_off else "")
+        now = self._environment.now()
+        if written is None or written > now or read.is_leaving(claim):
+            return
+        # A stamp that is over by now is half of a deletion by force.
+        departure = self._departure(claim)
+        rule = "unfounded deletion"
+        why = dict(departure.answers()).get(rule, "")
+        wrong = why and not self._was_kept(rule, departure)
+        self._check("unfounded deadline", f"{what} is {written}: {why}" if wrong else "")
 
     # -- instances and claims -----------------------------------------------------------
 
     def _on_instance(self, event: CloudEvent, instance: Instance) -> None:
         provider_id = instance.provider_id
         if event is CloudEvent.LAUNCHED:
-            for sentence in safety.doubled_instances(self._cloud.instances()):
-                self._broken("doubled instance", sentence)
+            self._check("doubled instance", self._doubled(instance))
             if self._is_ours(instance) and instance.claim_uid not in self._claim_uids:
                 self._begin_unclaimed(provider_id)
             return
+        claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
         if event is CloudEvent.REBOOTING:
-            claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
-            if uncalled := safety.uncalled_reboot(claim, provider_id):
-                self._broken("uncalled reboot", uncalled)
+            self._check("uncalled reboot", uncalled_reboot(claim, provider_id))
             return
         self._unclaimed.pop(provider_id, None)
-        if event is CloudEvent.ENDING:
-            claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
-            ended_alive = safety.live_termination(claim)
-            if ended_alive is not None:
-                self._broken("live termination", ended_alive)
+        if event is CloudEvent.ENDING and claim is not None:
+            name = claim["metadata"]["name"]
+            stays = "" if read.is_leaving(claim) else f"{provider_id} is ended, claim {name} stays"
+            self._check("live termination", stays)
+            if not stays:
+                self._check("pods lost", self._lost_pods(claim))
+
+    def _doubled(self, instance: Instance) -> str:
+        live = [
+            one.provider_id
+            for one in self._cloud.instances()
+            if one.claim_uid == instance.claim_uid and one.state is not InstanceState.TERMINATING
+        ]
+        if not instance.claim_uid or len(live) < 2:
+            return ""
+        return f"claim {instance.claim_name} has two instances: {', '.join(sorted(live))}"
+
+    def _lost_pods(self, claim: Obj) -> str:
+        """Pods that a drain has to move first; one that came within the last half minute was
+        bound while the taint was on its way."""
+        now, by = self._environment.now(), read.deadline(claim)
+        if by is not None and now >= later(by, -SLACK):
+            return ""
+        nodes = {
+            node["metadata"]["name"]
+            for node in read.nodes_of(claim, self._recent.now()[r.NODES])
+            if FINALIZER in finalizers(node)
+        }
+        for pod in self._store.list(r.PODS):
+            if dig(pod, "spec", "nodeName") not in nodes or read.is_drained(pod):
+                continue
+            began = read.instant(pod, "status", "startTime")
+            stops = read.instant(pod, "metadata", "deletionTimestamp")
+            stuck = stops is not None and now > stops + LAST_MINUTE - SECOND
+            if not stuck and began is not None and now - began > LATE:
+                return f"pod {pod['metadata']['name']} runs on the instance of claim {claim['metadata']['name']}"
+        return ""
 
     def _on_claim(self, type_: str, claim: Obj, _old: Obj | None) -> None:
         uid = claim["metadata"]["uid"]
@@ -207,8 +325,10 @@ class Checkers:
 
     def _look_for_leaks(self) -> None:
         now = self._environment.now()
-        for sentence in safety.leaked_instances(self._unclaimed, now, self.allowance):
-            self._broken("leaked instance", sentence)
+        for provider_id, since in sorted(self._unclaimed.items()):
+            leaked = now - since > self.allowance
+            what = f"instance {provider_id} has had no claim since {format_time(since)}"
+            self._check("leaked instance", what if leaked else "")
         for provider_id in [p for p, at in self._unclaimed.items() if now - at > self.allowance]:
             del self._unclaimed[provider_id]  # Said once.
 
@@ -238,57 +358,39 @@ class Checkers:
         return self._store.find(target.resource, target.namespace, target.name)
 
     def _has_instance(self, resource: Resource, obj: Obj) -> bool:
-        """Whether the cloud still knows an instance of that claim, or of that node's claim."""
-        provider_id = obj.get("spec", {}).get("providerID", "")
+        """Whether the cloud still knows an instance of that claim, or of that Node's claim."""
         uid = obj["metadata"]["uid"]
         if resource == r.NODES:
-            claim = self._claim_where(_PROVIDER_ID, provider_id)
+            claim = self._claim_of(obj)
             if claim is None:
                 return False  # Its instance went with its claim, or was never ours.
-            uid = claim.uid
+            uid = claim["metadata"]["uid"]
         return any(instance.claim_uid == uid for instance in self._cloud.instances())
 
-    def _node(self, name: str) -> Node | None:
+    def _node(self, name: str) -> Obj | None:
         """The Node; when it is gone, as it was last: it may have gone a moment ago."""
         shelf = self._store.shelf(r.NODES)
         record = shelf.records.get(name)
         if record is None:
             past = (event.record for event in reversed(shelf.history.since(shelf.history.floor)))
             record = next((one for one in past if one.obj["metadata"]["name"] == name), None)
-        node = decode(r.NODES, record.raw) if record is not None else None
-        return node if isinstance(node, Node) else None
+        return record.obj if record is not None else None
 
-    def _claim_of(self, node: Node) -> NodeClaim | None:
-        return self._claim_where(_PROVIDER_ID, node.spec.provider_id)
+    def _claim_of(self, node: Obj) -> Obj | None:
+        return self._claim_where(("status", "providerID"), dig(node, "spec", "providerID") or "")
 
-    def _claim_where(self, path: tuple[str, str], value: str) -> NodeClaim | None:
-        for record in self._store.shelf(r.NODE_CLAIMS).records.values():
-            if value and dig(record.obj, *path) == value:
-                claim = decode(r.NODE_CLAIMS, record.raw)
-                return claim if isinstance(claim, NodeClaim) else None
-        return None
+    def _claim_where(self, path: tuple[str, str], value: str) -> Obj | None:
+        records = self._store.shelf(r.NODE_CLAIMS).records.values() if value else ()
+        return next((one.obj for one in records if dig(one.obj, *path) == value), None)
+
+    def _check(self, rule: str, sentence: str) -> None:
+        """Count the rule as asked; a sentence says how it is broken."""
+        self.asked[rule] += 1
+        if sentence:
+            self._broken(rule, sentence)
 
     def _broken(self, rule: str, sentence: str) -> None:
+        assert rule in RULES, f"{rule} is not in the table"
         violation = Violation(at=self._environment.now(), rule=rule, message=sentence)
         self.violations.append(violation)
         self._report(violation)
-
-
-_PROVIDER_ID: Final = ("status", "providerID")
-_JUDGED: Final = frozenset({r.NODE_CLAIMS, r.NODE_POOLS, r.NODES})
-
-
-def _finalizers(obj: Obj) -> list[str]:
-    return obj["metadata"].get("finalizers") or []
-
-
-def _is_window_status(target: Route) -> bool:
-    """Windows are a person's; what they come to is ours to say."""
-    return target.resource == r.MAINTENANCE_WINDOWS and target.subresource == "status"
-
-
-def _wanted_uid(body: Any) -> str:
-    """The UID that a deletion or eviction insists on."""
-    options = body.get("deleteOptions", body) if isinstance(body, dict) else {}
-    uid: str = (options.get("preconditions") or {}).get("uid") or ""
-    return uid

@@ -1,6 +1,6 @@
-"""The API's door with a witness at it: every write of Tenure's is shown to the checkers.
+"""The API that shows every write of Tenure to the checkers.
 
-It stands inside the transport, behind its delays and faults, so that a request is judged
+It is inside the transport, behind its delays and faults, so that a request is judged
 at the instant at which the store carries it out.
 """
 
@@ -19,7 +19,7 @@ from tenure.sim.check.checkers import Checkers
 _READING: Final = ("GET", "HEAD")
 
 
-class WitnessedApi(Api):
+class CheckedApi(Api):
     def __init__(self, store: Store, checkers: Checkers) -> None:
         super().__init__(store)
         self._seen = store

@@ -1,0 +1,313 @@
+"""Whether a claim that Tenure deletes may go, by the objects as they are and simple arithmetic.
+
+Nothing here knows the deciders or ``tenure.safety``. Of each rule the answer is a sentence, empty
+where the rule is kept. Rules that do not apply are not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api import resource as r
+from tenure.model.api.meta import BEGINNING, later, read_instant
+from tenure.model.cloud.repairs import RepairStatement
+from tenure.model.settings import Settings
+from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.check import read
+from tenure.sim.check.read import State
+
+_POOL: Final = "karpenter.sh/nodepool"
+_TTL: Final = timedelta(minutes=15)
+_ACTIONS: Final = {
+    "Unhealthy": {"Repair"},
+    "Empty": {"Consolidation", "EmptyConsolidation"},
+    "Expired": {"Expiration"},
+    "Drifted": {"Drift"},
+    "Rebalance": {"Rebalance"},
+    "Underutilized": {"Consolidation", "NonEmptyConsolidation"},
+}
+
+#: A rule and what is said where it is broken; empty where it is kept.
+Answer = tuple[str, str]
+
+
+class Departure(msgspec.Struct, frozen=True, kw_only=True):
+    claim: Obj
+    state: State
+    now: datetime
+    settings: Settings
+    statements: tuple[RepairStatement, ...]
+    #: The cloud has an instance for it.
+    has_instance: bool
+    #: Why a command for it begins now; None: the claim is deleted.
+    begins: str | None = None
+
+    def answers(self) -> Iterator[Answer]:
+        if self.begins is not None:
+            yield from self._begins(self.begins)
+            return
+        nodes = list(read.nodes_of(self.claim, self.state[r.NODES]))
+        if not self.has_instance or any(map(read.is_leaving, nodes)):
+            yield "unfounded deletion", ""  # Nothing is lost, or a user deleted the Node.
+            return
+        reason = read.annotation(self.claim, "karpenter.sh/disruption-reason")
+        replaced = read.annotation(self.claim, "karpenter.sh/replaced-by") is not None
+        yield "past a veto", self._veto(nodes, reason or "Unhealthy")
+        if replaced and reason is not None and not self._is_forced():
+            yield from self._replaced(nodes, reason)
+        elif not (self._timed_out() or self._lost(nodes) or self._reboot_failed()):
+            yield from self._forced(nodes)
+        else:
+            yield "unfounded deletion", ""
+
+    # -- one way or the other ----------------------------------------------------------
+
+    def _begins(self, reason: str) -> Iterator[Answer]:
+        nodes = list(read.nodes_of(self.claim, self.state[r.NODES]))
+        yield "past a veto", self._veto(nodes, reason)
+        if read.says(self.claim, "Initialized"):
+            yield "beyond budgets", self._beyond_budgets(nodes, reason)
+            yield "inside a window", self._window(nodes, reason)
+
+    def _replaced(self, nodes: Sequence[Obj], reason: str) -> Iterator[Answer]:
+        initialized = read.says(self.claim, "Initialized")
+        repair = reason == "Unhealthy"
+        yield "before its replacements", self._replacements()
+        yield "open Node", self._open(nodes)
+        if initialized:
+            yield "beyond budgets", self._beyond_budgets(nodes, reason)
+        if not repair or initialized:
+            yield "inside a window", self._window(nodes, reason)
+        if repair and initialized:
+            yield "past a switch", self._off()
+            yield "unfounded deletion", self._healthy(nodes)
+        if repair:
+            yield "past a breaker", self._breaker()
+
+    def _forced(self, nodes: Sequence[Obj]) -> Iterator[Answer]:
+        yield "unfounded deletion", self._healthy(nodes) or self._not_forceful()
+        yield "past a switch", self._off()
+        yield "inside a window", self._window(nodes, "Unhealthy")
+        yield "past a breaker", self._breaker()
+
+    # -- rules -------------------------------------------------------------------------
+
+    @property
+    def _pool(self) -> Obj | None:
+        return self.state[r.NODE_POOLS].get(read.labels(self.claim).get(_POOL, ""))
+
+    def _veto(self, nodes: Sequence[Obj], reason: str) -> str:
+        key = read.DO_NOT_REPAIR if reason == "Unhealthy" else read.DO_NOT_DISRUPT
+        for thing in (self.claim, *nodes):
+            value = read.annotation(thing, key)
+            if value in (None, "false"):
+                continue
+            seen, _, at = (read.annotation(thing, f"{key}-since") or "").rpartition(" ")
+            since, lasts = read_instant(at) if seen == value else None, read.span(value)
+            if since is None or not lasts or self.now < later(since, lasts):
+                return f'{thing["metadata"]["name"]} says {key}: "{value}"'
+        return ""
+
+    def _replacements(self) -> str:
+        uid = self.claim["metadata"]["uid"]
+        for name in (read.annotation(self.claim, "karpenter.sh/replaced-by") or "").split(","):
+            found = self.state[r.NODE_CLAIMS].get(name) if name else None
+            if not name:
+                continue
+            if found is None or uid not in (read.annotation(found, "karpenter.sh/replaces") or ""):
+                return f"its replacement {name} does not exist"
+            if read.is_leaving(found) or not read.says(found, "Initialized"):
+                return f"its replacement {name} is not Initialized"
+        return ""
+
+    def _open(self, nodes: Sequence[Obj]) -> str:
+        open_ = [n for n in nodes if not read.has_taint(n, "karpenter.sh/disrupted")]
+        return f"Node {open_[0]['metadata']['name']} takes new pods" if open_ else ""
+
+    def _off(self) -> str:
+        return "" if self.settings.node_repair else "node repair is switched off"
+
+    def _not_forceful(self) -> str:
+        pool = self._pool
+        block = dig(pool, "spec", "repair")
+        if pool is None or (block is None and self.settings.legacy_node_repair):
+            return ""
+        entries = dig(block, "policies") or []
+        modes = {dig(block, "terminationMode"), *(one.get("terminationMode") for one in entries)}
+        return "" if "Forceful" in modes else "no policy of its pool is Forceful"
+
+    def _is_forced(self) -> bool:
+        """Its time is over already, and a policy of its pool is Forceful: it waits for nothing."""
+        stamp = read_instant(read.annotation(self.claim, read.STAMP) or "")
+        return stamp is not None and stamp <= self.now and not self._not_forceful()
+
+    def _healthy(self, nodes: Sequence[Obj]) -> str:
+        """Whether no Node of it has been unhealthy for the shortest toleration there is."""
+        due = [
+            later(read_instant(one.get("lastTransitionTime") or "") or BEGINNING, tolerated)
+            for node in nodes
+            for one in read.conditions(node)
+            if (tolerated := self._toleration(one)) is not None
+        ]
+        if not due:
+            return "no Node of it is unhealthy"
+        return "" if min(due) <= self.now else f"it is tolerated until {min(due)}"
+
+    def _toleration(self, condition: Obj) -> timedelta | None:
+        type_, status = condition["type"], condition["status"]
+        stated = [s for s in self.statements if (s.condition_type, s.status) == (type_, status)]
+        block = dig(self._pool, "spec", "repair")
+        entries = [
+            one
+            for one in dig(block, "policies") or ()
+            if one["conditionType"] == type_ and one.get("status") in (None, status)
+        ]
+        if not stated and not entries:
+            return None
+        spans = [read.span(one.get("toleration")) for one in entries]
+        spans += [read.span(dig(block, "defaultTolerationDuration"))]
+        spans += [one.toleration for one in self.statements]
+        return min(one for one in spans if one is not None)
+
+    def _timed_out(self) -> bool:
+        if read.says(self.claim, "Initialized"):
+            return False
+        spec = self.claim["spec"]
+        spans = [read.span(spec.get("readinessTTL")) or _TTL]
+        spans += [one] if (one := read.span(spec.get("initializationTTL"))) is not None else []
+        created = read.instant(self.claim, "metadata", "creationTimestamp") or BEGINNING
+        return self.now >= later(created, min(spans))
+
+    def _lost(self, nodes: Sequence[Obj]) -> bool:
+        lost = read.condition(self.claim, "NodeLost")
+        since = read_instant(lost.get("lastTransitionTime") or "")
+        if nodes or lost.get("status") != "True" or since is None:
+            return False
+        ttl = read.span(self.claim["spec"].get("readinessTTL")) or _TTL
+        return self.now >= later(since, ttl)
+
+    def _reboot_failed(self) -> bool:
+        issued = read.condition(self.claim, "RebootIssued")
+        failed = read.says(self.claim, "Rebooting", "False") and issued.get("status") == "False"
+        return failed and issued.get("reason") != "Spared"
+
+    def _breaker(self) -> str:
+        """Only where the pool's policies leave no doubt which Nodes are unhealthy."""
+        pool, block = self._pool, dig(self._pool, "spec", "repair") or {}
+        if pool is None or block.get("policies") or "Never" in block.values():
+            return ""
+        name = pool["metadata"]["name"]
+        nodes = [n for n in self.state[r.NODES].values() if read.labels(n).get(_POOL) == name]
+        watched = {(s.condition_type, s.status) for s in self.statements}
+        unhealthy = [
+            node
+            for node in nodes
+            if read.labels(node).get("karpenter.sh/initialized") == "true"
+            and any((c["type"], c["status"]) in watched for c in read.conditions(node))
+        ]
+        limit = str(block.get("maxUnhealthy", "20%"))
+        try:
+            allowed = read.share(limit, len(nodes))
+        except ValueError:
+            allowed = 0
+        many = f"{len(unhealthy)} of {len(nodes)} Nodes are unhealthy, maxUnhealthy is {limit}"
+        return many if len(unhealthy) > allowed else ""
+
+    # -- budgets -----------------------------------------------------------------------
+
+    def _beyond_budgets(self, nodes: Sequence[Obj], reason: str) -> str:
+        if self._pool is None or not nodes:
+            return ""
+        fleet = list(self._fleet(reason))
+        for budget in dig(self._pool, "spec", "disruption", "budgets") or ():
+            try:
+                said = self._beyond(budget, nodes[0], reason, fleet)
+            except (SpecError, ValueError, KeyError) as error:
+                said = f"a budget cannot be read: {error}"
+            if said:
+                return said
+        return ""
+
+    def _beyond(
+        self, budget: Obj, node: Obj, reason: str, fleet: Sequence[tuple[Obj, bool]]
+    ) -> str:
+        if budget.get("reasons") and reason not in budget["reasons"]:
+            return ""
+        cron, lasts = budget.get("schedule"), budget.get("duration")
+        if (cron is None) != (lasts is None):
+            raise ValueError("schedule and duration belong together")
+        if cron and not read.is_scheduled(cron, lasts or "", budget.get("timeZone"), self.now):
+            return ""
+        selector, per = budget.get("selector"), budget.get("per")
+        if not read.is_selected(selector, read.labels(node)):
+            return ""
+        own = read.labels(node).get(per) if per else None
+        group = [
+            (one, taken)
+            for one, taken in fleet
+            if read.is_selected(selector, read.labels(one))
+            and (per is None or read.labels(one).get(per) == own)
+        ]
+        name = node["metadata"]["name"]
+        others = [o["metadata"]["name"] for o, t in group if t and o["metadata"]["name"] != name]
+        allowed = read.share(str(budget.get("nodes", "10%")), len(group))
+        if len(others) + 1 <= allowed:
+            return ""
+        return f"{allowed} of {len(group)} Nodes may leave at once, {len(others)} others do"
+
+    def _fleet(self, reason: str) -> Iterator[tuple[Obj, bool]]:
+        pool = read.labels(self.claim).get(_POOL)
+        for claim in self.state[r.NODE_CLAIMS].values():
+            rebooting = read.says(claim, "Rebooting")
+            counted = read.says(claim, "Initialized") or rebooting
+            if read.labels(claim).get(_POOL) != pool or not counted:
+                continue
+            if read.says(claim, "InstanceTerminating"):
+                continue
+            for node in read.nodes_of(claim, self.state[r.NODES]):
+                gone = read.is_leaving(claim) or read.is_leaving(node) or rebooting
+                if self.begins is not None:
+                    gone = gone or read.annotation(claim, "karpenter.sh/replaced-by") is not None
+                unready = reason != "Unhealthy" and not read.says(node, "Ready")
+                yield node, gone or unready
+
+    # -- windows -----------------------------------------------------------------------
+
+    def _window(self, nodes: Sequence[Obj], reason: str) -> str:
+        for node in nodes[:1]:
+            allowed: list[bool] = []
+            for name, window in sorted(self.state[r.MAINTENANCE_WINDOWS].items()):
+                spec = window.get("spec") or {}
+                if not set(spec.get("actions") or ()) & _ACTIONS.get(reason, set()):
+                    continue
+                if not read.is_selected(spec.get("selector"), read.labels(node)):
+                    continue
+                if spec.get("type") == "Allow":
+                    allowed.append(self._is_active(spec, unreadable=False))
+                elif self._is_active(spec, unreadable=True):
+                    return f"MaintenanceWindow {name} blocks {reason} now"
+            if allowed and not any(allowed):
+                return f"no MaintenanceWindow allows {reason} now"
+        return ""
+
+    def _is_active(self, spec: Obj, *, unreadable: bool) -> bool:
+        """``unreadable``: what counts where that cannot be read."""
+        schedules, dates = spec.get("schedules") or (), spec.get("dates") or ()
+        if not schedules and not dates:
+            return True
+        try:
+            on = [
+                read.is_scheduled(s["cron"], s["duration"], s.get("timeZone"), self.now)
+                for s in schedules
+            ]
+        except (SpecError, KeyError):
+            return unreadable
+        for one in dates:
+            start, end = read_instant(one.get("from", "")), read_instant(one.get("until", ""))
+            on.append(start is not None and end is not None and start <= self.now < end)
+        return any(on)

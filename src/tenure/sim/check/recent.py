@@ -1,0 +1,82 @@
+"""What the objects that decide over a node's end were, in the last half minute.
+
+Tenure's view is as old as its watches. A write that was right by any state of that time is no
+violation: the user's change that made it wrong could not be known yet.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.store.store import Store
+from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.watch import DELETED
+from tenure.sim.check.read import State
+from tenure.sim.environment import Environment
+
+#: Longer than any watch of a story is late.
+LATE: Final = timedelta(seconds=30)
+KEPT: Final = (r.NODES, r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
+
+
+class Recent:
+    def __init__(self, environment: Environment, store: Store) -> None:
+        self._environment, self._store = environment, store
+        self._mirror: dict[Resource, dict[str, Obj]] = {one: {} for one in KEPT}
+        self._log: deque[tuple[datetime, Resource, str, Obj | None, str]] = deque()
+        #: The versions that Tenure itself wrote: those it knows at once.
+        self._own: set[str] = set()
+        for resource in KEPT:
+            store.subscribe(resource, partial(self._changed, resource), replay=True)
+
+    def _changed(self, resource: Resource, type_: str, obj: Obj, _old: Obj | None) -> None:
+        now, name, mirror = self._environment.now(), obj["metadata"]["name"], self._mirror[resource]
+        version = obj["metadata"]["resourceVersion"]
+        self._log.append((now, resource, name, mirror.get(name), version))
+        while self._log and now - self._log[0][0] > LATE:
+            self._log.popleft()
+        if type_ == DELETED:
+            mirror.pop(name, None)
+        else:
+            mirror[name] = obj
+
+    def wrote(self, obj: Obj | None) -> None:
+        """Tenure has written this version."""
+        if obj is not None:
+            self._own.add(obj["metadata"]["resourceVersion"])
+
+    def now(self) -> State:
+        """As it is."""
+        found: dict[Resource, dict[str, Obj]] = {}
+        for one in KEPT:
+            records = self._store.shelf(one).records.values()
+            found[one] = {record.obj["metadata"]["name"]: record.obj for record in records}
+        return found
+
+    def past(self) -> Iterator[State]:
+        """As it was, the latest first; one state for each instant. Tenure's own writes are kept."""
+        state = {resource: {**objects} for resource, objects in self._mirror.items()}
+        last: datetime | None = None
+        known: set[tuple[Resource, str]] = set()
+        yield state
+        for at, resource, name, before, version in reversed(self._log):
+            if self._environment.now() - at > LATE:
+                return
+            if last is not None and at != last:
+                yield state
+            last = at
+            if version in self._own:
+                known.add((resource, name))
+            if (resource, name) in known:
+                continue
+            if before is None:
+                state[resource].pop(name, None)
+            else:
+                state[resource][name] = before
+        yield state

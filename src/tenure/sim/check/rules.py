@@ -1,0 +1,32 @@
+"""What the checkers hold, in one table: the docs print it, and the fuzzer counts by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+#: What must never happen, by the name that a violation has.
+RULES: Final[Mapping[str, str]] = {
+    "foreign write": "a write to an object that is not ours",
+    "pod written": "a write to a pod that is neither an eviction nor a deletion",
+    "early eviction": "a pod taken from a Node that neither leaves nor reboots, or takes new pods",
+    "protected eviction": "a pod evicted before its protection ends",
+    "early force": "a pod deleted before its Node's deadline requires it, or with no grace",
+    "unfounded deletion": "a claim deleted although nothing asks for it, or not yet",
+    "before its replacements": "a claim deleted before its replacements are Initialized",
+    "open Node": "a claim deleted for its replacement while its Node takes new pods",
+    "beyond budgets": "a claim replaced or deleted beyond the budgets of its NodePool",
+    "inside a window": "a claim replaced or deleted in a Block window, or outside all Allow windows",
+    "past a veto": "a claim replaced or deleted in spite of do-not-repair or do-not-disrupt",
+    "past a switch": "a claim deleted by a repair that is switched off",
+    "past a breaker": "a claim deleted while too many Nodes of its pool are unhealthy",
+    "early Node deletion": "a Node deleted while its claim stays",
+    "deadline put off": "the deadline of a claim that is being deleted, set later or taken off",
+    "unfounded deadline": "a deadline in the past for a claim that nothing asks to go",
+    "early release": "our finalizer taken off while the instance is there",
+    "doubled instance": "two instances for one claim",
+    "uncalled reboot": "an instance rebooted that its claim does not ask for",
+    "live termination": "an instance ended whose claim stays",
+    "pods lost": "an instance ended while pods run there, before the deadline",
+    "leaked instance": "an instance without a claim for longer than garbage collection may take",
+}

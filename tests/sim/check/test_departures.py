@@ -1,0 +1,185 @@
+"""What the checkers say of a claim that is deleted, or gets a deadline, on the true state.
+
+Tenure is down in these stories; its door is used by hand, so that each promise can be broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.kube.client.client import Client
+from tenure.model.api import names
+from tenure.model.api.meta import format_time
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.settings import Settings
+from tenure.sim.world import World, WorldOptions
+from tests.builders import HOUR, MINUTE, a_deployment, a_node_class, a_pool
+
+OFF = msgspec.structs.replace(WorldOptions(), settings=Settings(node_repair=False))
+MARKS = {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Unhealthy"}
+
+
+def a_world(options: WorldOptions | None = None) -> World:
+    """One unhealthy node that is closed and replaced, by pods that fit elsewhere; Tenure is down."""
+    world = World(options)
+    repair = {"terminationMode": "Graceful", "maxUnhealthy": "100%"}
+    for manifest in (a_node_class(), a_pool(repair=repair), a_deployment()):
+        world.apply(manifest)
+    world.run(5 * MINUTE)
+    world.crash(stay_down=True)
+    (node,) = world.store.list(NODES)
+    taints = [{"key": names.DISRUPTED_TAINT, "effect": "NoSchedule"}]
+    world.store.patch(NODES, "", node["metadata"]["name"], {"spec": {"taints": taints}})
+    annotate(world, NODE_CLAIMS, MARKS)
+    world.kubelets.set_condition(node["metadata"]["name"], "KWOKUnhealthy", "True", "Disk")
+    world.run(5 * MINUTE)
+    return world
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = a_world()
+    yield world
+    world.close()
+
+
+def name_of(world: World, resource: Any) -> str:
+    name: str = world.store.list(resource)[0]["metadata"]["name"]
+    return name
+
+
+def annotate(world: World, resource: Any, annotations: dict[str, Any]) -> None:
+    patch = {"metadata": {"annotations": annotations}}
+    world.store.patch(resource, "", name_of(world, resource), patch)
+
+
+def rules_after(world: World, call: Any) -> list[str]:
+    world.loop.run_until_complete(call)
+    return [violation.rule for violation in world.checkers.violations]
+
+
+def deletion(world: World, resource: Any) -> Any:
+    meta = world.store.list(resource)[0]["metadata"]
+    return Client(world.transport).delete(resource, meta["name"], uid=meta["uid"])
+
+
+def delete_claim(world: World) -> list[str]:
+    world.run(MINUTE)  # Longer than any view of Tenure's is old.
+    call = deletion(world, NODE_CLAIMS)
+    return rules_after(world, call)
+
+
+def window(world: World, **spec: Any) -> None:
+    manifest = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "MaintenanceWindow"}
+    usual = {"actions": ["Repair"]}
+    world.apply(manifest | {"metadata": {"name": "freeze"}, "spec": usual | spec})
+
+
+def pool(world: World, **spec: Any) -> None:
+    world.store.patch(NODE_POOLS, "", "general", {"spec": spec})
+
+
+def recover(world: World) -> None:
+    world.kubelets.set_condition(name_of(world, NODES), "KWOKUnhealthy", "False", "Disk")
+
+
+NEVER = [{"cron": "0 0 29 2 *", "duration": "1h"}]
+
+Change = Callable[[World], None]
+BROKEN: list[Any] = [
+    pytest.param(lambda w: None, [], id="nothing"),
+    pytest.param(lambda w: window(w), ["inside a window"], id="a Block window"),
+    pytest.param(lambda w: window(w, schedules=NEVER), [], id="a Block window that is not active"),
+    pytest.param(lambda w: window(w, actions=["Drift"]), [], id="a window for drift"),
+    pytest.param(
+        lambda w: window(w, type="Allow", schedules=NEVER),
+        ["inside a window"],
+        id="an Allow window that is not active",
+    ),
+    pytest.param(
+        lambda w: pool(w, disruption={"budgets": [{"nodes": "0"}]}), ["beyond budgets"], id="budget"
+    ),
+    pytest.param(
+        lambda w: pool(w, disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}),
+        [],
+        id="a budget for drift",
+    ),
+    pytest.param(lambda w: pool(w, repair={"maxUnhealthy": "0"}), ["past a breaker"], id="breaker"),
+    pytest.param(
+        lambda w: annotate(w, NODES, {names.DO_NOT_REPAIR: "true"}), ["past a veto"], id="veto"
+    ),
+    pytest.param(
+        lambda w: annotate(w, NODE_CLAIMS, {names.REPLACED_BY: "gone"}),
+        ["before its replacements"],
+        id="replacement gone",
+    ),
+    pytest.param(
+        lambda w: w.store.patch(NODES, "", name_of(w, NODES), {"spec": {"taints": []}}),
+        ["open Node"],
+        id="open",
+    ),
+    pytest.param(recover, ["unfounded deletion"], id="healthy"),
+    pytest.param(
+        lambda w: annotate(w, NODE_CLAIMS, dict.fromkeys(MARKS)),
+        ["unfounded deletion"],
+        id="neither marked nor Forceful",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "rules"), BROKEN)
+def test_a_claim_that_is_deleted(world: World, change: Change, rules: list[str]) -> None:
+    change(world)
+    assert delete_claim(world) == rules
+
+
+def test_a_repair_that_is_switched_off_is_caught() -> None:
+    world = a_world(OFF)
+    try:
+        assert delete_claim(world) == ["past a switch"]
+    finally:
+        world.close()
+
+
+def test_a_change_that_tenure_cannot_know_yet_is_no_violation(world: World) -> None:
+    window(world)
+    call = deletion(world, NODE_CLAIMS)
+    assert rules_after(world, call) == []
+
+
+def test_the_beginning_of_a_command_is_checked_too(world: World) -> None:
+    annotate(world, NODE_CLAIMS, dict.fromkeys(MARKS))
+    window(world)
+    world.run(MINUTE)
+    body = {"metadata": {"annotations": MARKS}}
+    call = Client(world.transport).patch(NODE_CLAIMS, name_of(world, NODE_CLAIMS), body)
+    assert rules_after(world, call) == ["inside a window"]
+
+
+def stamp(world: World, value: str | None) -> list[str]:
+    body = {"metadata": {"annotations": {names.TERMINATION_TIMESTAMP: value}}}
+    call = Client(world.transport).patch(NODE_CLAIMS, name_of(world, NODE_CLAIMS), body)
+    return rules_after(world, call)
+
+
+def test_a_deadline_is_brought_forward_and_never_put_off(world: World) -> None:
+    annotate(world, NODE_CLAIMS, {names.TERMINATION_TIMESTAMP: format_time(world.now + HOUR)})
+    world.store.delete(NODE_CLAIMS, "", name_of(world, NODE_CLAIMS))
+    assert stamp(world, format_time(world.now + MINUTE)) == []
+    assert stamp(world, format_time(world.now + HOUR)) == ["deadline put off"]
+    assert stamp(world, None) == ["deadline put off"] * 2
+
+
+def test_a_deadline_now_needs_a_ground(world: World) -> None:
+    recover(world)
+    world.run(MINUTE)
+    assert stamp(world, format_time(world.now)) == ["unfounded deadline"]
+
+
+def test_a_node_goes_after_its_claim(world: World) -> None:
+    call = deletion(world, NODES)
+    assert rules_after(world, call) == ["early Node deletion"]
