@@ -1,0 +1,1 @@
+"""Deciders broken on purpose: the guard, and without it the checkers, catch each."""

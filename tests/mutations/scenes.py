@@ -1,0 +1,152 @@
+"""Short stories in virtual time, in which one promise is at stake; each ends with what it was for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.sim.faults import Faults
+from tenure.sim.world import World
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    Manifest,
+    a_budget,
+    a_deployment,
+    a_node_class,
+    a_pool,
+)
+
+Scene = Callable[[World], bool]
+
+#: One pod on each node.
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOSTNAME}
+        ]
+    }
+}
+
+
+def _begin(
+    world: World, *more: Manifest, nodes: int = 1, web: Any = None, **pool: Any
+) -> list[str]:
+    """So many nodes with a pod each; their names."""
+    repair = {"maxUnhealthy": "100%", **pool.pop("repair", {})}
+    budgets = pool.pop("budgets", [{"nodes": "1"}])
+    made = a_pool(repair=repair, disruption={"budgets": budgets}, **pool)
+    deployment = a_deployment("web", replicas=nodes, affinity=APART, **(web or {}))
+    for manifest in (a_node_class(), made, deployment, *more):
+        world.apply(manifest)
+    world.run(5 * MINUTE)
+    return sorted(node["metadata"]["name"] for node in world.store.list(NODES))
+
+
+def _unhealthy(world: World, *names: str) -> None:
+    for name in names:
+        world.kubelets.set_condition(name, "KWOKUnhealthy", "True", "Test")
+
+
+def _is_gone(world: World, name: str) -> bool:
+    return world.store.find(NODES, "", name) is None
+
+
+def graceful_repair(world: World) -> bool:
+    """An unhealthy node is replaced first, then it goes."""
+    first, *_ = _begin(world, nodes=2, repair={"terminationMode": "Graceful"})
+    _unhealthy(world, first)
+    world.run(8 * MINUTE)
+    return _is_gone(world, first)
+
+
+def graceful_repair_of_two(world: World) -> bool:
+    """Two unhealthy nodes, and a budget for one at a time."""
+    first, second, *_ = _begin(world, nodes=4, repair={"terminationMode": "Graceful"})
+    _unhealthy(world, first, second)
+    world.run(15 * MINUTE)
+    return _is_gone(world, first) and _is_gone(world, second)
+
+
+def vetoed_repair(world: World) -> bool:
+    """An unhealthy node that must not be repaired stays."""
+    first, *_ = _begin(world, nodes=2, repair={"terminationMode": "Forceful"})
+    world.store.patch(NODES, "", first, {"metadata": {"annotations": {DO_NOT_REPAIR: "true"}}})
+    _unhealthy(world, first)
+    world.run(5 * MINUTE)
+    return not _is_gone(world, first)
+
+
+def too_many_unhealthy(world: World) -> bool:
+    """Two of three nodes are unhealthy, and one may be: both stay."""
+    repair = {"terminationMode": "Forceful", "maxUnhealthy": 1}
+    first, second, *_ = _begin(world, nodes=3, repair=repair)
+    _unhealthy(world, first, second)
+    world.run(5 * MINUTE)
+    return not (_is_gone(world, first) or _is_gone(world, second))
+
+
+def tolerated(world: World) -> bool:
+    """An unhealthy node has ten minutes to recover, and does."""
+    repair = {"terminationMode": "Forceful", "defaultTolerationDuration": "10m"}
+    (name,) = _begin(world, repair=repair)
+    _unhealthy(world, name)
+    world.run(MINUTE)
+    if world.kubelets.is_alive(name):
+        world.kubelets.set_condition(name, "KWOKUnhealthy", "False", "Test")
+    world.run(MINUTE)
+    return not _is_gone(world, name)
+
+
+def slow_boot(world: World) -> bool:
+    """A new node takes ten minutes, and may take fifteen."""
+    world.infrastructure.faults.current = Faults(boot_latency=10 * MINUTE)
+    _begin(world)
+    world.run(10 * MINUTE)
+    return len(world.store.list(NODES)) == 1
+
+
+def drain(world: World) -> bool:
+    """A claim is deleted; a PodDisruptionBudget holds its pod for as long as it is there."""
+    (name,) = _begin(world, a_budget("web", minAvailable=1))
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.run(3 * MINUTE)
+    blocked = not _is_gone(world, name)
+    world.apply(a_budget("web", minAvailable=0))
+    world.run(5 * MINUTE)
+    return blocked and _is_gone(world, name)
+
+
+def drain_at_once(world: World) -> bool:
+    """A claim is deleted, and nothing holds its pod."""
+    (name,) = _begin(world)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.run(5 * MINUTE)
+    return _is_gone(world, name)
+
+
+def drain_of_protected(world: World) -> bool:
+    """A claim is deleted; its pod is protected for ten minutes, and stays so long."""
+    (name,) = _begin(world, web={"annotations": {DO_NOT_DISRUPT: "10m"}})
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.run(3 * MINUTE)
+    stayed = not _is_gone(world, name)
+    world.run(10 * MINUTE)
+    return stayed and _is_gone(world, name)
+
+
+def drain_until_deadline(world: World) -> bool:
+    """A claim with a grace period of two hours is deleted, and a pod does not let it go before."""
+    template = {"terminationGracePeriod": "2h"}
+    (name,) = _begin(world, web={"annotations": {DO_NOT_DISRUPT: "true"}}, template=template)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.run(HOUR + 50 * MINUTE)
+    stayed = not _is_gone(world, name)
+    world.run(15 * MINUTE)
+    return stayed and _is_gone(world, name)

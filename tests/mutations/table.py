@@ -1,0 +1,211 @@
+"""Each decider that is broken on purpose, and what catches it.
+
+A point is ``module:attribute``, or ``module:Class.attribute``; behind ``|`` the next to try. It is
+replaced wherever a module of ``tenure.core`` uses it, and nowhere else: guard, safety and checkers
+keep the original. A point that moved fails its test with a message that says so; follow it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from tenure.core.decision import DeletePod
+from tenure.core.disrupt.budgets import UNLIMITED, Allowance
+from tenure.core.writes import release
+from tenure.model.api.kinds import decode
+from tenure.model.api.node import Node
+from tenure.model.api.resource import NODE_CLAIMS
+from tenure.sim.world import World
+from tests.mutations import scenes
+from tests.mutations.scenes import Scene
+
+
+class Mutation(msgspec.Struct, frozen=True, kw_only=True):
+    #: What is wrong with the decider.
+    name: str
+    point: str
+    #: The broken thing, from the original and the world it runs in.
+    breaks: Callable[[Any, World], Any]
+    scene: Scene
+    #: Another point and how it is broken, where two deciders would have to fail.
+    beside: tuple[str, Callable[[Any, World], Any]] | None = None
+    #: What the guard says; empty: the guard cannot know.
+    guard: str = ""
+    #: Which checker reports it when the guard is switched off; empty: nothing comes of it.
+    checker: str = ""
+
+
+def always(value: Any) -> Callable[[Any, World], Any]:
+    return lambda original, world: lambda *args, **more: value
+
+
+def _every_budget_open(original: Any, world: World) -> Any:
+    return lambda *args, **more: Allowance(UNLIMITED, "no budget limits it")
+
+
+def _hour_early(original: Any, world: World) -> Any:
+    return lambda pod, deadline: original(pod, deadline) - timedelta(hours=1)
+
+
+def _deletes(original: Any, world: World) -> Any:
+    """A plain deletion, which asks no PodDisruptionBudget."""
+
+    def delete(pod: Any) -> DeletePod:
+        return DeletePod(
+            name=pod.name, namespace=pod.namespace, uid=pod.uid, grace_period_seconds=30
+        )
+
+    return delete
+
+
+def _another_claim(original: Any, world: World) -> Any:
+    def delete(claim: Any, ground: Any) -> Any:
+        names = [c["metadata"]["name"] for c in world.store.list(NODE_CLAIMS)]
+        name = next(one for one in names if one != claim.name)
+        record = world.store.shelf(NODE_CLAIMS).records[name]
+        return original(decode(NODE_CLAIMS, record.raw), ground)
+
+    return delete
+
+
+def _released(original: Any, world: World) -> Any:
+    """The finalizer goes in the same turn as the instance."""
+
+    def end(view: Any, claim: Any, about: Any, *rest: Any) -> Any:
+        return msgspec.structs.replace(original(view, claim, about, *rest), action=release(about))
+
+    return end
+
+
+def _as_if_closed(original: Any, world: World) -> Any:
+    """The drain begins although its Node still takes new pods."""
+
+    def view(self: Any, snapshot: Any, key: str) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Node, "has_taint", lambda *args: True)
+            return original(self, snapshot, key)
+
+    return view
+
+
+def _yes(original: Any, world: World) -> Any:
+    return property(lambda self: True)
+
+
+def _no(original: Any, world: World) -> Any:
+    return property(lambda self: False)
+
+
+MUTATIONS: Final = (
+    Mutation(
+        name="budget ignored",
+        point="tenure.core.disrupt.budgets:allowance",
+        breaks=_every_budget_open,
+        scene=scenes.graceful_repair_of_two,
+        guard="budget 1 allows 1 of",
+        checker="beyond budgets",
+    ),
+    Mutation(
+        name="replacement not awaited",
+        point="tenure.core.disrupt.command:Exchange.complete"
+        "|tenure.core.disrupt.command:Command.complete",
+        breaks=_yes,
+        scene=scenes.graceful_repair,
+        guard="is not Initialized",
+        checker="before its replacements",
+    ),
+    Mutation(
+        name="veto ignored",
+        point="tenure.core.protect.protection:protection_on",
+        breaks=always(None),
+        scene=scenes.vetoed_repair,
+        guard='karpenter.sh/do-not-repair: "true"',
+        checker="past a veto",
+    ),
+    Mutation(
+        name="breaker never opens",
+        point="tenure.core.repair.breaker:Breaker.tripped|tenure.core.repair.breaker:Breaker.open",
+        breaks=_no,
+        scene=scenes.too_many_unhealthy,
+        guard="nothing is repaired above 1 (maxUnhealthy 1)",
+        checker="past a breaker",
+    ),
+    Mutation(
+        name="toleration ignored",
+        point="tenure.core.repair.rules:_toleration",
+        breaks=always((timedelta(), "at once")),
+        scene=scenes.tolerated,
+        guard="is tolerated until",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="time-out before its time",
+        point="tenure.core.repair.readiness:readiness_ttl",
+        breaks=always(timedelta(seconds=1)),
+        scene=scenes.slow_boot,
+        guard="it times out at",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="wrong claim deleted",
+        point="tenure.core.writes:delete_claim",
+        breaks=_another_claim,
+        scene=scenes.graceful_repair,
+        guard="it is not marked with a disruption reason and its replacements",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="protection read as ended",
+        point="tenure.core.protect.protection:protection_of",
+        breaks=always(None),
+        scene=scenes.drain_of_protected,
+        guard="would be evicted although",
+        checker="protected eviction",
+    ),
+    Mutation(
+        name="force an hour early",
+        point="tenure.core.terminate.deadline:force_at",
+        breaks=_hour_early,
+        scene=scenes.drain_until_deadline,
+        guard="it would be forced before it has to be",
+        checker="early force",
+    ),
+    Mutation(
+        name="PDB ignored, pods deleted directly",
+        point="tenure.core.terminate.pods:_evict",
+        breaks=_deletes,
+        scene=scenes.drain,
+        guard="would be forced from a node that has no deadline",
+        checker="early force",
+    ),
+    Mutation(
+        name="taint not set before eviction",
+        point="tenure.core.writes:close_leaving",
+        breaks=always(None),
+        # The drain looks for the taint itself, so that is broken, too.
+        beside=("tenure.core.terminate.drain:DrainDecider.view", _as_if_closed),
+        scene=scenes.drain_at_once,
+        guard="is not closed for new pods yet",
+        checker="early eviction",
+    ),
+    Mutation(
+        name="instance ended before the drain",
+        point="tenure.core.terminate.claim:is_held",
+        breaks=always(False),
+        scene=scenes.drain,
+        checker="pods lost",
+    ),
+    Mutation(
+        name="finalizer removed early",
+        point="tenure.core.terminate.view:end_instance",
+        breaks=_released,
+        scene=scenes.drain,
+        guard="would go while its instance may still run",
+        checker="early release",
+    ),
+)

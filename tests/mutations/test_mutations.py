@@ -1,0 +1,100 @@
+"""Thirteen deciders broken on purpose: guard and checkers catch each of them, one without the other.
+
+Without the mutation the same story runs clean and reaches its aim.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tenure.runtime.executor import executor
+from tenure.sim.check.rules import RULES
+from tenure.sim.world import World
+from tests.mutations.scenes import Scene
+from tests.mutations.table import MUTATIONS, Mutation
+
+SCENES: list[Scene] = list(dict.fromkeys(one.scene for one in MUTATIONS))
+
+
+def found(point: str) -> tuple[Any, str]:
+    """The owner of the first of the given points that exists, and the attribute's name."""
+    for one in point.split("|"):
+        module_name, _, path = one.partition(":")
+        *owners, name = path.split(".")
+        owner: Any = import_module(module_name)
+        for step in owners:
+            owner = getattr(owner, step, None)
+        if hasattr(owner, name):
+            return owner, name
+    raise AssertionError(f"{point} has moved: follow it in tests/mutations/table.py")
+
+
+def mutate(
+    patch: pytest.MonkeyPatch, point: str, breaks: Callable[[Any, World], Any], world: World
+) -> None:
+    owner, name = found(point)
+    original = getattr(owner, name)
+    broken = breaks(original, world)
+    patch.setattr(owner, name, broken)
+    if isinstance(owner, type):
+        return
+    # Broken everywhere, or only where the point names a module that imports it.
+    is_defined_there = getattr(original, "__module__", "") == owner.__name__
+    for module_name, module in list(sys.modules.items()):
+        imported = vars(module).get(name) is original
+        if imported and module_name.startswith("tenure.core.") and is_defined_there:
+            patch.setattr(module, name, broken)
+
+
+def _broken(patch: pytest.MonkeyPatch, mutation: Mutation) -> World:
+    """The world after its story was told with a broken decider."""
+    world = World()
+    try:
+        mutate(patch, mutation.point, mutation.breaks, world)
+        if mutation.beside is not None:
+            mutate(patch, *mutation.beside, world)
+        mutation.scene(world)
+    finally:
+        world.close()
+    return world
+
+
+def vetoes(world: World) -> list[str]:
+    outcomes = (entry.outcome for entry in world.history.entries)
+    return [outcome for outcome in outcomes if outcome.startswith("vetoed")]
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_without_a_mutation_the_story_runs_clean(scene: Scene) -> None:
+    with World() as world:  # Fails where a checker reports something.
+        assert scene(world)
+        assert vetoes(world) == []
+
+
+def test_there_are_more_than_ten_and_each_is_caught() -> None:
+    assert len(MUTATIONS) > 10
+    for one in MUTATIONS:
+        assert one.guard or one.checker, one.name
+        assert one.checker == "" or one.checker in RULES
+
+
+@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m.guard], ids=lambda m: m.name)
+def test_the_guard_refuses_it(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _broken(monkeypatch, mutation)
+    assert any(mutation.guard in one for one in vetoes(world)), vetoes(world)
+    world.checkers.assert_kept()  # So nothing came of it.
+
+
+@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m.checker], ids=lambda m: m.name)
+def test_without_the_guard_a_checker_reports_it(
+    mutation: Mutation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "veto", lambda *args: None)
+    world = _broken(monkeypatch, mutation)
+    rules = {violation.rule for violation in world.checkers.violations}
+    assert mutation.checker in rules, world.checkers.violations
