@@ -129,7 +129,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="breaker never opens",
-        point="tenure.core.repair.breaker:Breaker.tripped|tenure.core.repair.breaker:Breaker.open",
+        point="tenure.core.health.breaker:Breaker.tripped|tenure.core.health.breaker:Breaker.open",
         breaks=_no,
         scene=scenes.too_many_unhealthy,
         guard="nothing is repaired above 1 (maxUnhealthy 1)",
@@ -137,7 +137,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="toleration ignored",
-        point="tenure.core.repair.rules:_toleration",
+        point="tenure.core.health.rules:_toleration",
         breaks=always((timedelta(), "at once")),
         scene=scenes.tolerated,
         guard="is tolerated until",
@@ -145,7 +145,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="time-out before its time",
-        point="tenure.core.repair.readiness:readiness_ttl",
+        point="tenure.core.health.readiness:readiness_ttl",
         breaks=always(timedelta(seconds=1)),
         scene=scenes.slow_boot,
         guard="it times out at",
@@ -185,7 +185,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="taint not set before eviction",
-        point="tenure.core.writes:close_leaving",
+        point="tenure.core.taints:close_terminating",
         breaks=always(None),
         # The drain looks for the taint itself, so that is broken, too.
         beside=("tenure.core.terminate.drain:DrainDecider.view", _as_if_closed),

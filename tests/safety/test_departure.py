@@ -12,17 +12,17 @@ import pytest
 from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Delete, Ground
-from tenure.core.writes import delete_claim, patch, stamp_claim, take_off_stamp
+from tenure.core.terminate.stamp import stamp_claim, take_off_stamp
+from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.api.window import MaintenanceWindow
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import stand_in
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.executor.guard import veto
 from tenure.safety.departure import RULES
 from tests.core.build import (
@@ -40,6 +40,7 @@ from tests.core.build import (
     ahead,
     condition,
 )
+from tests.snapshots import snapshot_with
 
 UNHEALTHY = condition("KWOKUnhealthy", "True", "Disk")
 MARKS = {names.REPLACED_BY: "b", names.DISRUPTION_REASON: "Unhealthy"}
@@ -80,8 +81,8 @@ def asked(
     **known: Any,
 ) -> str | None:
     """What the guard says when the claim ``a`` is deleted on that ground."""
-    observations = Observations(repair_statements=peers_statements(), **known)
-    snapshot = Snapshot.of(*objects, observations=observations)
+    observations = Observations(repair_statements=kwok_statements(), **known)
+    snapshot = snapshot_with(*objects, observations=observations)
     deletion = delete_claim(snapshot.claims["a"], ground or Ground.REPLACED)
     return veto(msgspec.structs.replace(deletion, ground=ground), snapshot, NOW, settings)
 
@@ -279,7 +280,7 @@ def test_repair_that_is_switched_off_repairs_nothing() -> None:
 def test_no_deletion_without_a_ground_or_a_version() -> None:
     assert "nothing says why" in str(asked(None, a_fleet()))
     anywhere = Delete(resource=NODE_CLAIMS, name="a", uid="uid-a", ground=Ground.REPLACED)
-    assert "on any version" in str(veto(anywhere, Snapshot.of(*a_fleet()), NOW))
+    assert "on any version" in str(veto(anywhere, snapshot_with(*a_fleet()), NOW))
 
 
 # -- by force, and what is not voluntary -----------------------------------------------
@@ -404,8 +405,8 @@ def test_an_instance_that_the_cloud_does_not_list_is_gone_unless_its_node_is_rea
 
 
 def refused(action: Any, objects: Sequence[Any]) -> str:
-    observations = Observations(repair_statements=peers_statements())
-    return veto(action, Snapshot.of(*objects, observations=observations), NOW) or ""
+    observations = Observations(repair_statements=kwok_statements())
+    return veto(action, snapshot_with(*objects, observations=observations), NOW) or ""
 
 
 def test_a_deadline_is_set_on_the_same_terms_as_the_deletion() -> None:

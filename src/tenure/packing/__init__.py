@@ -1,5 +1,5 @@
 """Says where pods fit, and at which price: the scheduling simulation.
 
-May import: packing.demand, model, errors.
+May import: packing.demand, schema, model, errors.
 Start reading: pack.py.
 """

@@ -3,6 +3,9 @@
 Each question answers None, or the sentence that says which promise would be broken. Here are those
 about objects, pods and instances; ``departure`` has those about a claim that goes. The simulator's
 checkers hold the same promises, on the true state, by arithmetic of their own.
+
+May import: core, schema, model, errors.
+Start reading: departure.py.
 """
 
 from __future__ import annotations
