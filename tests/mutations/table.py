@@ -15,7 +15,6 @@ import msgspec
 import pytest
 
 from tenure.core.decision import DeletePod
-from tenure.core.disrupt.budgets import UNLIMITED, Allowance
 from tenure.core.writes import release
 from tenure.model.api.kinds import decode
 from tenure.model.api.node import Node
@@ -45,7 +44,11 @@ def always(value: Any) -> Callable[[Any, World], Any]:
 
 
 def _every_budget_open(original: Any, world: World) -> Any:
-    return lambda *args, **more: Allowance(UNLIMITED, "no budget limits it")
+    return lambda *args, **more: msgspec.structs.replace(original(*args, **more), allowed=999)
+
+
+def _not_tolerated(original: Any, world: World) -> Any:
+    return lambda *args, **more: (timedelta(), *original(*args, **more)[1:])
 
 
 def _hour_early(original: Any, world: World) -> Any:
@@ -137,8 +140,13 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="toleration ignored",
+<<<<<<< HEAD
         point="tenure.core.health.rules:_toleration",
         breaks=always((timedelta(), "at once")),
+=======
+        point="tenure.core.repair.rules:_toleration",
+        breaks=_not_tolerated,
+>>>>>>> 6cc977e (checkers: keep what Tenure wrote on claims; name the guard in a window's status)
         scene=scenes.tolerated,
         guard="is tolerated until",
         checker="unfounded deletion",
@@ -185,7 +193,11 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="taint not set before eviction",
+<<<<<<< HEAD
         point="tenure.core.taints:close_terminating",
+=======
+        point="tenure.core.writes:close_leaving|tenure.core.taints:close_leaving",
+>>>>>>> 6cc977e (checkers: keep what Tenure wrote on claims; name the guard in a window's status)
         breaks=always(None),
         # The drain looks for the taint itself, so that is broken, too.
         beside=("tenure.core.terminate.drain:DrainDecider.view", _as_if_closed),

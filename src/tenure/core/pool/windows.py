@@ -1,7 +1,8 @@
 """Decide what a maintenance window should say about itself.
 
-Nothing enforces windows yet, and a window must not look as if it protected anything:
-``Valid`` is Unknown with reason ``NotEnforced``, or False when it cannot be understood.
+No decider plans by windows yet: only the guard refuses what they forbid, right before it is done.
+So a window must not look as if all were in place: ``Valid`` is Unknown with reason ``NotEnforced``,
+or False when it cannot be understood.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.schema.problems import in_words, problems_of
 
+<<<<<<< HEAD
 _NOT_ENFORCED: Final = WindowNotEnforced()
+=======
+NOT_ENFORCED = (
+    "no decider plans by maintenance windows yet; the guard refuses repairs that this one forbids"
+)
+>>>>>>> 6cc977e (checkers: keep what Tenure wrote on claims; name the guard in a window's status)
 
 
 class WindowDecider:

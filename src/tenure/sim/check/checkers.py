@@ -116,7 +116,7 @@ class Checkers:
 
     def has_written(self, target: Route, before: Obj | None) -> None:
         """A request of Tenure's has been carried out; ``before`` is what was there."""
-        self._recent.wrote(self._stored(target))
+        self._recent.wrote(target.resource, self._stored(target))
         if before is None or target.resource not in (r.NODES, r.NODE_CLAIMS):
             return
         if FINALIZER not in finalizers(before):
@@ -290,10 +290,11 @@ class Checkers:
             return ""
         nodes = {
             node["metadata"]["name"]
-            for node in read.nodes_of(claim, self._recent.now()[r.NODES])
+            for node in self._nodes_of(claim)
             if FINALIZER in finalizers(node)
         }
-        for pod in self._store.list(r.PODS):
+        for record in self._store.shelf(r.PODS).records.values():
+            pod = record.obj
             if dig(pod, "spec", "nodeName") not in nodes or read.is_drained(pod):
                 continue
             began = read.instant(pod, "status", "startTime")
@@ -375,6 +376,10 @@ class Checkers:
             past = (event.record for event in reversed(shelf.history.since(shelf.history.floor)))
             record = next((one for one in past if one.obj["metadata"]["name"] == name), None)
         return record.obj if record is not None else None
+
+    def _nodes_of(self, claim: Obj) -> list[Obj]:
+        records = self._store.shelf(r.NODES).records
+        return list(read.nodes_of(claim, {name: one.obj for name, one in records.items()}))
 
     def _claim_of(self, node: Obj) -> Obj | None:
         return self._claim_where(("status", "providerID"), dig(node, "spec", "providerID") or "")

@@ -30,7 +30,7 @@ class Recent:
         self._environment, self._store = environment, store
         self._mirror: dict[Resource, dict[str, Obj]] = {one: {} for one in KEPT}
         self._log: deque[tuple[datetime, Resource, str, Obj | None, str]] = deque()
-        #: The versions that Tenure itself wrote: those it knows at once.
+        #: The versions of claims that Tenure itself wrote: its own marks it knows at once.
         self._own: set[str] = set()
         for resource in KEPT:
             store.subscribe(resource, partial(self._changed, resource), replay=True)
@@ -46,9 +46,9 @@ class Recent:
         else:
             mirror[name] = obj
 
-    def wrote(self, obj: Obj | None) -> None:
-        """Tenure has written this version."""
-        if obj is not None:
+    def wrote(self, resource: Resource, obj: Obj | None) -> None:
+        """Tenure has written this version. Of other kinds the answer may be lost, and the watch late."""
+        if obj is not None and resource == r.NODE_CLAIMS:
             self._own.add(obj["metadata"]["resourceVersion"])
 
     def now(self) -> State:
