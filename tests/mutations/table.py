@@ -140,13 +140,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="toleration ignored",
-<<<<<<< HEAD
         point="tenure.core.health.rules:_toleration",
-        breaks=always((timedelta(), "at once")),
-=======
-        point="tenure.core.repair.rules:_toleration",
         breaks=_not_tolerated,
->>>>>>> 6cc977e (checkers: keep what Tenure wrote on claims; name the guard in a window's status)
         scene=scenes.tolerated,
         guard="is tolerated until",
         checker="unfounded deletion",
@@ -193,11 +188,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="taint not set before eviction",
-<<<<<<< HEAD
         point="tenure.core.taints:close_terminating",
-=======
-        point="tenure.core.writes:close_leaving|tenure.core.taints:close_leaving",
->>>>>>> 6cc977e (checkers: keep what Tenure wrote on claims; name the guard in a window's status)
         breaks=always(None),
         # The drain looks for the taint itself, so that is broken, too.
         beside=("tenure.core.terminate.drain:DrainDecider.view", _as_if_closed),

@@ -77,7 +77,10 @@ class WindowUnreadable(Fact, frozen=True):
 
 class WindowNotEnforced(Fact, frozen=True):
     def __str__(self) -> str:
-        return "no code enforces maintenance windows yet: this window blocks nothing"
+        return (
+            "disruptions are not planned by maintenance windows yet; "
+            "the guard refuses repairs that this window forbids"
+        )
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (

@@ -23,13 +23,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.schema.problems import in_words, problems_of
 
-<<<<<<< HEAD
 _NOT_ENFORCED: Final = WindowNotEnforced()
-=======
-NOT_ENFORCED = (
-    "no decider plans by maintenance windows yet; the guard refuses repairs that this one forbids"
-)
->>>>>>> 6cc977e (checkers: keep what Tenure wrote on claims; name the guard in a window's status)
 
 
 class WindowDecider:
