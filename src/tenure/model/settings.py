@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: Events per second, and how many may come at once.
     event_rate: float = 25.0
     event_burst: int = 50
-    #: A turn is at least this long after the last one: a burst of changes is judged once.
+    #: A turn is at least this long after the last one: a burst of changes is evaluated once.
     turn_gap: timedelta = timedelta(milliseconds=50)
     #: Placing pods anew is at least this long after the last time, unless the last answer
     #: no longer holds (a claim came or went): two thousand pods are bound one by one.

@@ -54,7 +54,7 @@ def outage(claim: NodeClaim, node: Node, settings: Settings, snapshot: Snapshot)
     for what, nodes in _domains(claim, node, snapshot):
         unhealthy: set[str] = set()
         pools: set[str] = set()
-        for name in nodes.keys() & snapshot.unwell_nodes().keys():
+        for name in nodes.keys() & snapshot.suspect_nodes().keys():
             owner = snapshot.claim_of(nodes[name])
             pool = snapshot.pools.get(owner.pool_name) if owner is not None else None
             if pool is not None and _is_unhealthy(nodes[name], pool, snapshot):
@@ -92,7 +92,7 @@ def _allowed(limit: str, total: int) -> int:
 
 
 def _is_unhealthy(node: Node, pool: NodePool, snapshot: Snapshot) -> bool:
-    if node.plainly_well:
+    if node.plainly_healthy:
         return False
     claim = snapshot.claim_of(node)
     if claim is None or not (claim.registered and claim.initialized):

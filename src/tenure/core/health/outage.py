@@ -125,7 +125,7 @@ class _Survey:
 
     def beds(self) -> Iterator[_Bed]:
         snapshot = self._snapshot
-        for _, node in sorted(snapshot.unwell_nodes().items()):
+        for _, node in sorted(snapshot.suspect_nodes().items()):
             claim = snapshot.claim_of(node)
             if claim is None or not claim.registered or not is_ours(claim, snapshot):
                 continue

@@ -38,8 +38,8 @@ def count_nodes(pool: str, rules: Rules, snapshot: Snapshot) -> PoolCount:
         for name, node in snapshot.nodes_with_provider(claim.provider_id).items()
         if name not in labelled
     }
-    unwell = (node for name, node in snapshot.unwell_nodes().items() if name in labelled)
-    strays = sum(_is_stray(node, pool, snapshot) and _is_ill(node, rules) for node in unwell)
+    suspect = (node for name, node in snapshot.suspect_nodes().items() if name in labelled)
+    strays = sum(_is_stray(node, pool, snapshot) and _is_ill(node, rules) for node in suspect)
     if snapshot.unreadable():
         nodes = (*labelled.values(), *others.values())
         strays += sum(is_unreadable(node) and not _is_booting(node, snapshot) for node in nodes)

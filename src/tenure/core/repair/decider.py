@@ -113,12 +113,12 @@ def _matters_to_others(change: Change) -> bool:
 
 def _keys_to_judge(snapshot: Snapshot) -> frozenset[str]:
     """Where somebody may be held by a domain."""
-    unwell = (
+    suspect = (
         claim
-        for node in snapshot.unwell_nodes().values()
+        for node in snapshot.suspect_nodes().values()
         for claim in snapshot.claims_with_provider(node.spec.provider_id).values()
     )
-    return frozenset(map(_key, (*unwell, *snapshot.new_claims().values())))
+    return frozenset(map(_key, (*suspect, *snapshot.new_claims().values())))
 
 
 def _key(claim: NodeClaim) -> str:

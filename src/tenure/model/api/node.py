@@ -38,7 +38,7 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
 
 
 #: What the conditions that every node has say of a healthy one.
-_WELL: Final = frozenset(
+_HEALTHY: Final = frozenset(
     {
         ("Ready", "True"),
         ("MemoryPressure", "False"),
@@ -58,15 +58,15 @@ class Node(ApiObject, frozen=True, kw_only=True, dict=True):
         return condition_status(self.status.conditions, "Ready") == "True"
 
     @cached_property
-    def plainly_well(self) -> bool:
-        """Whether nothing but the usual is said of it, and that is good."""
-        return all((c.type, c.status) in _WELL for c in self.status.conditions)
+    def plainly_healthy(self) -> bool:
+        """Whether it has only the conditions that every node has, each with its healthy status."""
+        return all((c.type, c.status) in _HEALTHY for c in self.status.conditions)
 
     @cached_property
     def changed_at(self) -> datetime:
-        """When one of its conditions last became another."""
-        told = (c.last_transition_time for c in self.status.conditions)
-        return max((at for at in told if at is not None), default=BEGINNING)
+        """When one of its conditions last changed its status."""
+        changes = (c.last_transition_time for c in self.status.conditions)
+        return max((at for at in changes if at is not None), default=BEGINNING)
 
     @cached_property
     def capacity(self) -> Mapping[str, int]:

@@ -163,8 +163,8 @@ def _claim_replaced(claim: NodeClaim) -> str:
     return "replaced" if REPLACED_BY in claim.annotations else ""
 
 
-def _node_unwell(node: Node) -> str:
-    return "" if node.plainly_well else "unwell"
+def _node_suspect(node: Node) -> str:
+    return "" if node.plainly_healthy else "suspect"
 
 
 def _namespace(item: ApiObject) -> str:
@@ -190,7 +190,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODES, "provider"): _node_provider,
     (r.NODES, "pool"): _pool_label,
     (r.NODES, "leaving"): _node_leaving,
-    (r.NODES, "unwell"): _node_unwell,
+    (r.NODES, "suspect"): _node_suspect,
     (r.NODES, "changed"): _node_changed,
     (r.NODES, "zone"): _node_zone,
     (r.NODES, "type"): _node_type,
@@ -430,9 +430,9 @@ class Snapshot:
         """Claims that are marked with their replacements."""
         return self._group(r.NODE_CLAIMS, "replaced", "replaced")
 
-    def unwell_nodes(self) -> Mapping[str, Node]:
+    def suspect_nodes(self) -> Mapping[str, Node]:
         """Nodes with a condition that may mean unhealthy; whether it does, their pool's policies say."""
-        return self._group(r.NODES, "unwell", "unwell")
+        return self._group(r.NODES, "suspect", "suspect")
 
     def leaving_nodes(self) -> Mapping[str, Node]:
         """Nodes that are being deleted."""

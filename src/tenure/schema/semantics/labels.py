@@ -1,4 +1,4 @@
-"""Names and values of labels and taints, judged as Kubernetes judges them."""
+"""Names and values of labels and taints, checked as Kubernetes checks them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ decides the pool's ``ValidationSucceeded`` condition, so whatever Karpenter refu
 refused here, and nothing else is, except durations and limits that cannot be counted and names
 that cannot be a label: the API server would refuse every claim of such a pool.
 
-Taints, requirements and durations are copied into claims, whose judgement uses the same functions.
+Taints, requirements and durations are copied into claims, whose check uses the same functions.
 """
 
 from __future__ import annotations

@@ -36,23 +36,23 @@ class Program(msgspec.Struct, frozen=True):
         if isinstance(value, str) and not self.compares:
             failure = _judge_text(self.rule, value)
         else:
-            failure = _judge(self.rule, value, old)
+            failure = _failure(self.rule, value, old)
         if failure is not None:
             yield fielderror.broken_rule(at, value, failure or self.message)
 
 
 @lru_cache(maxsize=8192)
 def _judge_text(rule: str, value: str) -> str | None:
-    """As ``_judge``; remembered, because the same durations and keys come over and over."""
-    return _judge(rule, value, ABSENT)
+    """As ``_failure``; remembered, because the same durations and keys come over and over."""
+    return _failure(rule, value, ABSENT)
 
 
-def _judge(rule: str, value: Any, old: Any) -> str | None:
+def _failure(rule: str, value: Any, old: Any) -> str | None:
     """None if the rule holds, nothing more to say if not, or why it could not be run."""
     data = {"self": value} if old is ABSENT else {"self": value, "oldSelf": old}
     outcome = _compiled(rule).eval(data=data)
     if outcome.type() != cel.Type.BOOL:
-        return f"must be something that can be judged: {outcome.value()}"
+        return f"must be a value that the rule can be evaluated on: {outcome.value()}"
     return None if outcome.value() else ""
 
 

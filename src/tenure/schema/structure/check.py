@@ -1,6 +1,6 @@
 """Check a value against a structural schema; all errors, in the API server's words.
 
-With an old value, what has not changed is not judged again: an object that an older
+With an old value, what has not changed is not checked again: an object that an older
 schema let in can still be updated elsewhere. Lists are compared as a whole unless they
 are keyed, because only a key says which element was which.
 """

@@ -93,7 +93,7 @@ class UnhealthyMethod:
 
 def _pools(snapshot: Snapshot) -> set[str]:
     """Those with a node that may come to be due. By its claim: a Node may have lost its label."""
-    unhealthy = map(snapshot.claim_of, snapshot.unwell_nodes().values())
+    unhealthy = map(snapshot.claim_of, snapshot.suspect_nodes().values())
     pools = {claim.pool_name for claim in unhealthy if claim is not None}
     bounded = (c for c in snapshot.new_claims().values() if initialization_ttl(c) is not None)
     return pools | {claim.pool_name for claim in bounded}
