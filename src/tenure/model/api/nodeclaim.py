@@ -103,7 +103,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
     startup_taints: Annotated[
         tuple[Taint, ...],
         described(
-            "Taints that the node starts with and that something else takes away; the node is "
+            "Taints that the node starts with and that another program removes; the node is "
             "not initialized before they are gone, and they do not influence scheduling.",
             **fields.ATOMIC,
         ),
@@ -124,7 +124,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
     termination_grace_period: Annotated[
         str | None,
         duration(
-            "How long a leaving node may take to drain before pods are deleted in spite of "
+            "How long a terminating node may take to drain before pods are deleted in spite of "
             "budgets and protection; without it the drain waits for ever.",
             fields.PLAIN_DURATION,
         ),
@@ -140,7 +140,7 @@ class NodeClaimTemplateSpec(Wire, frozen=True, kw_only=True):
     readiness_ttl: Annotated[
         str | None,
         duration(
-            "How long a new node may take to become Ready before it is given up.",
+            "How long a new node may take to become Ready before its claim is deleted.",
             fields.GO_DURATION,
             default="15m",
         ),
@@ -185,7 +185,7 @@ class NodeClaimStatus(Wire, frozen=True, kw_only=True):
     ] = {}
     conditions: Annotated[
         tuple[Condition, ...],
-        described("How far the claim has come in its life.", **fields.CONDITIONS),
+        described("The steps of the claim's lifecycle, and its other states.", **fields.CONDITIONS),
     ] = ()
     last_pod_event_time: Annotated[
         Instant | None,
@@ -194,12 +194,12 @@ class NodeClaimStatus(Wire, frozen=True, kw_only=True):
 
 
 class NodeClaim(ApiObject, frozen=True, kw_only=True):
-    """One node, asked for, launched, used and taken away."""
+    """One node: requested, launched, registered, initialized, terminated."""
 
     spec: Annotated[
-        NodeClaimSpec, described("What kind of node is wanted; it never changes.", required=True)
+        NodeClaimSpec, described("The node that is requested; immutable.", required=True)
     ] = NodeClaimSpec()
-    status: Annotated[NodeClaimStatus, described("What has become of the claim.")] = (
+    status: Annotated[NodeClaimStatus, described("The observed state of the claim.")] = (
         NodeClaimStatus()
     )
 

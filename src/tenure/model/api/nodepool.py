@@ -30,12 +30,12 @@ BudgetReason = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(BUDGE
 
 
 class Budget(Wire, frozen=True, kw_only=True):
-    """How many nodes of the pool may be leaving at once."""
+    """How many nodes of the pool may be disrupted at once."""
 
     nodes: Annotated[
         str,
         described(
-            "How many nodes may be leaving at once: a number, or a percentage, rounded up.",
+            "How many nodes may be disrupted at once: a number, or a percentage, rounded up.",
             required=True,
             pattern=fields.PERCENT_OR_COUNT,
             default="10%",
@@ -97,7 +97,7 @@ class Disruption(Wire, frozen=True, kw_only=True):
     consolidate_after: Annotated[
         str,
         duration(
-            "How long no pod may have come or gone before a node is a candidate of "
+            "How long no pod may have been added or removed before a node is a candidate of "
             "consolidation; Never switches consolidation off.",
             fields.PLAIN_DURATION_OR_NEVER,
             default="0s",
@@ -115,7 +115,7 @@ class Disruption(Wire, frozen=True, kw_only=True):
     budgets: Annotated[
         tuple[Budget, ...],
         described(
-            "How many nodes may be leaving at once; the tightest budget that applies wins, and "
+            "How many nodes may be disrupted at once; the tightest budget that applies wins, and "
             "an empty list sets no limit.",
             maxItems=50,
             default=[{"nodes": "10%"}],
@@ -272,7 +272,7 @@ class NodeClaimTemplate(Wire, frozen=True, kw_only=True):
     spec: Annotated[
         NodeClaimTemplateSpec,
         described(
-            "What is copied into each claim; a change drifts the nodes there are.", required=True
+            "What is copied into each claim; a change drifts the existing nodes.", required=True
         ),
     ] = NodeClaimTemplateSpec()
 

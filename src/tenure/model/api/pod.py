@@ -156,7 +156,7 @@ class PodStatus(Wire, frozen=True, kw_only=True):
     nominated_node_name: str = ""
 
 
-#: What a leaving node carries.
+#: The taint of a terminating node.
 LEAVING_TAINT = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
 CRITICAL_PRIORITY_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
@@ -223,5 +223,5 @@ class Pod(ApiObject, frozen=True, kw_only=True, dict=True):
 
     @property
     def tolerates_disruption(self) -> bool:
-        """It tolerates the exact taint that a leaving node carries, so it is left alone."""
+        """It tolerates the exact taint of a terminating node, so it is not evicted."""
         return tolerates(self.spec.tolerations, LEAVING_TAINT)

@@ -1,4 +1,4 @@
-"""A maintenance window: when which disruptions are held back, and on which nodes.
+"""A maintenance window: when voluntary disruptions are blocked, which ones, and on which nodes.
 
 Also home of the node selector that windows and budgets share.
 """
@@ -72,7 +72,7 @@ class NodeLabelSelector(Wire, frozen=True, kw_only=True):
 
 
 class Schedule(Wire, frozen=True, kw_only=True, gc=False):
-    """A time that comes again: it begins at each hit of the cron and lasts for the duration."""
+    """A recurring period: it begins at each hit of the cron and lasts for the duration."""
 
     cron: Annotated[
         str,
@@ -103,7 +103,7 @@ class Schedule(Wire, frozen=True, kw_only=True, gc=False):
 
 
 class DateRange(Wire, frozen=True, kw_only=True, gc=False):
-    """A time that comes once: a freeze, a holiday."""
+    """A single period: a freeze, a holiday."""
 
     from_: Annotated[
         str, described("When it begins.", required=True, format="date-time", maxLength=64)
@@ -117,21 +117,19 @@ class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
     schedules: Annotated[
         tuple[Schedule, ...],
         described(
-            "Times that come again; with neither schedules nor dates the window is always active.",
+            "Recurring periods; with neither schedules nor dates the window is always active.",
             maxItems=50,
             **fields.ATOMIC,
         ),
     ] = ()
     dates: Annotated[
         tuple[DateRange, ...],
-        described(
-            "Times that come once, such as freezes and holidays.", maxItems=100, **fields.ATOMIC
-        ),
+        described("Single periods, such as freezes and holidays.", maxItems=100, **fields.ATOMIC),
     ] = ()
     actions: Annotated[
         tuple[WindowAction, ...],
         described(
-            "Which disruptions the window speaks about. Consolidation covers both of its kinds; "
+            "Which disruptions the window applies to. Consolidation covers both of its kinds; "
             "Repair holds the repair of unhealthy nodes, time-outs of new nodes excepted.",
             required=True,
             minItems=1,
@@ -156,7 +154,7 @@ class MaintenanceWindowSpec(Wire, frozen=True, kw_only=True):
 class MaintenanceWindowStatus(Wire, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
-        described("Whether the window can be understood and is active.", **fields.CONDITIONS),
+        described("Whether the window is valid, and whether it is active.", **fields.CONDITIONS),
     ] = ()
     nodes_matched: Annotated[
         int | None, described("How many nodes the window covers now.", format="int64", minimum=0)
@@ -168,7 +166,7 @@ class MaintenanceWindowStatus(Wire, frozen=True, kw_only=True):
 
 
 class MaintenanceWindow(ApiObject, frozen=True, kw_only=True):
-    """When which voluntary disruptions are held back, and on which nodes."""
+    """When voluntary disruptions are blocked, which ones, and on which nodes."""
 
     spec: Annotated[
         MaintenanceWindowSpec,

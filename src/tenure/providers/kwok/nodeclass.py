@@ -64,7 +64,7 @@ BORN_READY = {
 class KWOKNodeClass(ApiObject, frozen=True, kw_only=True):
     """How the KWOK provider makes its nodes."""
 
-    spec: Annotated[KWOKNodeClassSpec, described("How nodes of this class come to be.")] = (
+    spec: Annotated[KWOKNodeClassSpec, described("How nodes of this class are made.")] = (
         KWOKNodeClassSpec()
     )
     status: Annotated[

@@ -87,7 +87,7 @@ _CONDITION: Final[Schema] = {
         },
         "observedGeneration": {
             "type": "integer",
-            "description": "The generation of the object that the status speaks about.",
+            "description": "The generation of the object that the status was computed from.",
             "format": "int64",
             "minimum": 0,
         },
