@@ -125,13 +125,19 @@ def _width(item: ApiObject) -> int:
     return _WIDTHS.get(type_of(item), 0)
 
 
+def _node_class_kind(key: str, snapshot: Snapshot) -> Resource | None:
+    """A kind that is not in the table is the node class of a provider."""
+    others = (kind for kind in snapshot.kinds() if kind not in TYPES)
+    return next((kind for kind in others if key in snapshot.objects(kind)), None)
+
+
 def _place(item: ApiObject, snapshot: Snapshot) -> Place | None:
     """None for an object that is none of the snapshot's: a claim that is still to be created."""
-    resource = _RESOURCE_OF.get(type_of(item))
     try:
         key = item.key
     except Exception:  # noqa: BLE001  # not even that can be read of it
         return None
+    resource = _RESOURCE_OF.get(type_of(item)) or _node_class_kind(key, snapshot)
     known = snapshot.objects(resource).get(key) if resource is not None else None
     if resource is None or known is None or getattr(known, "bare", False):
         return None
