@@ -17,12 +17,14 @@ from tenure.model.api.pod import (
     Pod,
     PodSpec,
     ResourceRequirements,
+    SchedulingGate,
 )
 from tenure.model.api.resource import DAEMON_SETS, PODS
+from tenure.model.api.workload import DaemonSetStatus
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.values.quantity import parse_resources
 from tenure.packing.demand.requests import HostPort, host_ports, spec_requests
-from tests.core.build import a_daemon_set, a_limit_range, a_pod, ago
+from tests.core.build import a_daemon_set, a_limit_range, a_node, a_pod, ago, condition
 from tests.snapshots import snapshot_with
 
 GENERATION = "deprecated.daemonset.template.generation"
@@ -158,3 +160,59 @@ def test_no_room_is_kept_for_pods_that_admission_refuses(item: Any, resources: A
 def test_a_limit_range_that_cannot_be_read_refuses_nothing() -> None:
     limits = a_limit_range(max={"cpu": "many"})
     assert kept(a_daemon_set(spec=spec(requests={"cpu": "1"})), limits) == amounts(cpu="1")
+
+
+# -- DaemonSets whose pods do not run although they should --------------------------------
+
+
+def a_told_daemon_set(desired: int, current: int, ready: int = 0, **more: Any) -> Any:
+    status = DaemonSetStatus(
+        observed_generation=1,
+        desired_number_scheduled=desired,
+        current_number_scheduled=current,
+        number_ready=ready,
+        **more,
+    )
+    found = a_daemon_set(spec=spec(requests={"cpu": "200"}), generation=1)
+    return msgspec.structs.replace(found, status=status)
+
+
+def waiting(pod: Pod, **fields: Any) -> Pod:
+    """Not bound yet; the scheduler has looked at it."""
+    told = condition("PodScheduled", "False", "Unschedulable")
+    return msgspec.structs.replace(
+        pod,
+        spec=msgspec.structs.replace(pod.spec, node_name="", **fields),
+        status=msgspec.structs.replace(pod.status, conditions=(told,)),
+    )
+
+
+def test_one_that_may_have_no_pods_on_the_nodes_there_are_keeps_no_room() -> None:
+    """As with a ResourceQuota of no pods: the controller tries in vain."""
+    assert kept(a_told_daemon_set(desired=3, current=0)) is None
+
+
+def test_before_there_is_a_node_for_it_the_template_is_believed() -> None:
+    assert kept(a_told_daemon_set(desired=0, current=0)) == amounts(cpu="200")
+
+
+def test_what_the_controller_has_not_seen_yet_is_no_evidence() -> None:
+    told = a_told_daemon_set(desired=3, current=0)
+    newer = msgspec.structs.replace(told.metadata, generation=2)
+    assert kept(msgspec.structs.replace(told, metadata=newer)) == amounts(cpu="200")
+
+
+def test_one_whose_pods_are_gated_keeps_no_room_unless_others_of_it_run() -> None:
+    gated = waiting(a_daemon_pod("p", "200"), scheduling_gates=(SchedulingGate(name="later"),))
+    assert kept(a_told_daemon_set(desired=1, current=1), gated, a_node()) is None
+    assert kept(a_told_daemon_set(desired=2, current=2, ready=1), gated, a_node()) is not None
+
+
+def test_one_that_is_larger_than_every_node_and_runs_nowhere_keeps_no_room() -> None:
+    told = a_told_daemon_set(desired=1, current=1)
+    assert kept(told, waiting(a_daemon_pod("p", "200")), a_node()) is None
+
+
+def test_one_that_waits_because_the_nodes_are_full_keeps_its_room() -> None:
+    told = a_told_daemon_set(desired=1, current=1)
+    assert kept(told, waiting(a_daemon_pod("p", "1")), a_node()) == amounts(cpu="1")

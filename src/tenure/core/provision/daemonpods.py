@@ -6,7 +6,13 @@ In this order:
    and webhooks add to the template. A pod of an older template says nothing about the next one;
 2. without such a pod, the template does, with the namespace's LimitRanges applied as admission
    would;
-3. a DaemonSet whose pods admission would refuse gets none, so no room is kept for them.
+3. a DaemonSet whose pods admission would refuse gets none, so no room is kept for them;
+4. nor for one whose pods do not run on the nodes that there are, although they should: it has no
+   pods there (a ResourceQuota refuses them), or none of them runs and the newest is gated, or is
+   larger than every Node. Where there is no node for its pods yet, the template is believed.
+
+Who may create a DaemonSet would otherwise decide how large everybody's new nodes are, without
+having to run a single pod.
 
 Which nodes the pods come to is always the template's to say: a living pod is tied to its node.
 """
@@ -18,11 +24,14 @@ from typing import Final
 import msgspec
 
 from tenure.core.provision.limitranges import admitted
+from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.workload import DaemonSet
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.quantity import fits
 from tenure.packing.demand.problem import Daemon
+from tenure.packing.demand.requests import spec_requests
 
 #: The DaemonSet controller counts templates here, and writes the number on each pod.
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -35,7 +44,7 @@ def daemons(snapshot: Snapshot) -> list[Daemon]:
         if daemon_set.deleting or is_unreadable(daemon_set):
             continue
         spec = _spec(daemon_set, key, snapshot)
-        if spec is not None:
+        if spec is not None and _comes(daemon_set, key, spec, snapshot):
             found.append(Daemon(name=key, spec=spec))
     return found
 
@@ -54,6 +63,32 @@ def _spec(daemon_set: DaemonSet, key: str, snapshot: Snapshot) -> PodSpec | None
             host_network=live.host_network,
         )
     return admitted(template, snapshot.limit_ranges_in(daemon_set.namespace))
+
+
+def _comes(daemon_set: DaemonSet, key: str, spec: PodSpec, snapshot: Snapshot) -> bool:
+    """Whether pods of it come to new nodes, as far as the nodes that there are tell."""
+    status = daemon_set.status
+    if status.observed_generation < daemon_set.metadata.generation:
+        return True
+    if not status.desired_number_scheduled or status.number_ready:
+        return True
+    if not status.current_number_scheduled:
+        return False
+    pod = snapshot.daemon_pod(key)
+    if pod is None or is_unreadable(pod) or pod.spec.node_name:
+        return True
+    if pod.spec.scheduling_gates:
+        return False
+    return not pod.unschedulable or _holds_any(spec, snapshot)
+
+
+def _holds_any(spec: PodSpec, snapshot: Snapshot) -> bool:
+    """Whether a Node is as large as the pod: then it may only be full."""
+    try:
+        requests = spec_requests(spec)
+    except SpecError:
+        return False
+    return any(fits(requests, node.allocatable) for node in snapshot.nodes.values())
 
 
 def _is_current(pod: Pod, daemon_set: DaemonSet) -> bool:

@@ -18,8 +18,17 @@ class DaemonSetSpec(Wire, frozen=True, kw_only=True):
     template: PodTemplate = PodTemplate()
 
 
+class DaemonSetStatus(Wire, frozen=True, kw_only=True):
+    observed_generation: int = 0
+    #: Nodes that should run a pod of it, that have one, and that have one that is Ready.
+    desired_number_scheduled: int = 0
+    current_number_scheduled: int = 0
+    number_ready: int = 0
+
+
 class DaemonSet(ApiObject, frozen=True, kw_only=True):
     spec: DaemonSetSpec = DaemonSetSpec()
+    status: DaemonSetStatus = DaemonSetStatus()
 
 
 class LimitRangeItem(Wire, frozen=True, kw_only=True):
