@@ -165,7 +165,10 @@ def test_each_pool_speaks_in_the_order_of_weight_and_the_furthest_names_the_code
 
 def test_daemons_are_taken_off_what_a_type_has_free() -> None:
     unplaced = refused(a_pod(cpu="2"), a_pool(types=TINY), daemons=(a_daemon(cpu="250m"),))
-    assert unplaced.message == "general: no instance type has 2 cpu free (largest 1.75)"
+    assert unplaced.message == (
+        "general: no instance type has 2 cpu free (largest 1.75); "
+        "DaemonSet agent takes 0.25 cpu of t-2"
+    )
 
 
 def test_a_daemon_that_holds_the_host_port_everywhere_is_named() -> None:

@@ -126,6 +126,7 @@ class Reason(StrEnum):
     SCHEDULER_DISAGREES = "SchedulerDisagrees"
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
+    DAEMON_SETS_TOO_LARGE = "DaemonSetsTooLarge"
     STAYS_FOR_NOW = "StaysForNow"
     LAUNCH_BREAKER_OPEN = "LaunchBreakerOpen"
     PODS_PENDING_AGAIN = "PodsPendingAgain"
@@ -532,6 +533,13 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "No node and no pool can take the pod.",
         "Change the pod or one of the pools that are named: allow an instance type, zone or taint, or "
         "raise a limit in spec.limits.",
+        _WARNING,
+    ),
+    Reason.DAEMON_SETS_TOO_LARGE: ReasonInfo(
+        "Pods wait for new nodes of the pool, and no instance type holds all DaemonSets that run on "
+        "them. No room is kept for those of the lowest priority, the largest first.",
+        "Lower the requests of the DaemonSets that are named, allow larger instance types, or delete "
+        "the DaemonSets. See launch-breaker.md.",
         _WARNING,
     ),
     Reason.STAYS_FOR_NOW: ReasonInfo(

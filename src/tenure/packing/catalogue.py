@@ -17,9 +17,9 @@ from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.claimable import NEW_NODE, refusal_of, said_in_claim
-from tenure.packing.daemons import DaemonPod, loads_by_type
+from tenure.packing.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.demand.problem import NODES, PoolTemplate
-from tenure.packing.demand.requests import HostPort, ports_conflict
+from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
 
 #: (zone, capacity type).
 Place = tuple[str, str]
@@ -62,7 +62,9 @@ class Catalogue:
         daemons: tuple[DaemonPod, ...],
         resources: Sequence[str],
         dry: frozenset[OfferingKey],
+        least: Resources,
     ) -> None:
+        """``least``: of each resource, what every pod that waits asks for at least."""
         self.template: Final = template
         #: What every node of the pool will be labelled with.
         self.defined: Final = template.requirements.intersect(NEW_NODE)
@@ -71,7 +73,14 @@ class Catalogue:
         self.types, self._index = _indexed(given)
         #: Keys that some type speaks about: its provider will label nodes with them.
         self.known_keys: Final = WELL_KNOWN_LABELS.union(self._index)
-        accepting = {i: self._accepting(pod) for i, pod in enumerate(daemons)}
+        accepting, self.left_out = that_fit_together(
+            {i: self._accepting(pod) for i, pod in enumerate(daemons)},
+            daemons,
+            [kind.allocatable for kind in self.types],
+            self.matching(self.defined),
+            least,
+        )
+        self._daemons = [(daemons[i], types) for i, types in accepting.items()]
         loads = loads_by_type(accepting, daemons, len(self.types))
         #: What daemons take of each type.
         self.overhead: Final = [load.requests for load in loads]
@@ -152,6 +161,10 @@ class Catalogue:
         if any(theirs.complement for theirs in known):
             return None
         return frozenset(value for theirs in known for value in theirs.listed)
+
+    def daemons_on(self, type_: int) -> list[DaemonPod]:
+        """Those for which room is kept on nodes of the type."""
+        return [daemon for daemon, types in self._daemons if types >> type_ & 1]
 
     def clear_of(self, ports: tuple[HostPort, ...]) -> int:
         """Bit mask of the types whose daemons leave these host ports alone."""

@@ -6,14 +6,16 @@ of its requirement alternatives; its preferences do not count.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api.node import Taint
-from tenure.model.api.pod import Pod, Toleration
-from tenure.model.values.quantity import fits, total
+from tenure.model.api.pod import CRITICAL_PRIORITY_CLASSES, Pod, PodSpec, Toleration
+from tenure.model.values.quantity import add, fits, maximum, total
 from tenure.model.values.requirements import Requirements
 from tenure.model.values.taints import untolerated
 from tenure.packing.demand.problem import Daemon
@@ -25,6 +27,11 @@ from tenure.packing.demand.requests import (
     spec_requests,
 )
 
+#: Of system-node-critical and system-cluster-critical; higher than any other class may have.
+CRITICAL: Final = 2_000_000_000
+#: Daemons that leave less than this part of the largest type leave nothing to speak of.
+HEADROOM: Final = 16
+
 
 class DaemonPod(msgspec.Struct, frozen=True):
     """A daemon's pod, read once."""
@@ -33,6 +40,10 @@ class DaemonPod(msgspec.Struct, frozen=True):
     alternatives: tuple[Requirements, ...]
     tolerations: tuple[Toleration, ...]
     ports: tuple[HostPort, ...]
+    #: Of the DaemonSet, ``namespace/name``.
+    name: str = ""
+    #: As far as the spec tells.
+    priority: int = 0
 
     def tolerates(self, taints: Iterable[Taint]) -> bool:
         return untolerated(taints, self.tolerations) is None
@@ -61,6 +72,8 @@ def read_daemons(daemons: Iterable[Daemon]) -> tuple[DaemonPod, ...]:
                     first_alternatives(Pod(spec=daemon.spec))[0],
                     daemon.spec.tolerations,
                     host_ports(daemon.spec),
+                    daemon.name,
+                    _priority(daemon.spec),
                 )
             )
         except SpecError:
@@ -75,6 +88,56 @@ def that_fit(pods: Iterable[DaemonPod], sizes: Sequence[Resources]) -> tuple[Dae
     pod off every node, which the scheduler does not do either.
     """
     return tuple(pod for pod in pods if any(fits(pod.requests, size) for size in sizes))
+
+
+def _priority(spec: PodSpec) -> int:
+    """A template names the class and has no number yet; of the classes only these two are known."""
+    if spec.priority is not None:
+        return spec.priority
+    return CRITICAL if spec.priority_class_name in CRITICAL_PRIORITY_CLASSES else 0
+
+
+def that_fit_together(
+    accepting: Mapping[int, int],
+    pods: tuple[DaemonPod, ...],
+    sizes: Sequence[Resources],
+    types: int,
+    least: Resources,
+) -> tuple[dict[int, int], tuple[DaemonPod, ...]]:
+    """``accepting`` without the daemons because of which no type would have room, and these.
+
+    Where not one of ``types`` holds all daemons that come to it and a little more, nothing at all
+    would be launched, for daemons that could not run there together either. Left out are those of
+    the lowest priority, of these the largest, until a type holds the rest. A little more is the
+    ``least`` that a waiting pod asks for, of the largest type no more than 1/``HEADROOM``: what a
+    large pod cannot have beside ordinary daemons, it cannot have.
+    """
+    bits = [bit for bit in range(len(sizes)) if types >> bit & 1]
+    largest: dict[str, int] = {}
+    for bit in bits:
+        largest = maximum(largest, sizes[bit])
+    least = {name: min(nano, largest.get(name, 0) // HEADROOM) for name, nano in least.items()}
+
+    def hold(kept: Mapping[int, int]) -> bool:
+        loads = loads_by_type(kept, pods, len(sizes))
+        return any(fits(add(loads[bit].requests, least), sizes[bit]) for bit in bits)
+
+    if not bits or hold(accepting):
+        return dict(accepting), ()
+    order = sorted(accepting, key=lambda index: _worth(pods[index], largest))
+    # The more are left out, the more room there is.
+    out = bisect_left(range(len(order)), True, key=lambda n: hold(_only(accepting, order[n:])))
+    return _only(accepting, order[out:]), tuple(pods[index] for index in order[:out])
+
+
+def _only(accepting: Mapping[int, int], kept: Iterable[int]) -> dict[int, int]:
+    """In the order of the daemons, as ever."""
+    return {index: accepting[index] for index in sorted(kept)}
+
+
+def _worth(pod: DaemonPod, largest: Resources) -> tuple[int, float, str]:
+    shares = [nano / largest[name] for name, nano in pod.requests.items() if largest.get(name)]
+    return pod.priority, -max(shares, default=0.0), pod.name
 
 
 def load_on_node(

@@ -32,7 +32,7 @@ from tenure.model.values.quantity import add
 from tenure.packing.catalogue import Catalogue, resources_of
 from tenure.packing.claims import Draft, finished
 from tenure.packing.daemons import DaemonPod, read_daemons, that_fit
-from tenure.packing.demand.classes import PodClass, Sorted, sort_pods
+from tenure.packing.demand.classes import PodClass, Sorted, least_wanted, sort_pods
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.requests import Resources
@@ -55,8 +55,10 @@ def pack(problem: Problem) -> Packing:
     pods = sort_pods(problem.pods, topology, lambda asked: _offered(asked, problem))
     daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
     by_weight = sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
+    least = dict(zip(pods.resources, least_wanted(pods.classes), strict=False))
     catalogues = [
-        Catalogue(t, daemons=daemons, resources=pods.resources, dry=problem.dry) for t in by_weight
+        Catalogue(t, daemons=daemons, resources=pods.resources, dry=problem.dry, least=least)
+        for t in by_weight
     ]
     packer = _Packer(problem, topology, pods, daemons, catalogues)
     caps: dict[Part, int] = {}
@@ -121,6 +123,11 @@ class _Packer(msgspec.Struct, frozen=True):
             unplaced=self._unplaced(dealt, unclaimed, shop, apart),
             displaced={uid: self.problem.nominated[uid] for uid in _left(dealt, apart, "claimed")},
             no_claim=frozenset(_left(dealt, apart, "no_claim")),
+            left_out={
+                c.template.pool: tuple(sorted(daemon.name for daemon in c.left_out))
+                for c in self.catalogues
+                if c.left_out
+            },
         )
         return packing, dealt.came_short()
 

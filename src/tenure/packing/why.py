@@ -166,9 +166,24 @@ def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> str
         if largest < amount:
             wanted, there = amount_text(name, amount), amount_text(name, max(largest, 0))
             text = f"no instance type has {wanted} {name} free (largest {there})"
-            return text + _nor_any(one, but=name)
+            return text + _nor_any(one, but=name) + _taken(catalogue, types, name, amount)
         asked.append(f"{amount_text(name, amount)} {name}")
     return f"no instance type has {' and '.join(asked)} free together"
+
+
+def _taken(catalogue: Catalogue, types: Sequence[int], name: str, wanted: int) -> str:
+    """Which DaemonSets leave too little of a type that would be large enough without them."""
+    sizes = [(catalogue.types[i].allocatable.get(name, 0), i) for i in types]
+    size, largest = max(sizes, default=(0, 0))
+    if wanted > size:
+        return ""
+    daemons = [(d.requests.get(name, 0), d.name) for d in catalogue.daemons_on(largest)]
+    daemons = sorted(((nano, by) for nano, by in daemons if nano), key=lambda d: (-d[0], d[1]))
+    taken = amount_text(name, sum(nano for nano, _ in daemons))
+    named = ", ".join(by for _, by in daemons[:NAMED])
+    more = f" and {len(daemons) - NAMED:,} more" if len(daemons) > NAMED else ""
+    which = f"DaemonSet{'s' if len(daemons) > 1 else ''} {named}{more}"
+    return f"; {which} take{'' if len(daemons) > 1 else 's'} {taken} {name} of {catalogue.types[largest].name}"
 
 
 def _nor_any(one: PodClass, *, but: str) -> str:

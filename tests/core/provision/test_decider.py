@@ -12,6 +12,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.node import Node
+from tenure.model.api.pod import Container, PodSpec, ResourceRequirements
 from tenure.model.api.resource import (
     DAEMON_SETS,
     EVENTS,
@@ -27,6 +28,7 @@ from tests.core.build import (
     LAUNCHED,
     a_claim,
     a_class,
+    a_daemon_set,
     a_leaving_claim,
     a_leaving_node,
     a_node,
@@ -371,3 +373,15 @@ def test_answers_of_the_cloud_about_classes_and_claims_move_pods(kind: str, keys
 )
 def test_a_burst_may_wait_but_an_answer_to_us_may_not(change: Change, waits: bool) -> None:
     assert may_wait(change) is waits
+
+
+def test_daemon_sets_that_no_type_holds_stop_no_pod_and_the_pool_names_them() -> None:
+    wants = PodSpec(
+        containers=(Container(resources=ResourceRequirements(requests={"cpu": "3500m"})),)
+    )
+    agents = [a_daemon_set(name, spec=wants) for name in ("agent", "log")]
+    found = verdicts(a_pool(), a_pending_pod("x"), *agents)
+    assert len(created(found)) == 1
+    told = about(found, "NodePool/general")
+    assert told.reason is Reason.DAEMON_SETS_TOO_LARGE
+    assert "no room for default/agent: lower their requests" in told.message

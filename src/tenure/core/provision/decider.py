@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -59,6 +60,9 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
 from tenure.packing.result import Why
+
+#: DaemonSets that leave no room may be many.
+DAEMONS_NAMED: Final = 5
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
@@ -127,6 +131,15 @@ class ProvisionDecider:
         return [*answer.verdicts(), *limited.verdicts, *served]
 
 
+def _too_large(daemons: Sequence[str]) -> str:
+    named = ", ".join(daemons[:DAEMONS_NAMED])
+    more = f" and {len(daemons) - DAEMONS_NAMED:,} more" if len(daemons) > DAEMONS_NAMED else ""
+    return (
+        f"no instance type holds all DaemonSets and a pod; new nodes keep no room for {named}{more}: "
+        "lower their requests, allow larger instance types, or delete them"
+    )
+
+
 def _served(claim: NodeClaim, text: str) -> Verdict:
     return Verdict(
         concern=Concern.PROVISIONING,
@@ -165,6 +178,8 @@ class _Answer:
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
+        #: Pools about which the breakers have something to say: a subject has one verdict.
+        self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._held_zones = zones.held_zones()
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still being gathered is acted upon.
@@ -181,7 +196,22 @@ class _Answer:
 
     def verdicts(self) -> list[Verdict]:
         claims = [] if self._gathers_until or self._places.unlisted else self._claims()
-        return [*claims, *map(self._about, self._places.demands)]
+        return [*claims, *self._left_out(), *map(self._about, self._places.demands)]
+
+    def _left_out(self) -> list[Verdict]:
+        """Pools whose new nodes keep no room for DaemonSets that no instance type holds."""
+        pools = self._places.pools
+        return [
+            Verdict(
+                concern=Concern.PROVISIONING,
+                subject=Subject.of(NODE_POOLS.kind, pools[pool]),
+                reason=Reason.DAEMON_SETS_TOO_LARGE,
+                facts=(as_fact(_too_large(daemons)),),
+                recheck_at=self._changes_at,
+            )
+            for pool, daemons in sorted(self._packing.left_out.items())
+            if pool not in self._told
+        ]
 
     def _batch(self, settings: Settings) -> Batch:
         needed = {uid for planned in self._packing.claims for uid in planned.pods}
