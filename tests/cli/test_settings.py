@@ -232,6 +232,15 @@ def test_the_gate_switches_node_repair_off_and_the_start_up_log_says_by_what() -
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "on"),
+    [(text, True) for text in ("1", "t", "T", "TRUE", "true", "True")]
+    + [(text, False) for text in ("0", "f", "F", "FALSE", "false", "False")],
+)
+def test_a_gate_is_read_as_go_reads_it(text: str, on: bool) -> None:
+    assert configured({}, {"FEATURE_GATES": f"NodeRepair={text}"}).settings.node_repair is on
+
+
 def test_the_gate_may_say_what_is_so_anyway() -> None:
     found = configured({"feature-gates": "NodeRepair=true"}, {})
     assert found.settings.node_repair

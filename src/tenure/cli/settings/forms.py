@@ -19,8 +19,10 @@ from tenure.ports.provider import Option
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_GATE: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*([A-Za-z]+)\s*")
+_GATE: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*([A-Za-z0-9]+)\s*")
 _TRUTH: Final = {"true": True, "false": False}
+#: Kubernetes reads a gate by Go's ``strconv.ParseBool``.
+_GATE_TRUTH: Final = {**_TRUTH, "1": True, "t": True, "0": False, "f": False}
 #: A count that is larger was meant as something else.
 COUNT_MAX: Final = 1_000_000
 
@@ -182,9 +184,9 @@ def gates() -> Form:
         found: dict[str, bool] = {}
         for pair in filter(None, (part.strip() for part in value.split(","))):
             match = _GATE.fullmatch(pair)
-            if match is None or match[2].lower() not in _TRUTH:
+            if match is None or match[2].lower() not in _GATE_TRUTH:
                 raise SpecError("", pair, "", f"{pair!r} is none. For example {example}.")
-            found[match[1]] = _TRUTH[match[2].lower()]
+            found[match[1]] = _GATE_TRUTH[match[2].lower()]
         return found
 
     return Form(
