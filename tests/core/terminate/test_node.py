@@ -386,3 +386,19 @@ def test_a_pod_that_is_stuck_is_named_and_the_node_not_called_empty() -> None:
     assert verdict.message == (
         "pods that should have stopped are no longer waited for: default/web; its claim notes that"
     )
+
+
+def test_a_pod_that_is_left_at_the_deadline_is_named_and_the_node_not_called_empty() -> None:
+    """As its claim says it, and from the same instant on."""
+    claim = a_leaving_claim(
+        conditions=[condition("Drained", "Unknown", at=ago(600))],
+        annotations={names.TERMINATION_TIMESTAMP: "2026-03-02T11:59:30Z"},
+    )
+    left = a_pod(deletion_timestamp=ago(61))
+    before = verdict_on(claim, a_leaving_node(), left)
+    assert (before.reason, before.recheck_at) == (Reason.DRAINED, ahead(30))
+    verdict = verdict_on(claim, a_leaving_node(), left, now=ahead(30))
+    assert verdict.reason is Reason.GRACE_PERIOD_ELAPSED
+    assert verdict.message == (
+        "1 left when the deadline was over: default/web; its claim notes that"
+    )

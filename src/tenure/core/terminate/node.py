@@ -35,14 +35,17 @@ from tenure.core.terminate.view import (
     blocked_by_unreadable,
     end_instance,
     inspected,
+    left_behind,
     lost_instance,
     next_change,
+    next_force,
     say,
     settled_at,
     stuck_pods,
     waiting_pods,
     waiting_volumes,
 )
+from tenure.core.verdicts import no_later
 from tenure.core.writes import release
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.node import Node
@@ -95,18 +98,23 @@ def _next_step(
         if claim.is_settled("VolumesDetached"):
             return end_instance(view, claim, node, settings, now)
         return say(node, Reason.DRAINED, "no volume holds it; its claim notes that")
-    settled = settled_at(claim, settings)
+    return no_later(_emptied(drain, settled_at(claim, settings), now), next_force(view, now))
+
+
+def _emptied(drain: DrainView, settled: datetime | None, now: datetime) -> Verdict:
+    node, empty = drain.node, _empty(drain, now)
     if settled is None:
-        return say(
-            node, Reason.SETTLING, f"{_empty(drain, now)}; its claim notes that the drain began"
-        )
+        return say(node, Reason.SETTLING, f"{empty}; its claim notes that the drain began")
     if now < settled:
-        message = f"{_empty(drain, now)}; the instance goes at {format_time(settled)}"
+        message = f"{empty}; the instance goes at {format_time(settled)}"
         return say(node, Reason.SETTLING, message, recheck_at=settled)
-    return say(node, Reason.DRAINED, f"{_empty(drain, now)}; its claim notes that")
+    reason = Reason.GRACE_PERIOD_ELAPSED if left_behind(drain, now) else Reason.DRAINED
+    return say(node, reason, f"{empty}; its claim notes that")
 
 
 def _empty(drain: DrainView, now: datetime) -> str:
+    if left := left_behind(drain, now):
+        return f"{len(left)} left when the deadline was over: {some(left)}"
     if stuck := stuck_pods(drain, now):
         return f"pods that should have stopped are no longer waited for: {some(stuck)}"
     return "it is empty"
