@@ -332,5 +332,12 @@ def test_a_pod_has_its_last_minute_after_a_deadline_that_was_missed(
     ids=["asked a minute ago", "refused for a minute", "came after the deadline"],
 )
 def test_nothing_holds_the_instance_for_longer(pod: Any, known: Any) -> None:
-    verdict = verdict_on(OVERDUE, a_leaving_node(), pod, **known)
+    node = a_leaving_node(deletion_timestamp=ago(1200))
+    verdict = verdict_on(OVERDUE, node, pod, **known)
     assert verdict.reason is Reason.GRACE_PERIOD_ELAPSED
+
+
+def test_a_deadline_that_is_set_in_the_past_leaves_the_pods_of_the_node_their_minute() -> None:
+    """They came after that instant, but before the Node began to leave."""
+    verdict = verdict_on(OVERDUE, a_leaving_node(), a_pod(creation_timestamp=ago(300)))
+    assert verdict.reason is Reason.DRAINING

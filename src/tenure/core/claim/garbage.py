@@ -2,10 +2,10 @@
 
 **Instances** of ours whose claim UID is unknown are ended, but only when they are older
 than the grace and two live lists of claims, a period apart, both lacked the UID: a
-claim that was just created, or a stale read, must never cost a running node. Nor before the
-pods on its Node have left, as far as a drain waits for them: a claim may be removed by hand, with its
-finalizer, while its Node is drained. Instances
-without our tags never get here, and would be left alone if they did.
+claim that was just created, or a stale read, must never cost a running node. Nor are they ended
+before the pods have left their Node, as far as a drain waits for them: a claim may be removed by
+hand, with its finalizer, while its Node is drained. Instances without our tags never get here,
+and would be left alone if they did.
 
 **Claims** that have registered and whose instance is missing from the cloud's newest
 list are deleted, unless that list is about as old as the instance, or their Node still

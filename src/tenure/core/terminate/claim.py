@@ -3,12 +3,13 @@
 0. unreadable   it or a Node of it cannot be read: nothing, until a minute after the deadline;
 1. take along   a Node that is being deleted takes its claim along;
 2. its Nodes    delete those that are registered (one that has lost our finalizer gets it back
-                first, or it would be gone before its pods were drained), and repeat in the claim's conditions what
-                their drain has reached (``Drained``, ``VolumesDetached``,
-                ``InstanceTerminating``);
+                first, or it would be gone before its pods were drained), and repeat in the
+                claim's conditions what their drain has reached (``Drained``,
+                ``VolumesDetached``, ``InstanceTerminating``);
 3. instance     once no Node is held any more, end it. Pods of a Node that vanished hold it until
-                pod garbage collection has removed them, or the deadline is over. A launch that may be unanswered
-                counts as an instance until the cloud has said that none carries the UID;
+                pod garbage collection has removed them, or the deadline is over. A launch that
+                may be unanswered counts as an instance until the cloud has said that none
+                carries the UID;
 4. leftovers    a Node that never registered goes after its instance: nobody was to run
                 there, so nobody has to be drained;
 5. release      take the finalizer off.

@@ -100,17 +100,21 @@ def holds_node(pod: Pod, now: datetime) -> bool:
     return not left_alone(pod) and (stuck is None or now < stuck)
 
 
-def waited_until(item: PodView, deadline: Deadline) -> datetime | None:
-    """When the last minute of a pod is over; None while the API has not been asked to delete it.
+def waited_until(item: PodView, drain: DrainView) -> datetime | None:
+    """When the last minute of a pod is over; None without a deadline, and while the API has not
+    been asked to delete it.
 
     It counts from the deadline, or from when the pod was asked to stop, if Tenure was down or the
-    API out until then. A pod that came after the deadline has no minute of its own, else new pods
-    could hold the node for ever; nor has one of which nobody can read on which Node it is, for it
-    is not deleted.
+    API out until then. A pod that came after the deadline to a leaving Node has no minute of its
+    own, else new pods could hold the Node for ever; nor has one of which nobody can read on which
+    Node it is, for it is not deleted.
     """
-    pod = item.pod
-    created_at = pod.metadata.creation_timestamp
-    if pod.spec.node_name == UNKNOWN or (created_at is not None and created_at > deadline.at):
+    pod, deadline = item.pod, drain.deadline
+    if deadline is None:
+        return None
+    created_at, left_at = pod.metadata.creation_timestamp, drain.node.metadata.deletion_timestamp
+    late = created_at and left_at and created_at > max(deadline.at, left_at)
+    if late or pod.spec.node_name == UNKNOWN:
         return deadline.end
     asked_at = requested_at(pod) if pod.deleting else item.deletion_failed_at
     return None if asked_at is None else later(max(deadline.at, asked_at), LAST_MINUTE)

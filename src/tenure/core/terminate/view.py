@@ -76,7 +76,7 @@ def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting
 def _is_waited_for(item: PodView, drain: DrainView, now: datetime) -> bool:
     if not holds_node(item.pod, now):
         return False
-    until = waited_until(item, drain.deadline) if drain.deadline is not None else None
+    until = waited_until(item, drain)
     return until is None or now < until
 
 
@@ -127,7 +127,7 @@ def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
     if deadline is not None:
         refused = (i.pod for i, v in waiting if v.reason in REFUSED)
         instants += [force_at(pod, deadline) for pod in refused]
-        instants += [waited_until(item, deadline) for item, _ in waiting]
+        instants += [waited_until(item, drain) for item, _ in waiting]
     return min((at for at in instants if at is not None), default=None)
 
 
@@ -178,9 +178,9 @@ def blocked_by_unreadable(
     if claim is None or deadline is None:
         message = f"{why}; so it is neither drained nor ended until that can be read, or is gone"
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
-    late = [item for drain in view.drains for item in waiting_pods(drain, settings, now)]
-    if now < deadline.end or late:
-        ends = [waited_until(item, deadline) for item, _ in late] or [deadline.end]
+    waiting = [(d, item) for d in view.drains for item, _ in waiting_pods(d, settings, now)]
+    if now < deadline.end or waiting:
+        ends = [waited_until(item, drain) for drain, item in waiting] or [deadline.end]
         message = (
             f"{why}; so no pod is asked to leave. Each is deleted in time before "
             f"{format_time(deadline.at)}, and the instance goes at {format_time(deadline.end)}"
