@@ -66,7 +66,7 @@ class Cabinet:
         return answered(self.put(path, merge_patch(before, body)))
 
     async def stream(self, request: Request) -> Stream | Response:
-        raise AssertionError("nobody watches")
+        raise AssertionError("no test watches")
 
 
 def a_configuration(*urls: str, **more: Any) -> Json:

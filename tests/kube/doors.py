@@ -55,7 +55,7 @@ class Silent:
 
     async def request(self, request: Request) -> Response:
         await asyncio.Event().wait()
-        raise AssertionError("nobody sets it")
+        raise AssertionError("no test sets it")
 
     async def stream(self, request: Request) -> Stream | Response:
         return await self.request(request)

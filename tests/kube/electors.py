@@ -1,6 +1,6 @@
 """Replicas that want one Lease, in virtual time, on the embedded store.
 
-Whoever leads acts four times a second, and each act looks at everybody's fence: two that
+The leader acts four times a second, and each act looks at every replica's fence: two that
 are open at once end the story. A replica can be cut off, slowed down, paused or killed.
 """
 
@@ -144,7 +144,7 @@ class Replica:
         await self.elector.release()
 
     def die(self) -> None:
-        """As on SIGKILL: nothing leaves any more, and nobody is told."""
+        """As on SIGKILL: nothing leaves any more, and no other is told."""
         self.way.pause()
         self.task.cancel()
 
@@ -162,7 +162,7 @@ class Replica:
 
 
 class Stage:
-    """A store, and everybody who wants the Lease. Made inside of a running virtual loop."""
+    """A store, and all that want the Lease. Made inside of a running virtual loop."""
 
     def __init__(self, seed: int = 0) -> None:
         loop = asyncio.get_running_loop()
@@ -214,7 +214,7 @@ class Stage:
         await self.client.delete(LEASES, NAME, uid=lease.uid, namespace=namespace)
 
     async def empty_lease(self) -> None:
-        """Nobody has held it yet: it is taken at once."""
+        """No replica has held it yet: it is taken at once."""
         await self.client.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
 
     async def end(self) -> None:

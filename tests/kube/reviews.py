@@ -15,7 +15,7 @@ KWOK = ("karpenter.kwok.sh", "KWOKNodeClass")
 
 
 def admission(*watched: str) -> Admission:
-    """``watched``: what the provider states; nothing: nobody knows."""
+    """``watched``: what the provider states; nothing: unknown."""
     return Admission({KWOK}, (KWOK_KIND,), watched=watched or None)
 
 

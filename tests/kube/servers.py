@@ -43,7 +43,7 @@ def _context(pair: Pair, client_authority: Path | None) -> ssl.SSLContext:
 
 
 class Pki:
-    """An authority, a server for 127.0.0.1, one under another name, and somebody to be."""
+    """An authority, a server for 127.0.0.1, one under another name, and a client certificate."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder)

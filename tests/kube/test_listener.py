@@ -85,7 +85,7 @@ def told(story: Coroutine[Any, Any, None]) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
-def test_a_thousand_silent_connections_keep_nobody_out(tls: bool) -> None:
+def test_a_thousand_silent_connections_keep_no_other_out(tls: bool) -> None:
     async def story() -> None:
         async with site(Limits(connections=8, handshake=PATIENCE), tls=tls) as place:
             silent = [await place.connected(speaks_tls=False) for _ in range(200)]

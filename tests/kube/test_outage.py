@@ -12,7 +12,7 @@ from tests.folders import ROOT
 
 
 def test_a_write_into_a_dead_network_does_not_come_through_when_it_is_back() -> None:
-    """The leader of then may be nobody by now. Unless told, the kernel says it again and again."""
+    """The leader of then may not lead by now. Unless told, the kernel says it again and again."""
     alone = ["unshare", "--map-root-user", "--net"]
     if shutil.which("unshare") is None or _fails([*alone, "true"]):
         pytest.skip("no network namespace of our own can be had here")

@@ -162,7 +162,7 @@ class Bench(Tapped):
             spec = {
                 "containers": [{"name": "main", "image": "app"}],
                 "nodeName": node,
-                "tolerations": [{"operator": "Exists"}],  # Nobody else sends it away.
+                "tolerations": [{"operator": "Exists"}],  # No other controller evicts it.
             }
             metadata = {"name": f"pod-{number}", "namespace": "default", "labels": labels}
             pod = self.store.create(PODS, {"metadata": metadata, "spec": spec})

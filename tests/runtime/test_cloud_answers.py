@@ -54,7 +54,7 @@ def test_what_was_sold_out_is_left_alone_for_three_minutes_and_then_bought_again
         assert story.reasons("NodeClaim/*").count(Reason.INSUFFICIENT_CAPACITY) == 1
         assert story.count("claims") == 0, "the claim that could not be had is deleted"
         story.run(2 * MINUTE)
-        assert len(story.cloud_tap.of("launch")) == 1, "nobody asks for what is sold out"
+        assert len(story.cloud_tap.of("launch")) == 1, "what is sold out is not asked for"
         story.run(3 * MINUTE)
         assert story.running("web") == 1
         first, second = story.cloud_tap.times("launch")
@@ -209,7 +209,7 @@ def test_an_instance_that_is_there_is_asked_for_once_as_long_as_its_node_is_not_
         held_and_silent(story)
         story.run(9 * MINUTE)
         assert len(story.cloud_tap.of("get")) == 1
-        assert story.count("nodes", "leaving") == 1, "its pod may be well: nobody can tell"
+        assert story.count("nodes", "leaving") == 1, "its pod may be healthy: that cannot be known"
         assert story.cloud_tap.of("terminate") == []
 
 

@@ -1,4 +1,4 @@
-"""An evaluation that fails as a whole: what it decides stands still, and everybody hears of it."""
+"""An evaluation that fails as a whole: what it decides stands still, and every channel says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.runtime.telemetry.test_scrape import Onlooker, scraped
 
 
 def fail(_: Any) -> Any:
-    raise ZeroDivisionError("of nobody's making")
+    raise ZeroDivisionError("of no object's making")
 
 
 @pytest.mark.failing_evaluations
@@ -30,8 +30,8 @@ def test_an_evaluation_that_fails_as_a_whole_is_told_everywhere_and_heals(
         story.run(2 * MINUTE)
         onlooker = Onlooker(story)
         (line,) = failing(onlooker)
-        assert line.startswith("the evaluation of provisioning/cluster fails: ")
-        assert "ZeroDivisionError: of nobody's making (test_failing.py:" in line
+        assert line.startswith("evaluating provisioning/cluster fails: ")
+        assert "ZeroDivisionError: of no object's making (test_failing.py:" in line
         assert list(not_alive(onlooker)) == [], "another process would fare no better"
         gauges = {labels["concern"]: value for labels, value in scraped(story)[names.FAILING.name]}
         assert (gauges["provisioning"], gauges["drain"]) == (1, 0)

@@ -39,7 +39,7 @@ def turns(world: World) -> int:
 
 
 def test_a_quiet_day_is_slept_through() -> None:
-    """Ten nodes beat 2,880 times; nothing of that is anything to judge."""
+    """Ten nodes beat 2,880 times; nothing of that is anything to evaluate."""
     with Tapped(*a_cluster(a_deployment(replicas=10, cpu="1"))) as story:
         story.run(10 * MINUTE)
         before, entries = turns(story), len(story.history.entries)
@@ -116,7 +116,7 @@ class Labeller:
 
 
 def test_a_heartbeat_between_look_and_write_costs_one_conflict_and_no_pause() -> None:
-    """A version that nobody can see must still reach who writes to the object."""
+    """A change of the version alone must still reach the writer of the object."""
     with Bench() as bench:
         labels = {"karpenter.kwok.sh/kwoknodeclass": "default"}
         bench.store.create(NODES, {"metadata": {"name": "n1", "labels": labels}, "spec": {}})
@@ -238,7 +238,7 @@ def test_an_api_that_is_away_for_an_hour_does_not_end_tenure() -> None:
         assert story.running("web") == 2
 
 
-def test_nothing_is_judged_before_everything_was_listed() -> None:
+def test_nothing_is_evaluated_before_everything_was_listed() -> None:
     with Tapped(*a_cluster(a_deployment(replicas=2))) as story:
         away = Unavailable("connection refused")
         story.api_tap.spoil = lambda verb, what: away if "daemonsets" in what else None

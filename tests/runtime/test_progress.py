@@ -30,7 +30,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.judged: list[str] = []
+        self.evaluated: list[str] = []
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return [f"{number:02d}" for number in range(KEYS)]
@@ -46,7 +46,7 @@ class Counting:
 
     def decide(self, view: str, settings: Settings, now: datetime) -> Sequence[Verdict]:
         self.seconds += SLICE / 2
-        self.judged.append(view)
+        self.evaluated.append(view)
         subject = Subject("Node", view)
         return [
             Verdict(
@@ -70,15 +70,15 @@ def test_a_long_turn_is_done_in_slices_and_others_run_in_between() -> None:
         ticks: list[int] = []
 
         async def others() -> None:
-            while len(story.counting.judged) < KEYS:
-                ticks.append(len(story.counting.judged))
+            while len(story.counting.evaluated) < KEYS:
+                ticks.append(len(story.counting.evaluated))
                 await asyncio.sleep(0)
 
         task = story.loop.create_task(others())
         story.run(SECOND)
         assert task.done()
-        assert story.counting.judged == sorted(story.counting.judged), "in order, each once"
-        assert len(story.counting.judged) == KEYS
+        assert story.counting.evaluated == sorted(story.counting.evaluated), "in order, each once"
+        assert len(story.counting.evaluated) == KEYS
         assert len(set(ticks)) > KEYS / 3, "others ran between the slices"
         slices = story.controller.metrics.slice_duration._sum.get() / SLICE
         assert slices >= KEYS / 2

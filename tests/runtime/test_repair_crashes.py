@@ -1,6 +1,6 @@
 """Tenure is killed after each single call of a careful repair, and the repair ends as if not.
 
-The story: six pods run on two nodes, one node falls ill and stays Ready, its replacement is
+The story: six pods run on two nodes, one node becomes unhealthy and stays Ready, its replacement is
 launched, it is drained and goes. As in ``test_crashes`` every write and every call to the cloud
 is followed by a death, loses its answer, or is refused.
 """
@@ -51,7 +51,7 @@ def ends_well(drama: Repair) -> None:
     assert instances == sorted(c["metadata"]["uid"] for c in claims), "one each, none leaked"
     taints = [t["key"] for n in drama.store.list(NODES) for t in n["spec"].get("taints", ())]
     assert DISRUPTED_TAINT not in taints
-    assert drama.cloud.launch_count == len(claims) + 1, "the sick one, and no other"
+    assert drama.cloud.launch_count == len(claims) + 1, "the unhealthy one, and no other"
     drama.checkers.assert_kept()
 
 

@@ -1,6 +1,6 @@
-"""What certificates and keys say of themselves, whoever wrote them.
+"""What certificates and keys say of themselves.
 
-They come out of an object that anybody with the right may have changed, so every way in which they
+They come out of an object that any client with the right may have changed, so every way in which they
 cannot be read is one of ``UNREADABLE``.
 """
 
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tenure.kube.certs import Pair
 
-#: What reading somebody else's certificate or key can raise.
+#: What reading a foreign certificate or key can raise.
 UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -47,7 +47,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def renew_at(self) -> datetime:
-        """When a third of its life is left: time enough for somebody to notice that it fails."""
+        """When a third of its life is left: time enough for an operator to notice that renewal fails."""
         return self.ends_at - (self.ends_at - self.starts_at) / 3
 
 

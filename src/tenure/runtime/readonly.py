@@ -1,7 +1,7 @@
-"""For whoever only looks: nothing that changes something leaves the process.
+"""Read only: nothing that changes something leaves the process.
 
-``tenure explain`` and ``tenure plan`` judge with the production deciders, on the rights of
-whoever asks, who may well be an administrator. So that they cannot act is not left to care.
+``tenure explain`` and ``tenure plan`` evaluate with the production deciders, on the rights of
+the user, who may well be an administrator. So it is made impossible that they act.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WHY: Final = "this only looks, and changes nothing"
 
 
 class LookOnlyTransport:
-    """Passes reads on; everything else is refused before anybody is reached."""
+    """Passes reads on; everything else is refused before any server is reached."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

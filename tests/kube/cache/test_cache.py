@@ -24,7 +24,7 @@ def a_pod(version: int, *, name: str = "web", uid: str = "u1", node: str = "", *
 
 
 class Watched(Cache):
-    """A cache that counts how often it woke somebody."""
+    """A cache that counts how often it woke the loop."""
 
     def __init__(self, *pods: ApiObject, version: str = "10") -> None:
         self.wakes = 0
@@ -66,7 +66,7 @@ def test_a_late_answer_does_not_bring_back_what_the_watch_saw_go() -> None:
 
 
 def test_a_late_answer_does_not_bring_back_what_a_list_lacked() -> None:
-    """Never seen, created by us, deleted by somebody, and only then is our answer there."""
+    """Never seen, created by us, deleted by another client, and only then is our answer there."""
     cache = Watched(version="20")
     cache.upsert(PODS, a_pod(15))
     assert cache.version() == "gone"
@@ -124,7 +124,7 @@ def test_what_came_and_went_between_two_looks_is_no_change() -> None:
     assert cache.moves() == []
 
 
-def test_a_change_that_nobody_can_see_wakes_nobody() -> None:
+def test_a_change_of_no_field_that_we_read_does_not_wake_the_loop() -> None:
     cache = Watched(a_pod(5))
     cache.upsert(PODS, a_pod(11))
     assert cache.version() == "11"

@@ -325,7 +325,7 @@ def test_what_was_written_by_us_since_is_not_taken_for_something_missed() -> Non
     follow(door, tell)
 
 
-def test_an_object_that_cannot_be_read_stops_nobody_and_recovers() -> None:
+def test_an_object_that_cannot_be_read_stops_no_other_and_recovers() -> None:
     bad = a_pool("bad", 6) | {"spec": {"weight": {"heavy": True}}}
     door = Played(
         a_list(a_pool("good", 3), bad),

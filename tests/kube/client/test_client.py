@@ -105,12 +105,12 @@ def test_no_answer_at_all_is_unavailable() -> None:
         run_virtually(Client(door).get(PODS, "web", "default"))
 
 
-def test_nobody_waits_longer_than_five_seconds_for_an_answer() -> None:
+def test_no_call_waits_longer_than_five_seconds_for_an_answer() -> None:
     with pytest.raises(errors.Unavailable, match=r"no answer to PATCH .*/pods/web within 5 s"):
         run_virtually(Client(Silent()).patch(PODS, "web", {}, namespace="default"))
 
 
-def test_nobody_waits_for_ever_for_a_watch_to_open() -> None:
+def test_no_call_waits_for_ever_for_a_watch_to_open() -> None:
     with pytest.raises(errors.Unavailable, match="no answer to GET"):
         run_virtually(Client(Silent()).watch(PODS, "5"))
 

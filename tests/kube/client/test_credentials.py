@@ -100,7 +100,9 @@ def test_a_late_rejection_of_an_old_token_changes_nothing(tmp_path: Path) -> Non
         pytest.param(b"\xff" + SECRET.encode(), "expected text in UTF-8", id="it is no text"),
     ],
 )
-def test_without_a_token_nobody_asks_as_nobody(tmp_path: Path, raw: bytes | None, why: str) -> None:
+def test_without_a_token_no_request_is_sent_without_identity(
+    tmp_path: Path, raw: bytes | None, why: str
+) -> None:
     path = tmp_path / "token"
     if raw is not None:
         path.write_bytes(raw)
@@ -237,7 +239,7 @@ time.sleep(600)
     os.close(reading)
 
 
-def test_a_program_that_nobody_waits_for_any_longer_is_ended(tmp_path: Path) -> None:
+def test_a_program_that_no_call_waits_for_any_longer_is_ended(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "alive")
     body = f"os.open({str(tmp_path / 'alive')!r}, os.O_WRONLY)\ntime.sleep(600)"
 

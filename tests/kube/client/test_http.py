@@ -20,7 +20,7 @@ from tenure.kube.client.kubeconfig import Access
 from tenure.ports.transport import MERGE_PATCH, Request, Response
 from tests.kube.servers import Handler, Pki, serving
 
-NOBODY = FixedCredentials(Identity())
+ANONYMOUS = FixedCredentials(Identity())
 SOON = timedelta(seconds=0.1)
 PODS = Request(method="GET", path="/api/v1/pods")
 WATCH = Request(method="GET", path="/api/v1/pods", query={"watch": "true"})
@@ -74,7 +74,7 @@ def test_a_server_of_the_right_authority_is_talked_to(pki: Pki) -> None:
     ("access", "why"),
     [
         pytest.param({"ca": "stranger"}, "certificate verify failed", id="another authority"),
-        pytest.param({"ca": ""}, "certificate verify failed", id="an authority nobody knows"),
+        pytest.param({"ca": ""}, "certificate verify failed", id="an unknown authority"),
         pytest.param({"tls_server_name": "elsewhere"}, "Hostname mismatch", id="another name"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_client_certificate_needs_no_place_on_a_disk(
 
 def test_a_certificate_may_change_while_we_are_connected(pki: Pki) -> None:
     class Turning(FixedCredentials):
-        """Nobody at first, then me."""
+        """Anonymous at first, then me."""
 
         async def identity(self) -> Identity:
             now, self._identity = self._identity, me
@@ -238,7 +238,7 @@ def test_a_request_arrives_as_it_was_meant() -> None:
     told(story())
 
 
-def test_a_server_behind_a_path_is_reached_there_and_nobody_says_nothing() -> None:
+def test_a_server_behind_a_path_is_reached_there_and_an_anonymous_user_sends_no_token() -> None:
     async def story() -> None:
         server = Noted(200)
         async with serving(server) as port:
@@ -308,7 +308,7 @@ def test_a_token_that_no_header_can_carry_is_not_shown(token: str) -> None:
 # No answer.
 
 
-def test_nobody_listening_is_no_answer() -> None:
+def test_a_port_without_a_listener_is_no_answer() -> None:
     async def story() -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))  # Bound, but not listening.
@@ -317,7 +317,7 @@ def test_nobody_listening_is_no_answer() -> None:
                 await answer_of(access)
             where = f"GET /api/v1/pods: Cannot connect to host 127.0.0.1:{taken.getsockname()[1]}"
             assert str(caught.value).endswith(f"{where}: Connection refused")
-            async with HttpTransport(access, NOBODY) as transport:
+            async with HttpTransport(access, ANONYMOUS) as transport:
                 with pytest.raises(Unavailable, match="Cannot connect"):
                     await transport.stream(WATCH)
 
@@ -377,14 +377,14 @@ def test_a_list_may_take_longer_than_other_answers() -> None:
 
 async def _silent(request: web.Request) -> web.Response:
     await asyncio.Event().wait()
-    raise AssertionError("nobody sets it")
+    raise AssertionError("no test sets it")
 
 
 def test_a_closed_transport_sends_nothing() -> None:
     async def story() -> None:
         server = Noted(200)
         async with serving(server) as port:
-            transport = HttpTransport(plain(port), NOBODY)
+            transport = HttpTransport(plain(port), ANONYMOUS)
             await transport.request(PODS)
             await transport.close()
             await transport.close()
@@ -425,7 +425,7 @@ async def opened(transport: HttpTransport) -> HttpStream:
 async def lines_of(handler: Handler, limits: Limits = Limits()) -> list[bytes]:  # noqa: B008  # frozen
     async with (
         serving(handler) as port,
-        HttpTransport(plain(port), NOBODY, limits=limits) as transport,
+        HttpTransport(plain(port), ANONYMOUS, limits=limits) as transport,
     ):
         return [line async for line in await opened(transport)]
 
@@ -480,7 +480,7 @@ def test_a_watch_that_we_end_ends_for_its_reader_and_for_the_server() -> None:
             finally:
                 left.set()
 
-        async with serving(handler) as port, HttpTransport(plain(port), NOBODY) as transport:
+        async with serving(handler) as port, HttpTransport(plain(port), ANONYMOUS) as transport:
             stream = await opened(transport)
             lines = aiter(stream)
             assert await anext(lines) == b"one\n"
@@ -496,7 +496,7 @@ def test_a_watch_that_we_end_ends_for_its_reader_and_for_the_server() -> None:
 
 def test_a_refused_watch_is_an_answer_with_its_headers() -> None:
     async def story() -> None:
-        async with serving(Noted(429)) as port, HttpTransport(plain(port), NOBODY) as transport:
+        async with serving(Noted(429)) as port, HttpTransport(plain(port), ANONYMOUS) as transport:
             answer = await transport.stream(WATCH)
         assert isinstance(answer, Response)
         assert (answer.status, answer.body, answer.headers["Retry-After"]) == (429, b"said", "7")

@@ -1,4 +1,4 @@
-"""Which server, how to trust it, who we are: read from a file that a person wrote."""
+"""Which server, how to trust it, who we are: read from a file that a user wrote."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_data_wins_over_a_path(tmp_path: Path) -> None:
         pytest.param({"client-certificate": "gone"}, "client-certificate", id="a missing file"),
         pytest.param({"client-key-data": encoded(SECRET)}, "client-certificate", id="a key alone"),
         pytest.param({"client-certificate-data": "UA=="}, "client-key", id="no key"),
-        pytest.param({"as": "somebody", "token": SECRET}, "as", id="acting as another"),
+        pytest.param({"as": "another-user", "token": SECRET}, "as", id="acting as another"),
         pytest.param({"auth-provider": {"name": SECRET}}, "auth-provider", id="an old plugin"),
         pytest.param({"username": "me", "password": SECRET}, "username", id="a password"),
         pytest.param({"exec": {"env": [{"value": SECRET}]}}, "exec.command", id="no program"),
@@ -137,7 +137,7 @@ def test_a_user_that_cannot_be_used_is_refused_at_its_field(
     [
         pytest.param({"env": [{"value": SECRET}]}, "env", id="a variable without a name"),
         pytest.param({"env": {"A": SECRET}}, "env", id="a mapping for a list"),
-        pytest.param({"interactiveMode": "Always"}, "interactiveMode", id="wants a person"),
+        pytest.param({"interactiveMode": "Always"}, "interactiveMode", id="wants a user"),
     ],
 )
 def test_a_program_that_cannot_be_run_is_refused(

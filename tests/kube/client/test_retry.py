@@ -159,7 +159,7 @@ def test_a_pause_that_does_not_fit_into_the_call_is_left_to_the_caller() -> None
     assert (error.retry_after.total_seconds(), door.asked_at) == (30, [0.0])
 
 
-def test_nobody_is_asked_for_ever() -> None:
+def test_retries_end() -> None:
     door = Scripted(BUSY)
     assert isinstance(outcome(door, patch), errors.Unavailable)
     pauses = [b - a for a, b in zip(door.asked_at, door.asked_at[1:], strict=False)]

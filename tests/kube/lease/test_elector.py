@@ -62,7 +62,7 @@ def test_the_first_one_makes_the_lease_holds_it_once_without_acting_and_leads() 
         a = stage.replica("a")
         await asyncio.sleep(14)
         (sentence,) = a.said
-        assert sentence.startswith(f"waiting: there was no Lease {KEY}; whoever acts under one")
+        assert sentence.startswith(f"waiting: there was no Lease {KEY}; the holder of one")
         assert sentence.endswith("has until 2026-01-05T08:00:15Z to find out")
         assert (a.elector.state.holder, a.leads) == ("a", False)
         await asyncio.sleep(4)
@@ -107,7 +107,7 @@ def test_the_lease_says_what_client_go_expects_and_that_it_is_tenure() -> None:
     told(story)
 
 
-def test_a_lease_that_nobody_ever_held_is_taken_at_once() -> None:
+def test_a_lease_that_no_replica_ever_held_is_taken_at_once() -> None:
     async def story(stage: Stage) -> None:
         a = stage.replica("a")
         await asyncio.sleep(1)

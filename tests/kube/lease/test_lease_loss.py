@@ -73,7 +73,7 @@ def test_time_in_which_the_machine_slept_counts_although_no_timer_saw_it() -> No
         a.suspended += 3600
         assert a.elector.fence.closed().startswith("the lease was last renewed at 2026-01-05T08:00")
         await asyncio.sleep(10)
-        assert len(a.began) == 2, "nobody else came, and it began anew"
+        assert len(a.began) == 2, "no other came, and it began anew"
         assert stage.acts[acts][0] == a.began[1], "and did nothing before"
 
     told(story)
@@ -129,7 +129,7 @@ def test_slow_answers(latency: float, began: int) -> None:
     told(story)
 
 
-def test_somebody_who_touches_the_lease_does_not_interrupt_the_work() -> None:
+def test_a_client_that_touches_the_lease_does_not_interrupt_the_work() -> None:
     async def story(stage: Stage) -> None:
         a = stage.replica("a")
         for count in range(200):
@@ -186,7 +186,7 @@ def test_a_lease_that_is_taken_from_us_is_lost_at_the_next_look() -> None:
     told(story)
 
 
-def test_a_lease_that_somebody_deletes_is_made_again_and_not_taken_by_another() -> None:
+def test_a_lease_that_is_deleted_is_made_again_and_not_taken_by_another() -> None:
     async def story(stage: Stage) -> None:
         a = stage.replica("a")
         await asyncio.sleep(5)
@@ -245,7 +245,7 @@ def test_a_namespace_that_is_not_there_is_named() -> None:
     told(story)
 
 
-def test_without_the_permission_to_look_nobody_acts_and_says_why() -> None:
+def test_without_the_permission_to_read_no_replica_acts_and_each_says_why() -> None:
     async def story(stage: Stage) -> None:
         a = stage.replica("a")
         a.way.instead["GET"] = refused(403, "Forbidden")

@@ -1,4 +1,4 @@
-"""Nobody acts beside Karpenter, and nobody takes its Lease unless a person has said so."""
+"""No replica acts beside Karpenter, or takes its Lease unless an operator said so."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_karpenter_held_last_is_left_alone_and_we_say_what_to_do(clean: boo
     ("clean", "soonest", "latest"),
     [pytest.param(False, 12, 20, id="it died"), pytest.param(True, 0, 3, id="it stopped cleanly")],
 )
-def test_with_take_over_it_is_ours_as_soon_as_nobody_renews_it(
+def test_with_take_over_it_is_ours_as_soon_as_it_is_not_renewed(
     clean: bool, soonest: float, latest: float
 ) -> None:
     async def story(stage: Stage) -> None:
@@ -168,7 +168,7 @@ def test_a_lease_that_karpenter_left_behind_in_another_namespace_only_costs_one_
         (await stage.stranger(ELSEWHERE)).stop()
         a = stage.replica("a")
         await asyncio.sleep(14)
-        assert holds_back(a), "it may be renewed: nobody has watched it yet"
+        assert holds_back(a), "it may be renewed: it was not watched yet"
         await asyncio.sleep(5)
         assert a.leads
 
@@ -226,7 +226,7 @@ def test_of_two_tenures_in_different_namespaces_one_acts(late: float) -> None:
     told(story, fresh=True)
 
 
-def test_who_had_to_let_go_of_the_lease_that_he_made_waits_no_less_for_that() -> None:
+def test_a_replica_that_lost_the_lease_it_made_waits_no_less_for_that() -> None:
     async def story(stage: Stage) -> None:
         await stage.namespace(ELSEWHERE)
         a = stage.replica("a")

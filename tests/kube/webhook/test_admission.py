@@ -19,11 +19,11 @@ BAD_ZONE = {**HOURS, "timeZone": "Mars/Base"}
 
 
 def answer_to(body: bytes) -> Json:
-    answer, judgement = admission().answer(body, MAY_DAY)
+    answer, reviewed = admission().answer(body, MAY_DAY)
     review = msgspec.json.decode(answer)
     assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     response: Json = review["response"]
-    assert response["allowed"] == judgement.allowed
+    assert response["allowed"] == reviewed.allowed
     return response
 
 
@@ -77,7 +77,7 @@ BAD_OF_EACH_KIND = [
 @pytest.mark.parametrize(
     ("kind", "changes", "field"), [pytest.param(*case, id=case[0]) for case in BAD_OF_EACH_KIND]
 )
-def test_each_of_our_kinds_is_judged(kind: str, changes: Json, field: str) -> None:
+def test_each_of_our_kinds_is_reviewed(kind: str, changes: Json, field: str) -> None:
     response = answer_to(a_review(an_object(kind, changes)))
     assert field in response["status"]["details"]["causes"][0]["field"]
 
@@ -154,7 +154,7 @@ def test_an_object_on_its_way_out_is_never_held() -> None:
 THEIRS = {"spec.template.spec.nodeClassRef": {"group": "aws", "kind": "X", "name": "a"}}
 
 
-def test_a_pool_of_another_provider_is_not_judged_and_its_author_is_told() -> None:
+def test_a_pool_of_another_provider_is_not_reviewed_and_its_author_is_told() -> None:
     response = answer_to(a_review(a_pool(BAD_CRON, **THEIRS)))
     assert response["allowed"]
     (warning,) = response["warnings"]
@@ -164,7 +164,7 @@ def test_a_pool_of_another_provider_is_not_judged_and_its_author_is_told() -> No
     )
 
 
-def test_he_is_not_told_again_at_every_change() -> None:
+def test_the_author_is_not_told_again_at_every_change() -> None:
     old, new = a_pool(**THEIRS), a_pool(**THEIRS, **{"spec.weight": 5})
     assert answer_to(a_review(new, old=old)) == {"uid": "review-1", "allowed": True}
 
@@ -175,7 +175,7 @@ def test_a_claim_of_another_provider_passes_without_a_word() -> None:
     assert answer_to(a_review(bad)) == {"uid": "review-1", "allowed": True}
 
 
-def test_a_subresource_is_not_judged() -> None:
+def test_a_subresource_is_not_reviewed() -> None:
     response = answer_to(a_review(a_pool(BAD_CRON), old=a_pool(), subResource="status"))
     assert response == {"uid": "review-1", "allowed": True}
 
@@ -183,8 +183,8 @@ def test_a_subresource_is_not_judged() -> None:
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 LATER = {**an_object("NodePool"), "apiVersion": "karpenter.sh/v2"}
 STRANGE = [
-    ("another kind", a_review(POD), "Pod in v1/: not judged"),
-    ("another version", a_review(LATER), "NodePool in karpenter.sh/v2: not judged"),
+    ("another kind", a_review(POD), "Pod in v1/: not reviewed"),
+    ("another version", a_review(LATER), "NodePool in karpenter.sh/v2: not reviewed"),
     ("a deletion", a_review(None, a_pool(BAD_CRON), operation="DELETE"), "operation DELETE"),
     ("an unknown verb", a_review(a_pool(BAD_CRON), operation="CONNECT"), "operation CONNECT"),
     ("no verb", a_review(a_pool(BAD_CRON), operation=""), "operation without a name"),
@@ -196,7 +196,7 @@ STRANGE = [
 @pytest.mark.parametrize(
     ("body", "why"), [pytest.param(body, why, id=says) for says, body, why in STRANGE]
 )
-def test_what_we_cannot_judge_passes_and_we_say_so(body: bytes, why: str) -> None:
+def test_what_we_cannot_review_passes_and_we_say_so(body: bytes, why: str) -> None:
     response = answer_to(body)
     (warning,) = response["warnings"]
     assert response["allowed"]
@@ -226,9 +226,9 @@ def test_a_review_that_cannot_be_read_passes(body: bytes) -> None:
 
 def test_a_review_of_another_version_is_answered_in_its_own_and_passes() -> None:
     body = a_review(a_pool(BAD_CRON)).replace(b"k8s.io/v1", b"k8s.io/v1beta1")
-    answer, judgement = admission().answer(body, MAY_DAY)
+    answer, reviewed = admission().answer(body, MAY_DAY)
     assert msgspec.json.decode(answer)["apiVersion"] == "admission.k8s.io/v1beta1"
-    assert judgement.allowed
+    assert reviewed.allowed
 
 
 def test_an_old_object_that_cannot_be_read_excuses_everything() -> None:

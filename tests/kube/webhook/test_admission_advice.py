@@ -18,9 +18,9 @@ SPEC = "spec.template.spec"
 
 
 def warnings(kind: str, changes: Json) -> list[str]:
-    _, judgement = admission().answer(a_review(an_object(kind, changes)), MAY_DAY)
-    assert judgement.problems == ()
-    return [warning for warning in judgement.warnings if warning != str(IDLE_WINDOW)]
+    _, reviewed = admission().answer(a_review(an_object(kind, changes)), MAY_DAY)
+    assert reviewed.problems == ()
+    return [warning for warning in reviewed.warnings if warning != str(IDLE_WINDOW)]
 
 
 def on(key: str, *needs: tuple[str, list[str]]) -> list[Json]:
@@ -52,7 +52,7 @@ CASES: list[tuple[str, str, Json, list[str]]] = [
         [],
     ),
     (
-        "values that nobody looks at",
+        "values that are not looked at",
         "NodePool",
         {f"{SPEC}.requirements": on(ZONE, ("Exists", ["a"]))},
         [f"{SPEC}.requirements[0].values: not looked at, because the operator is Exists"],
@@ -121,8 +121,8 @@ def test_that_a_grace_period_drifts_nodes_is_said_when_it_is_set_or_changed() ->
             for weight, value in ((1, new), (2, old))
             if value is not None
         ]
-        _, judgement = admission().answer(a_review(*made), MAY_DAY)
-        return any("count as drifted" in warning for warning in judgement.warnings)
+        _, reviewed = admission().answer(a_review(*made), MAY_DAY)
+        return any("count as drifted" in warning for warning in reviewed.warnings)
 
     assert told("1h")
     assert told("2h", old="1h")
@@ -142,8 +142,8 @@ def test_a_repair_block_that_is_added_turns_repair_forceful(
 ) -> None:
     before = an_object("NodePool", {} if old is None else {"spec.repair": old})
     body = a_review(an_object("NodePool", {"spec.repair": new}), before)
-    _, judgement = admission().answer(body, MAY_DAY)
-    assert judgement.warnings == ((str(by_force()),) if said else ())
+    _, reviewed = admission().answer(body, MAY_DAY)
+    assert reviewed.warnings == ((str(by_force()),) if said else ())
 
 
 GPU = {"spec.repair": {"policies": [{"conditionType": "GpuBroken", "toleration": "5m"}]}}

@@ -43,8 +43,8 @@ DECIDERS: dict[str, Decider[Any]] = {
 
 
 def refused(obj: Json) -> list[str]:
-    _, judgement = admission().answer(a_review(obj), MAY_DAY)
-    return [str(problem) for problem in judgement.problems]
+    _, reviewed = admission().answer(a_review(obj), MAY_DAY)
+    return [str(problem) for problem in reviewed.problems]
 
 
 def stored(obj: Json) -> ApiObject:
@@ -58,7 +58,7 @@ def status_says(obj: Json) -> str:
     kind = obj["kind"]
     (verdict,) = judged(DECIDERS[kind], stored(obj))
     while isinstance(verdict.action, Patch) and not verdict.action.subresource:
-        obj["metadata"] |= verdict.action.body["metadata"]  # It is stamped first, then judged.
+        obj["metadata"] |= verdict.action.body["metadata"]  # It is stamped first, then evaluated.
         (verdict,) = judged(DECIDERS[kind], stored(obj))
     if kind == "NodeClaim":
         return verdict.message if verdict.reason is Reason.LAUNCH_FAILED else ""
@@ -94,8 +94,8 @@ def test_what_is_refused_is_what_the_status_says(kind: str, changes: Json) -> No
 def test_what_depends_on_the_provider_is_let_in_with_a_warning_and_the_status_says_it() -> None:
     (changes,) = (changes for says, changes, _ in BAD_REPAIRS if says == UNWATCHED)
     pool = an_object("NodePool", changes)
-    answer, judgement = admission().answer(a_review(pool), MAY_DAY)
-    assert not judgement.problems
+    answer, reviewed = admission().answer(a_review(pool), MAY_DAY)
+    assert not reviewed.problems
     assert b"which status of GpuBroken means unhealthy" in answer
     assert "does not watch GpuBroken" in status_says(pool)
 

@@ -1,4 +1,4 @@
-"""The life of the webhook's certificates: nobody meets one that he cannot believe."""
+"""The life of the webhook's certificates: no client meets one that it cannot trust."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fresh(*names: str, lives: Lives = SHORT) -> Keys:
 
 
 def is_believed(server: Pair, bundle: str, now: datetime, name: str = NAME) -> bool:
-    """As a strict verifier judges who knows the bundle alone."""
+    """As a strict verifier answers that knows the bundle alone."""
     store = Store(x509.load_pem_x509_certificates(bundle.encode()))
     verifier = PolicyBuilder().store(store).time(now).build_server_verifier(x509.DNSName(name))
     try:
@@ -83,7 +83,7 @@ def test_an_authority_that_has_run_out_leaves_the_bundle() -> None:
 
 
 @given(pauses=st.lists(st.integers(1, 3 * 24 * 60), min_size=5, max_size=60))
-def test_whoever_is_one_look_behind_is_never_without_trust(pauses: list[int]) -> None:
+def test_a_replica_that_is_one_read_behind_is_never_without_trust(pauses: list[int]) -> None:
     """A replica that still presents what was, an API server that still trusts what was; looks
     come every few minutes, or not for three days."""
     now, before = MAY_DAY, fresh()
@@ -116,7 +116,7 @@ def test_keys_that_have_all_run_out_are_made_anew() -> None:
     assert is_believed(mended.server, mended.bundle, at(100))
 
 
-# Somebody has put something else in.
+# Another client has put something else in.
 
 
 def _rsa(keys: Keys) -> Keys:
@@ -172,7 +172,7 @@ BROKEN: list[tuple[str, Callable[[Keys], Keys]]] = [
     ("an RSA authority", _rsa),
     ("a key behind a password", _locked),
     ("an authority that may not sign", _no_authority),
-    ("a key of somebody else", _mixed),
+    ("a foreign key", _mixed),
     ("a server signed by a stranger", _stranger),
     ("a server that is no certificate", _nonsense),
 ]

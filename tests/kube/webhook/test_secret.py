@@ -1,4 +1,4 @@
-"""One Secret for all replicas: whoever is first writes it, and the others take what he wrote."""
+"""One Secret for all replicas: the first one writes it, and the others take what it wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook's port against whoever finds it: every request ends, and nobody else notices."""
+"""The webhook's port against any client: every request ends, and no other notices."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ PIECES = [
 
 
 @pytest.mark.parametrize("sent", [pytest.param(sent, id=says) for says, sent in PIECES])
-def test_whoever_does_not_go_on_is_cut_off(sent: bytes) -> None:
+def test_a_client_that_does_not_go_on_is_cut_off(sent: bytes) -> None:
     async def story() -> None:
         async with serving(IMPATIENT) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
@@ -132,7 +132,7 @@ def test_whoever_does_not_go_on_is_cut_off(sent: bytes) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n\r\n"], ids=["silence", "plain HTTP"])
-def test_whoever_speaks_no_tls_is_cut_off(sent: bytes) -> None:
+def test_a_client_that_speaks_no_tls_is_cut_off(sent: bytes) -> None:
     async def story() -> None:
         async with serving(replace(LIMITS, handshake=0.3)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -152,7 +152,9 @@ async def _rest(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def test_whoever_leaves_in_the_middle_is_not_worth_a_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_leaves_in_the_middle_is_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def story() -> None:
         async with serving() as port:
             _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
@@ -185,7 +187,7 @@ async def _answers(port: int) -> bool:
         return False
 
 
-def test_it_ends_at_once_though_somebody_keeps_his_connection() -> None:
+def test_it_ends_at_once_though_a_client_keeps_its_connection() -> None:
     async def story() -> None:
         async with serving() as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())

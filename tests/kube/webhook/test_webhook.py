@@ -161,7 +161,7 @@ def test_a_replica_that_did_not_renew_itself_presents_what_the_other_made() -> N
     told(story())
 
 
-def test_a_bundle_that_somebody_took_away_comes_back() -> None:
+def test_a_bundle_that_was_taken_away_comes_back() -> None:
     async def story() -> None:
         async with bench(registered()) as at:
             await at.webhook.look()
@@ -181,11 +181,11 @@ def test_a_configuration_that_changes_meanwhile_is_read_again() -> None:
             cabinet = at.cabinet
             cabinet.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
 
-            def somebody() -> None:
+            def another_client() -> None:
                 slower = a_configuration("https://127.0.0.1:9443/validate", timeoutSeconds=4)
                 cabinet.put(CONFIGURATION, slower)
 
-            cabinet.meanwhile = somebody
+            cabinet.meanwhile = another_client
             await at.webhook.look()
             (webhook,) = cabinet.objects[CONFIGURATION]["webhooks"]
             assert webhook["timeoutSeconds"] == 4
@@ -202,7 +202,9 @@ def test_without_a_configuration_nothing_is_written_and_nothing_listens() -> Non
         async with bench() as at:
             await at.webhook.look()
             await at.webhook.look()
-            assert at.said == [f"webhook: there is no {WHO}, so nobody asks; it does without"]
+            assert at.said == [
+                f"webhook: there is no {WHO}: the API server asks no webhook; it does without"
+            ]
             assert (at.complaints, at.cabinet.writes, at.webhook.port) == ([], [], None)
 
     told(story())

@@ -92,12 +92,12 @@ def test_an_accepted_deletion_is_not_repeated_while_the_watch_is_late() -> None:
         assert len(story.api_tap.of("DELETE", f"/nodes/{node}")) == 1
 
 
-def test_a_conflict_is_judged_again_on_the_newer_version_at_once() -> None:
+def test_a_conflict_is_evaluated_again_on_the_newer_version_at_once() -> None:
     with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
         meddled: list[str] = []
 
         def meddle(verb: str, what: str) -> None:
-            """Somebody annotates the claim right before our first write to its status."""
+            """Another client annotates the claim right before our first write to its status."""
             if verb == "PATCH" and what.endswith("/status") and "nodeclaims" in what:
                 name = what.split("/")[-2]
                 if not meddled:
@@ -118,21 +118,21 @@ def test_a_conflict_is_judged_again_on_the_newer_version_at_once() -> None:
 def test_one_failing_object_pauses_alone_longer_each_time_and_visibly() -> None:
     with Tapped(*a_cluster(a_deployment(replicas=4, cpu="1500m"))) as story:
         broken = Unavailable("the disk is full")
-        sick = ""
+        failing = ""
 
         def break_first(verb: str, what: str) -> Exception | None:
-            nonlocal sick
+            nonlocal failing
             if verb == "PATCH" and "/nodeclaims/" in what:
-                sick = sick or what.split("/")[5]
-                return broken if sick in what else None
+                failing = failing or what.split("/")[5]
+                return broken if failing in what else None
             return None
 
         story.api_tap.spoil = break_first
         story.run(10 * MINUTE)
         assert story.running("web") == 3
-        said = [one for one in outcomes(story, f"NodeClaim/{sick}", "Patch") if "disk" in one]
+        said = [one for one in outcomes(story, f"NodeClaim/{failing}", "Patch") if "disk" in one]
         assert said[0].startswith("failed: 503 ServiceUnavailable: the disk is full; again at 2026")
-        pauses = gaps(story.api_tap.times("PATCH", f"nodeclaims/{sick}"))
+        pauses = gaps(story.api_tap.times("PATCH", f"nodeclaims/{failing}"))
         assert pauses[0] < 2
         assert 45 <= pauses[-1] <= 61
         story.api_tap.spoil = lambda verb, what: None

@@ -55,7 +55,7 @@ class StandBy:
             self._story.loop.run_until_complete(task)
 
 
-def test_a_view_that_nobody_judges_by_keeps_no_changes() -> None:
+def test_a_view_that_no_loop_reads_keeps_no_changes() -> None:
     with Story(*a_cluster(a_deployment(replicas=3))) as story:
         standing_by = StandBy(story)
         story.run(MINUTE)
@@ -65,7 +65,7 @@ def test_a_view_that_nobody_judges_by_keeps_no_changes() -> None:
         standing_by.end()
 
 
-def test_each_term_judges_what_the_view_already_knows_and_leaves_it_running() -> None:
+def test_each_term_evaluates_what_the_view_already_knows_and_leaves_it_running() -> None:
     with Story(*a_cluster(a_deployment("first", replicas=3))) as story:
         standing_by = StandBy(story)
         story.run(MINUTE)
@@ -73,7 +73,7 @@ def test_each_term_judges_what_the_view_already_knows_and_leaves_it_running() ->
         assert story.running("first") == 3
         story.apply(a_deployment("second", replicas=40, cpu="900m"))
         story.run(MINUTE)
-        assert story.running("second") < 40, "nobody leads"
+        assert story.running("second") < 40, "no replica leads"
         standing_by.lead()
         assert story.running("second") == 40
         standing_by.end()

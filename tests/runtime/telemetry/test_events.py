@@ -304,7 +304,7 @@ def leave(world: World) -> None:
     world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
 
 
-def test_a_drain_that_a_budget_paces_warns_nobody() -> None:
+def test_a_drain_that_a_pdb_slows_down_is_no_warning() -> None:
     with World() as world:
         for manifest in a_cluster(
             a_deployment(replicas=4, cpu="250m"), a_budget("web", maxUnavailable=1)

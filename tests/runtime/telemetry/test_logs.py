@@ -85,7 +85,7 @@ def test_lines_for_which_there_is_no_room_are_dropped_and_the_program_goes_on(wh
 def test_a_reader_that_has_hung_up_ends_the_program() -> None:
     log = make_log(Full(errno.EPIPE), HandClock(), level="info", text=False)
     with pytest.raises(BrokenPipeError):
-        log.info("is anybody there?")
+        log.info("is a reader there?")
 
 
 def test_ten_thousand_lines_of_one_kind_are_twenty_in_a_minute() -> None:

@@ -113,7 +113,7 @@ def test_a_repair_by_force_is_counted_once_with_its_condition_and_mode() -> None
         assert counted(story, unhealthy) == 1
 
 
-def test_a_sick_node_that_a_person_deletes_is_no_repair_of_ours() -> None:
+def test_an_unhealthy_node_that_a_user_deletes_is_no_repair_of_ours() -> None:
     """The deadline is brought forward all the same, once its condition is due."""
     web = a_deployment(replicas=1, annotations={DO_NOT_DISRUPT: "true"})
     manifests = [a_node_class(), a_pool(repair=REPAIRED), web]

@@ -1,4 +1,4 @@
-"""Gauges over the cluster, looked up when somebody asks."""
+"""Gauges over the cluster, computed at each scrape."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenure.cli.cluster.access import Reached
 from tenure.kube.client.client import Client
-from tenure.kube.webhook.admission import Admission, Judgement
+from tenure.kube.webhook.admission import Admission, Review
 from tenure.kube.webhook.webhook import Webhook, WebhookSettings
 from tenure.model.settings import Settings
 from tenure.ports.provider import Provider
@@ -26,8 +26,8 @@ def new_webhook(
     if not settings.webhook_port:
         return None
 
-    def count(judgement: Judgement) -> None:
-        metrics.reviews.labels(judgement.answer).inc()
+    def count(reviewed: Review) -> None:
+        metrics.reviews.labels(reviewed.answer).inc()
 
     own = reached.access.namespace if reached.in_pod else ""
     return Webhook(
@@ -42,5 +42,5 @@ def new_webhook(
         ),
         say=log.info,
         complain=log.warning,
-        judged=count,
+        reviewed=count,
     )

@@ -3,13 +3,13 @@
 A write's answer is put in at once, so that the next turn sees what we did. Reads may be
 stale but never go back; in order:
 
-* an older version than the one that is here is dropped, whoever brings it;
+* an older version than the one that is here is dropped, from a watch or a write;
 * an object that is gone stays gone: by the watch's word (its UID is remembered), or
   because a list of a later version lacked it;
 * a list is the whole truth up to its version: what is newer than it stays.
 
-Changes of one object between two looks are one change. A change that nobody can see (a
-heartbeat, a field that we do not read) wakes nobody; it waits here until somebody acts on
+Changes of one object between two turns are one change. A change of no field that we read (a
+heartbeat) does not wake the loop; it is kept here until an action depends on
 that object, because then its version counts.
 """
 
@@ -42,7 +42,7 @@ class Cache:
         readers: Mapping[Resource, Sequence[Callable[[Any], object]]] = {},
     ) -> None:
         self.tables = Tables(readers)
-        #: Called whenever there is something new to judge.
+        #: Called whenever there is something new to evaluate.
         self.wake = wake
         # By place and UID: an object that went and its namesake that came are two changes.
         self._changes: dict[tuple[Place, str], Change] = {}
@@ -90,7 +90,7 @@ class Cache:
         return {key: one.metadata.resource_version for key, one in known.items() if one is not None}
 
     def take_changes(self, acted_upon: Iterable[Place] = ()) -> list[Change]:
-        """What happened since the last call; what nobody can see only of these places."""
+        """What happened since the last call; changes of the version alone only of these places."""
         changes = [*self._changes.values()]
         self._changes.clear()
         waited = (self._quiet.pop(place, None) for place in acted_upon)
@@ -172,7 +172,7 @@ _KEEPERS: Final = frozenset({Node, Pod})
 
 
 def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
-    """Whether no judgement can tell the two apart: of what we read, only the version differs."""
+    """Whether no evaluation can tell the two apart: of what we read, only the version differs."""
     if old is None or new is None or type(old) is not type(new):
         return False
     version = old.metadata.resource_version

@@ -205,7 +205,7 @@ class Informer:
         self._version = item.metadata.resource_version or self._version
 
     def _complain(self, item: ApiObject) -> None:
-        """An object that cannot be read stops nobody, but somebody has to hear of it."""
+        """An object that cannot be read stops no other, but it is reported."""
         if isinstance(item, Unreadable):
             at = f"{self.resource.kind}/{item.key}"
             self._report(self.resource, SpecError(at, item.problem, "an object we can read"))
@@ -227,7 +227,7 @@ def in_words(error: TenureError) -> str:
 
 
 def plainly(error: TenureError) -> str:
-    """Without a number where nobody has answered: it would be ours."""
+    """Without a status code where no server has answered: the code would be ours."""
     if isinstance(error, Unavailable) and error.status == Unavailable.status:
         return error.message
     return str(error)

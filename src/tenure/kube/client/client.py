@@ -1,8 +1,8 @@
 """The Kubernetes API as a few verbs, over any transport.
 
-Answers come back as bytes: whoever asked knows the type to decode them to. Errors come
+Answers come back as bytes: the caller knows the type to decode them to. Errors come
 back as our own tree, and silence does too: no call takes longer than its bound, repeats
-included. What is repeated, and when, is said in ``manners``; what a repeated create meets
+included. What is retried, and when, is said in ``retry``; what a repeated create meets
 under its own name is ``AlreadyExists``, and its author reads it back. A caller that gets
 ``Unavailable`` or ``Conflict`` looks again before it repeats anything itself.
 """
@@ -42,7 +42,7 @@ PAGE: Final = 500
 #: A write whose answer takes longer than this counts as unanswered: well below the time
 #: after which another replica may hold the lease.
 ANSWER_MAX: Final = timedelta(seconds=5)
-#: A read harms nobody when it is late, so that it may be tried more than once …
+#: A read does no harm when it is late, so that it may be tried more than once …
 READ_MAX: Final = timedelta(seconds=15)
 #: … and a page of a list is large.
 LIST_MAX: Final = timedelta(seconds=60)

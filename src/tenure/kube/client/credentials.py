@@ -3,7 +3,7 @@
 A credential is asked for before each request and told which identity the server said 401
 to. Files are read again then and at the latest every minute, because projected tokens
 rotate; a program's answer is used until a little before it expires. Nothing to present is
-``Unavailable``: going on as nobody would only turn the mistake into another one.
+``Unavailable``: going on without an identity would only turn the mistake into another one.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class ExecCredentials:
         except _TooMuchError:
             raise self._failure(f"printed more than {SMALL.size} bytes") from None
         finally:
-            # It and whatever it started, also when nobody waits for it any longer.
+            # It and whatever it started, also when no caller waits for it any longer.
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

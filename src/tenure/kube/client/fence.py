@@ -1,9 +1,9 @@
 """The fence: nothing leaves once the lease is lost, or was renewed too long ago.
 
-It is asked twice. Whoever is about to act asks ``closed`` and holds back; and the HTTP
+It is asked twice. The executor asks ``closed`` before an action and holds back; and the HTTP
 library is made to ask in the very step that hands a request to the socket. A check any
 earlier leaves a gap in which the process can be paused for longer than the lease.
-The clock counts the time in which the machine was suspended, too: nobody tells us.
+The clock counts the time in which the machine was suspended, too: a process is not told of that.
 
 A request is handed over with its body, headers included, in one step; a request without a
 body is not, so a call that changes something needs one. Reads pass.
@@ -94,7 +94,7 @@ def fenced_requests(fence: Fence) -> type[aiohttp.ClientRequest]:
         ) -> None:
             # Until here nothing has been written: the headers wait for the body.
             if self.method not in READS and (why := fence.closed()):
-                # Whoever waits for the answer gets this instead, and closes the connection.
+                # The caller gets this instead of an answer, and closes the connection.
                 assert conn.protocol is not None, "it was just connected"
                 conn.protocol.set_exception(NotLeader(f"{self.method} {self.url.path}: {why}"))
                 return

@@ -1,7 +1,7 @@
 """The transport to a real API server: HTTPS, one connection pool, watches as byte lines.
 
 A request that no answer came back for is ``Unavailable``; whether it was carried out is
-then unknown, and whoever sent it must find out. A 401 asks the credentials once more.
+then unknown, and the caller must find out. A 401 asks the credentials once more.
 Nothing else is repeated here, except that the HTTP library sends a GET or DELETE again
 when the server had closed the idle connection it took; our deletions name a UID, and the
 fence is asked again.
@@ -94,7 +94,7 @@ class HttpTransport:
 
     async def request(self, request: Request) -> Response:
         if self._fence is not None and request.method not in READS:
-            assert request.body, "without a body nobody asks the fence"
+            assert request.body, "without a body the fence is not asked"
         limit = self._limits.list_page if _is_list(request) else self._limits.answer
         timeout = aiohttp.ClientTimeout(total=limit.total_seconds())
         try:

@@ -3,7 +3,7 @@
 Only the current context (or the one asked for) is read. Relative paths are relative to
 the file; of a certificate and its ``-data`` twin, the data wins. What cannot be used is a
 ``SpecError`` that names file and field, and so is what we would have to ignore: a proxy,
-or an order to act as somebody else. A secret never appears in an error.
+or an order to impersonate another user. A secret never appears in an error.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _exec_plugin(written: Any, path: Path) -> ExecPlugin | None:
     if version not in EXEC_VERSIONS:
         raise SpecError(f"{at}.apiVersion", version, " or ".join(EXEC_VERSIONS))
     if written.get("interactiveMode") == "Always":
-        raise SpecError(f"{at}.interactiveMode", "Always", "a program that asks nobody")
+        raise SpecError(f"{at}.interactiveMode", "Always", "a program that asks no user")
     command = str(written["command"])
     return ExecPlugin(
         # A bare name is looked for on the PATH; anything else is beside the file.

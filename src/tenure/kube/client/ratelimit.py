@@ -1,6 +1,6 @@
-"""How fast we may speak: so many calls per second on average, so many at once.
+"""The rate limit: so many calls per second on average, so many at once.
 
-It counts on the event loop's clock, which nobody sets back, and which is virtual in the
+It counts on the event loop's clock, which is never set back, and which is virtual in the
 embedded cluster. A call that need not wait costs no timer and no task.
 """
 

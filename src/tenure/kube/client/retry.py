@@ -5,8 +5,8 @@ no answer at all. In the order in which the rules bite:
 
 1. what could do harm is not repeated. A read never does; a create does not under a name
    that we chose, nor a patch or deletion that says which version or UID it is meant for.
-   An eviction is never repeated: 429 and 500 are how budgets say no, and whoever decides
-   wants to hear it. After a write without an answer nobody knows what has happened, so
+   An eviction is never repeated: 429 and 500 are how PDBs say no, and the decider
+   wants to hear it. After a write without an answer its effect is unknown, so
    its author looks first;
 2. at most ``TRIES`` times in all;
 3. not before the server wants it, else after a pause that doubles, with jitter;
@@ -35,7 +35,7 @@ def names_itself(body: Mapping[str, Any]) -> bool:
 
 
 def names_version(body: Mapping[str, Any]) -> bool:
-    """A patch that, repeated, meets a conflict instead of somebody else's change."""
+    """A patch that, repeated, meets a conflict instead of another client's change."""
     return bool((body.get("metadata") or {}).get("resourceVersion"))
 
 

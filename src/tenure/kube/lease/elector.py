@@ -1,4 +1,4 @@
-"""The leader's Lease: one replica acts, the others wait, and nobody acts beside Karpenter.
+"""The leader's Lease: one replica acts, the others wait, and none acts beside Karpenter.
 
 Every round lists the Leases of our name in all namespaces, then writes our own. In the
 order in which the rules bite, a round ends with "not now" when
@@ -8,12 +8,12 @@ order in which the rules bite, a round ends with "not now" when
 2. our Lease is being renewed by another;
 3. our Lease was last held by something that is not Tenure, and we were not told to take
    over. Karpenter may be about to come back;
-4. the API server does not let us write it: somebody was faster, or it cannot be reached.
+4. the API server does not let us write it: another replica was faster, or it cannot be reached.
 
 Otherwise the Lease is ours, and the fence open until ``lease_renew_deadline`` after the
 moment *before* the write left: the others count from a later one, and for longer. A Lease
-that we had to make may have been deleted under somebody who does not know yet, and who
-acts until he does: we hold it for ``lease_duration`` before we act.
+that we had to make may have been deleted under a holder that does not know yet, and
+acts until it does: we hold it for ``lease_duration`` before we act.
 Holding it means to come back every ``lease_retry``, however busy the work is, but only while it
 makes progress. As soon as a round says "not now", the fence closes by itself, or the work is
 stuck, the work is cancelled and the waiting begins anew; after stuck work the Lease is given back,
@@ -79,7 +79,7 @@ class Elector:
         self._loop_speed = loop_speed
         self._book = LeaseBook(client, clock, settings, identity, steady)
         self._key = self._book.key
-        #: On the steady clock: nobody acts any more under a Lease that ours replaced.
+        #: On the monotonic clock: from then on no replica acts under a Lease that ours replaced.
         self._act_from = 0.0
         self._act_from_in_words = ""
         #: Whether the last term ended because the work was stuck.
@@ -114,7 +114,7 @@ class Elector:
         """Give the Lease back, if it is ours, so that the next one need not wait.
 
         One that we made and may not act under yet is left to run out: the next one has to wait,
-        too, as whoever acts under the one that was deleted does not know yet.
+        too, as the holder of the one that was deleted does not know yet.
         """
         self.fence.close("this replica has stopped")
         if self._steady() >= self._act_from:
@@ -165,7 +165,7 @@ class Elector:
             async with asyncio.timeout(within):
                 return await attempt()
         except (Conflict, AlreadyExists):
-            pass  # Somebody was faster: the next look shows who.
+            pass  # Another replica was faster: the next read shows which.
         except TimeoutError:
             self._bulletin.add_trouble(f"the Lease {self._key} is out of reach: no answer in time")
         except TenureError as error:
@@ -183,7 +183,7 @@ class Elector:
         if self._steady() < self._act_from:
             self._say_why_not_yet()
             return False
-        # Whoever acquires in another namespace at this moment sees ours, or we see theirs.
+        # A replica that acquires in another namespace at this moment sees ours, or we see theirs.
         if not await self._may_write():
             await self._book.give_back()
             return False
@@ -246,7 +246,7 @@ class Elector:
     def _say_why_not_yet(self) -> None:
         self._bulletin.post(
             LeaseRole.WAITING,
-            f"waiting: there was no Lease {self._key}; whoever acts under one that was deleted "
+            f"waiting: there was no Lease {self._key}; the holder of one that was deleted "
             f"has until {self._act_from_in_words} to find out",
             self.identity,
         )

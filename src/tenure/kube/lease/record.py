@@ -94,7 +94,7 @@ def next_record(lease: Lease, identity: str, duration: timedelta, now: datetime)
 
 
 def given_back(lease: Lease, now: datetime) -> dict[str, Any]:
-    """A patch of this very version: nobody's. Others need not wait, whatever they go by."""
+    """A patch of this very version, without a holder. Others need not wait, whatever they go by."""
     return {
         "metadata": {"resourceVersion": lease.metadata.resource_version},
         "spec": {
@@ -120,7 +120,9 @@ def _held(
 ) -> dict[str, Any]:
     return {
         "holderIdentity": identity,
-        "leaseDurationSeconds": -(-duration // SECOND),  # Rounded up: nobody may come too soon.
+        "leaseDurationSeconds": -(
+            -duration // SECOND
+        ),  # Rounded up: no replica may take it too soon.
         "acquireTime": micro_time(acquired),
         "renewTime": micro_time(now),
         "leaseTransitions": transitions,

@@ -1,6 +1,6 @@
 """Which Leases are being renewed, told by our own clock.
 
-What stands in a Lease was written by somebody else's clock, which may be an hour off: only
+What stands in a Lease was written by another replica's clock, which may be an hour off: only
 *that* it changed tells us something, and *when we saw it*. A Lease with a holder counts as
 renewed until we have watched it unchanged for as long as it holds; so does one that we
 meet for the first time. A Lease that is deleted leaves a holder behind who does not know

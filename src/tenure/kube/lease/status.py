@@ -1,4 +1,4 @@
-"""Where a replica stands with the Lease: for probes, metrics and logs."""
+"""The role of a replica by the Lease: for probes, metrics and logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenure.ports.clock import Clock
 
 
 class LeaseRole(StrEnum):
-    #: Another replica acts, or nobody knows yet.
+    #: Another replica acts, or it is not known yet which.
     WAITING = "waiting"
     #: Something that is none of our replicas is, or may be, at work.
     HELD_BACK = "held back"
@@ -21,11 +21,11 @@ class LeaseRole(StrEnum):
 
 class LeaseState(msgspec.Struct, frozen=True):
     role: LeaseRole
-    #: For people; says who holds what, and since when.
+    #: For operators; says who holds what, and since when.
     sentence: str
-    #: When the standing, not the sentence, changed last.
+    #: When the role, not the sentence, changed last.
     since: datetime
-    #: Who holds our Lease, as far as we know; empty: nobody.
+    #: Who holds our Lease, as far as we know; empty: no replica.
     holder: str = ""
 
 
@@ -50,5 +50,5 @@ class Bulletin:
             (self._warn if trouble else self._say)(sentence)
 
     def add_trouble(self, sentence: str) -> None:
-        """News that leaves us where we stand."""
+        """News that does not change the role."""
         self.post(self.state.role, sentence, self.state.holder, trouble=True)

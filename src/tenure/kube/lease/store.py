@@ -17,7 +17,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.ports.clock import Clock
 
-#: How often it is given back, if somebody writes to it in between.
+#: How often it is given back, if another client writes to it in between.
 GIVE_BACK_TRIES: Final = 3
 
 
@@ -33,7 +33,7 @@ class LeaseBook:
         self._namespace = settings.lease_namespace
         self.key = f"{settings.lease_namespace}/{settings.lease_name}"
         self.sightings = Sightings(settings.lease_duration)
-        #: Whether we ever wrote it; else there is nothing to give back, and nobody to ask.
+        #: Whether we ever wrote it; else there is nothing to give back, and no need to ask.
         self.may_be_ours = False
         self.has_looked = False
 
@@ -90,7 +90,7 @@ class LeaseBook:
             await self._client.patch(LEASES, own.lease.name, body, namespace=self._namespace)
 
     async def let_go(self) -> None:
-        """Look, and give it back, whoever writes to it meanwhile. Takes two calls' time at most."""
+        """Read it and give it back, even if others write to it meanwhile. Takes two calls' time at most."""
         if not self.may_be_ours:
             return
         try:

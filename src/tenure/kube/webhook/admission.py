@@ -2,7 +2,7 @@
 
 The first of these that applies:
 
-1. a review that we cannot read, or about something that is not ours to judge   allowed, and said;
+1. a review that we cannot read, or about something that is not ours to review   allowed, and said;
 2. a subresource, an object on its way out                                      allowed;
 3. a pool or claim of another provider, or of none                              allowed, and said
                                                                                 of a pool when it
@@ -13,7 +13,7 @@ The first of these that applies:
 6. nothing wrong                                                                allowed, with advice
                                                                                 where the spec changes.
 
-Whoever cannot be judged passes: the status of the object says what is wrong with it, too. So an
+What cannot be reviewed passes: the status of the object says what is wrong with it, too. So an
 old mistake never keeps anybody from mending something else, or from deleting the object.
 """
 
@@ -43,7 +43,7 @@ API_VERSION: Final = "admission.k8s.io/v1"
 #: Others share the 4,096 characters that an API server passes on.
 _WARNINGS_MAX: Final = 8
 _WARNING_LENGTH: Final = 250
-#: Nobody reads more of them; a legal object can have hundreds, a letter of a megabyte thousands.
+#: A user reads no more of them; a legal object can have hundreds, one of a megabyte thousands.
 _CAUSES_MAX: Final = 20
 _CAUSE_LENGTH: Final = 500
 
@@ -69,7 +69,7 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class Review(msgspec.Struct, frozen=True):
     """Refused when there are problems."""
 
     problems: Problems = ()
@@ -108,25 +108,25 @@ class Admission:
             for kind in (*CUSTOM_KINDS, *kinds)
         }
 
-    def answer(self, body: bytes, now: datetime) -> tuple[bytes, Judgement]:
+    def answer(self, body: bytes, now: datetime) -> tuple[bytes, Review]:
         """The review to send back, and what was found."""
         try:
             review = _REVIEW.decode(body)
         except DECODE_ERRORS as error:
-            judgement = _passed(f"the review cannot be read: {error}")
-            return _encoded(AdmissionRequest(), judgement), judgement
+            reviewed = _passed(f"the review cannot be read: {error}")
+            return _encoded(AdmissionRequest(), reviewed), reviewed
         if review.api_version != API_VERSION:
-            judgement = _passed(f"a review of {review.api_version or 'no version'} is not judged")
+            reviewed = _passed(f"a review of {review.api_version or 'no version'} is not reviewed")
         else:
-            judgement = self.judge(review.request, now)
-        return _encoded(review.request, judgement, review.api_version), judgement
+            reviewed = self.judge(review.request, now)
+        return _encoded(review.request, reviewed, review.api_version), reviewed
 
-    def judge(self, request: AdmissionRequest, now: datetime) -> Judgement:
+    def judge(self, request: AdmissionRequest, now: datetime) -> Review:
         about = request.kind
         kind = self._kinds.get((about.group, about.version, about.kind))
         if kind is None:
             return _passed(
-                f"{about.kind or 'no kind'} in {about.group}/{about.version}: not judged"
+                f"{about.kind or 'no kind'} in {about.group}/{about.version}: not reviewed"
             )
         if request.operation not in ("CREATE", "UPDATE"):
             return _passed(f"the operation {request.operation or 'without a name'} is not judged")
@@ -134,31 +134,31 @@ class Admission:
         if isinstance(new, Unreadable):
             return _passed(f"the object cannot be read: {new.problem}")
         if request.sub_resource or new.deleting:
-            return Judgement()
+            return Review()
         old = decode(kind.resource, request.old_object) if request.operation == "UPDATE" else None
         if self._is_foreign(new, kind):
-            return Judgement(warnings=tuple(self._left_alone(new, old)))
+            return Review(warnings=tuple(self._left_alone(new, old)))
         return self._compared(new, old, kind, now)
 
     def _compared(
         self, new: ApiObject, old: ApiObject | None, kind: CustomKind, now: datetime
-    ) -> Judgement:
+    ) -> Review:
         if old is not None and _specs_equal(new, old):
-            return Judgement()
+            return Review()
         wrong = problems_in(new, kind, self._watched)
         if is_unreadable(old):  # Who can tell what the change has made wrong?
-            return Judgement(warnings=_still_wrong(wrong))
+            return Review(warnings=_still_wrong(wrong))
         before = problems_in(old, kind, self._watched) if old is not None else ()
         brought = brought_by(wrong, before)
         if brought:
-            return Judgement(problems=brought)
+            return Review(problems=brought)
         if wrong:
-            return Judgement(warnings=_still_wrong(wrong))
+            return Review(warnings=_still_wrong(wrong))
         news = _news(new, old, kind, now, self._watched or ())
-        return Judgement(warnings=tuple(map(str, news)))
+        return Review(warnings=tuple(map(str, news)))
 
     def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
-        """Somebody else's pool, or a slip of the pen: who has written it knows."""
+        """A pool of another controller, or a typo: only its author knows."""
         if not isinstance(new, NodePool):
             return
         ref = new.node_class_ref
@@ -216,19 +216,17 @@ def _still_wrong(problems: Problems) -> tuple[str, ...]:
     return tuple(f"wrong as before: {problem}" for problem in problems)
 
 
-def _passed(why: str) -> Judgement:
-    return Judgement(warnings=(f"tenure lets it pass: {why}",))
+def _passed(why: str) -> Review:
+    return Review(warnings=(f"tenure lets it pass: {why}",))
 
 
-def _encoded(
-    request: AdmissionRequest, judgement: Judgement, api_version: str = API_VERSION
-) -> bytes:
-    response: dict[str, Any] = {"uid": request.uid, "allowed": judgement.allowed}
-    if judgement.warnings:
-        shown = judgement.warnings[:_WARNINGS_MAX]
+def _encoded(request: AdmissionRequest, reviewed: Review, api_version: str = API_VERSION) -> bytes:
+    response: dict[str, Any] = {"uid": request.uid, "allowed": reviewed.allowed}
+    if reviewed.warnings:
+        shown = reviewed.warnings[:_WARNINGS_MAX]
         response["warnings"] = [_cut(warning, _WARNING_LENGTH) for warning in shown]
-    if not judgement.allowed:
-        response["status"] = _status(request, judgement.problems)
+    if not reviewed.allowed:
+        response["status"] = _status(request, reviewed.problems)
     review = {"apiVersion": api_version, "kind": "AdmissionReview", "response": response}
     return msgspec.json.encode(review)
 

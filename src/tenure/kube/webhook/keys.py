@@ -1,4 +1,4 @@
-"""The webhook's own keys: when each is renewed, and that nobody is left without trust meanwhile.
+"""The webhook's own keys: when each is renewed, and that clients trust it all the time.
 
 An authority of our own signs the server's certificate; API servers trust the bundle of our
 authorities, newest first. In this order:
@@ -8,11 +8,11 @@ authorities, newest first. In this order:
 3. an authority has run out                        it leaves the bundle;
 4. the server's certificate has a third of its     signed anew by the newest authority, once that has
    life left, or an older authority signed it      been in the bundle long enough to be known;
-5. the server is to have other names, or its       the same, at once: nobody can use the old one.
+5. the server is to have other names, or its       the same, at once: no client can use the old one.
    certificate cannot be used
 
 Pure: what to keep next follows from what is kept and from the time. Two replicas that look at
-the same keys see the same need, and whoever writes first has renewed for both.
+the same keys see the same need, and the one that writes first has renewed for both.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ async def read_registration(client: Client, name: str) -> Registration:
 
 async def make_trusted(client: Client, name: str, found: Registration, bundle: str) -> None:
     """Written only where one of its webhooks does not trust the bundle yet. Raises ``Conflict``
-    where somebody has changed it since: then the bundle may be the older one."""
+    where another client has changed it since: then the bundle may be the older one."""
     trusting = found.trusting(bundle)
     if trusting == found:
         return

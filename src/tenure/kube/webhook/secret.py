@@ -21,7 +21,7 @@ from tenure.kube.webhook.keys import Keys, Lives, renewed
 from tenure.model.api.resource import SECRETS
 from tenure.parse.jsontext import DECODE_ERRORS
 
-#: Whoever loses a race more often than this has no race but a fault.
+#: A race that is lost more often than this is no race but a fault.
 TRIES: Final = 4
 
 _T = TypeVar("_T")

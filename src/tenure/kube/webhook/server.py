@@ -1,7 +1,7 @@
 """Reviews over HTTPS. Any client that reaches the port can ask, so everything has a bound.
 
 ``kube.listener`` bounds connections, bodies and times; here are the numbers, and a bound on reviews
-that are judged at once. They are judged beside the loop, so that many of them do not keep a leader
+that are answered at once. They are answered beside the loop, so that many of them do not keep a leader
 from renewing its Lease. What goes over a bound gets an error or is cut off, which API servers take
 for a yes.
 """
@@ -20,7 +20,7 @@ from tenure.ports.transport import JSON
 
 #: Where API servers send their reviews.
 PATH: Final = "/validate"
-#: Reviews that are judged at once.
+#: Reviews that are answered at once.
 JUDGED_MAX: Final = 2
 #: Body: a review has an object twice, and ours are a few kilobytes. More would let a client that is no
 #: API server keep the processor busy for seconds with one request. Idle: longer than an API server

@@ -23,7 +23,7 @@ from tenure.errors import Conflict, NotFound, TenureError
 from tenure.kube.certfacts import facts_of
 from tenure.kube.certs import Pair, load_into
 from tenure.kube.client.client import Client
-from tenure.kube.webhook.admission import Admission, Judgement
+from tenure.kube.webhook.admission import Admission, Review
 from tenure.kube.webhook.keys import Keys, Lives
 from tenure.kube.webhook.registration import Registration, make_trusted, read_registration
 from tenure.kube.webhook.secret import TRIES, KeySecret
@@ -58,17 +58,17 @@ class Webhook:
         settings: WebhookSettings,
         say: Callable[[str], None],
         complain: Callable[[str], None],
-        judged: Callable[[Judgement], None] = lambda _: None,
+        reviewed: Callable[[Review], None] = lambda _: None,
     ) -> None:
         """``say`` and ``complain`` are given a line when something about the webhook changes;
-        ``judged`` is told of each review, in a thread."""
+        ``reviewed`` is told of each review, in a thread."""
         self._client = client
         self._clock = clock
         self._admission = admission
         self._settings = settings
         self._say = say
         self._complain = complain
-        self._judged = judged
+        self._reviewed = reviewed
         self._secret = KeySecret(client, settings.name, settings.namespace)
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._server = ReviewServer(self._answer, self._tls)
@@ -117,7 +117,7 @@ class Webhook:
                 raise _NotAsked(f"{self._configuration} does not lead here")
             keys = await self._keys(names)
             try:
-                # First trusted, then presented: nobody is to meet a certificate he does not know.
+                # First trusted, then presented: no client is to meet a certificate that it does not trust.
                 distrust = await self._trusted(registration, keys)
             except Conflict:
                 continue  # Then keys or names may be new, too.
@@ -128,7 +128,9 @@ class Webhook:
         try:
             return await read_registration(self._client, self._settings.name)
         except NotFound:
-            raise _NotAsked(f"there is no {self._configuration}, so nobody asks") from None
+            raise _NotAsked(
+                f"there is no {self._configuration}: the API server asks no webhook"
+            ) from None
         except TenureError as error:
             raise _Trouble(f"{self._configuration}: {error}") from error
 
@@ -162,8 +164,8 @@ class Webhook:
         return ""
 
     def _answer(self, body: bytes) -> bytes:
-        answer, judgement = self._admission.answer(body, self._clock.now())
-        self._judged(judgement)
+        answer, reviewed = self._admission.answer(body, self._clock.now())
+        self._reviewed(reviewed)
         return answer
 
     def _all_is_well(self) -> str:
@@ -191,4 +193,4 @@ class _Trouble(Exception):
 
 
 class _NotAsked(_Trouble):
-    """… and that is nobody's fault: the webhook is not installed, or not for us."""
+    """… and that is no error: the webhook is not installed, or not for us."""

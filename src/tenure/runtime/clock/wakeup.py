@@ -1,4 +1,4 @@
-"""Sleeps until something happened or the next judgement is due, never longer, rarely shorter.
+"""Sleeps until something happened or the next evaluation is due, never longer, rarely shorter.
 
 It counts on the monotonic clock alone: a wall clock that is set back while it sleeps, or between
 two turns, keeps nothing waiting.

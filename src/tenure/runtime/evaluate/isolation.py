@@ -174,7 +174,7 @@ class Isolation:
 
     @staticmethod
     def _put_back(search: _Search, places: Iterable[Place], snapshot: Snapshot) -> None:
-        """Those of this search, which nobody else was told of."""
+        """Those of this search, which no other key was told of."""
         for place in places:
             found = search.set_aside.pop(place, None)
             known = snapshot.objects(place.resource).get(place.key)

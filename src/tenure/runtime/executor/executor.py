@@ -103,7 +103,7 @@ class Executor:
         assert action is not None
         target = target_of(action)
         if target in self._created:
-            return None  # Whoever asked for it has not looked again yet.
+            return None  # Its decider has not been evaluated since.
         if target in self._in_flight:
             return None  # Its end wakes the loop.
         if len(self._in_flight) >= self._settings.actions_max:
@@ -137,7 +137,7 @@ class Executor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def tidy(self, now: float) -> None:
-        """Forget what nobody asks about any more, so that memory does not grow with age."""
+        """Forget what is not needed any more, so that memory does not grow with age."""
         self._back_off.forget_before(now - 10 * self._settings.retry_max.total_seconds())
         oldest = now - 6 * self._settings.expectation_max.total_seconds()
         for target in [t for t, since in self._awaited.items() if since < oldest]:
@@ -183,7 +183,7 @@ class Executor:
         return self._ended(target, action, outcome)
 
     async def _changed(self, action: Action) -> Outcome | None:
-        """Whether what the action depends on is still as it was judged, by a look of its own."""
+        """Whether what the action depends on is still as it was evaluated, by a read of its own."""
         witness = witness_of(action)
         if witness is None:
             return None
@@ -191,7 +191,7 @@ class Executor:
         if version == witness.resource_version:
             return None
         what = f"{witness.resource.kind} {witness.name}"
-        return Outcome("held", f"{what} has changed since it was judged: judged again")
+        return Outcome("held", f"{what} has changed since it was evaluated: evaluating again")
 
     def _refusal(self, action: Action) -> Outcome | None:
         """The last look before the call leaves."""

@@ -1,6 +1,6 @@
 """Carries out one action: a small handler per verb, each safe to repeat.
 
-Nothing here judges. What an answer *means* is put into the cache or the knowledge, for
+Nothing here decides. What an answer *means* is put into the cache or the observation store, for
 the next look to decide on; an error that is not an answer is left to the executor, which
 pauses the target. A budget that refuses an eviction and a cloud that refuses a launch are
 answers. Instances have a module of their own.
@@ -232,7 +232,7 @@ class Verbs:
     # -- what we know ------------------------------------------------------------------
 
     def _put(self, resource: Resource, answer: bytes) -> None:
-        """The answer to a write is the newest look at the object that anybody has."""
+        """The answer to a write is the newest version of the object that is known."""
         self._cache.upsert(resource, decode(resource, answer))
 
     def _known(self, resource: Resource, name: str, namespace: str) -> ApiObject | None:

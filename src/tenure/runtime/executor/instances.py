@@ -212,7 +212,7 @@ class Instances:
         return None
 
     def _is_known(self, claim: Subject) -> bool:
-        """Knowledge about what is gone would never be forgotten."""
+        """Observations of what is gone would never be forgotten."""
         known = self._cache.tables.table(NODE_CLAIMS).get(claim.name)
         return known is not None and known.uid == claim.uid
 

@@ -1,7 +1,7 @@
 """The cluster as far as we have heard: one informer for each kind, and the cache they fill.
 
 A view runs whether or not its replica leads: one that takes over knows everything already,
-and judges all of it anew. While nobody judges, what changes is not kept as a change.
+and evaluates all of it. While no loop runs, what changes is not kept as a change.
 """
 
 from __future__ import annotations
@@ -86,17 +86,17 @@ class View:
                 tasks.create_task(informer.run())
 
     def wake_on_change(self, wake: Callable[[], None]) -> None:
-        """Somebody judges from now on: keep the changes for him, and call him."""
+        """A loop runs from now on: keep the changes for it, and wake it."""
         self.cache.take_changes()
         self.cache.wake = wake
 
     def rest(self) -> None:
-        """Nobody judges: changes that nobody takes would pile up."""
+        """No loop runs: changes that no loop takes would pile up."""
         self.cache.wake = self.cache.forget_changes
 
     @property
     def synced(self) -> bool:
-        """Whether every kind has been listed; before that nothing can be judged.
+        """Whether every kind has been listed; before that nothing can be evaluated.
 
         A kind that is only helpful has been asked for, and may have been refused.
         """

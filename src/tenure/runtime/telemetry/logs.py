@@ -58,7 +58,7 @@ def make_log(
 class _Dropping:
     """A stream that drops lines for which there is no room: nodes matter more than words.
 
-    A reader that has gone is another matter: whoever hung up wants us to end.
+    A reader that has gone is another matter: a closed pipe means that we should end.
     """
 
     name = ""

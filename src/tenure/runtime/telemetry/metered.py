@@ -25,7 +25,7 @@ from tenure.runtime.telemetry.scrape import PROVISIONER
 
 T = TypeVar("T")
 
-#: Who calls the cloud; the peer has a controller for each errand, we have one loop.
+#: The caller of the cloud; Karpenter has a controller for each task, we have one loop.
 CONTROLLER: Final = "tenure"
 _VERBS: Final = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
 
@@ -116,7 +116,7 @@ class MeteredCloud(CloudAround):
 
     @contextmanager
     def _measured(self, method: str, pool: str = "") -> Iterator[None]:
-        """Methods by the peer's names."""
+        """Methods by Karpenter's names."""
         began = self._metrics.stopwatch()
         labels = (CONTROLLER, method, self.name)
         try:

@@ -35,7 +35,7 @@ def _powers(first: float, count: int) -> tuple[float, ...]:
 SHORT: Final = _powers(0.001, 16)
 #: From a pod's start to a drain of a day.
 LONG: Final = _powers(1, 17)
-#: The peer's: from ten seconds to twenty minutes.
+#: Karpenter's: from ten seconds to twenty minutes.
 REBOOT_TIMES: Final = _powers(10, 8)
 MINUTE: Final = 60.0
 HOUR: Final = 60 * MINUTE
@@ -77,7 +77,7 @@ CLAIMS_UNHEALTHY: Final = Named(
     "karpenter_nodeclaims_unhealthy_disrupted_total",
     _C,
     ("condition", "nodepool", "capacity_type", "image_id", "termination_mode"),
-    "Of those, repairs of sick nodes, by the condition that drove them.",
+    "Of those, repairs of unhealthy nodes, by the condition that caused them.",
 )
 CLAIM_TERMINATION: Final = Named(
     "karpenter_nodeclaims_termination_duration_seconds",
@@ -254,7 +254,7 @@ REVIEWS: Final = Named(
     "Objects that an API server asked this replica about: allowed, warned or refused.",
 )
 
-# -- looked up when somebody asks ------------------------------------------------------
+# -- computed at each scrape -----------------------------------------------------------
 
 POOL_LIMIT: Final = Named(
     "karpenter_nodepools_limit", _G, ("nodepool", "resource_type"), "A pool's limits."
@@ -283,13 +283,13 @@ BREAKER_TRIPPED: Final = Named(
     "tenure_repair_breaker_tripped",
     _G,
     ("nodepool",),
-    "1 while more of a pool's nodes are sick than its maxUnhealthy, so that none is repaired.",
+    "1 while more of a pool's nodes are unhealthy than its maxUnhealthy, so that none is repaired.",
 )
 DOMAIN_HELD: Final = Named(
     "tenure_repair_domain_held",
     _G,
     ("domain", "value"),
-    "1 for each zone, image and instance type where most nodes are sick, or were until just now, so "
+    "1 for each zone, image and instance type where most nodes are unhealthy, or were just now, so "
     "that repairs there stop but for one at a time. No series is none.",
 )
 LAUNCH_BREAKER_OPEN: Final = Named(

@@ -30,7 +30,7 @@ from tenure.runtime.executor.outcome import Outcome
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Named
 
-#: Verdicts that delete a claim, and the peer's word for each.
+#: Verdicts that delete a claim, and Karpenter's word for each.
 _DISRUPTED: Final = {
     Reason.INSUFFICIENT_CAPACITY: "insufficient_capacity",
     Reason.NODE_CLASS_NOT_READY: "nodeclass_not_ready",

@@ -30,7 +30,7 @@ _PENDING: Final = "Pending"
 
 
 class Objects(msgspec.Struct, frozen=True, kw_only=True):
-    """One look at nodes and pods, for somebody who takes his time."""
+    """Nodes and pods at one instant, for a scrape that takes a while."""
 
     nodes: Sequence[Node]
     pods: Sequence[Pod]

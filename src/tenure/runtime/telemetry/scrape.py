@@ -1,4 +1,4 @@
-"""Gauges over the cluster, made when somebody asks and not on every change.
+"""Gauges over the cluster, made at each scrape and not on every change.
 
 ``look`` takes what is needed while the loop stands still, in a moment; ``collect`` turns that
 into series, which takes seconds in a large cluster and may therefore run in another thread:
@@ -38,7 +38,7 @@ from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Kind, Named
 from tenure.runtime.telemetry.objectseries import Objects, object_families
 
-#: Who thinks about pods that wait, by the peer's word.
+#: Karpenter's name for the part that handles pending pods.
 PROVISIONER: Final = "provisioner"
 
 Row = tuple[tuple[str, ...], float]
@@ -62,7 +62,7 @@ class ReplicaStatus(Protocol):
 
     @property
     def role(self) -> str:
-        """Leading, standing by, …: in words."""
+        """Leading, waiting, …: in words."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class ReplicaStatus(Protocol):
 
     @property
     def evaluator(self) -> Evaluator | None:
-        """None while nobody judges here."""
+        """None while this replica does not lead."""
         ...
 
     @property

@@ -57,7 +57,7 @@ def not_alive(replica: ReplicaStatus) -> Iterator[str]:
 def failing(replica: ReplicaStatus) -> Iterator[str]:
     """Not a reason to restart: another process would fail on the same objects."""
     for verdict in replica.evaluator.failing() if replica.evaluator is not None else ():
-        yield f"the evaluation of {verdict.subject.name} fails: {verdict.message}"
+        yield verdict.message
     if why := replica.provider_problem:
         yield (
             f"the provider's instances cannot be listed: {why}; NodeClaims without an instance, and "
