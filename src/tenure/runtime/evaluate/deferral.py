@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tenure.core.decider import AnyDecider, Patience
@@ -20,9 +20,10 @@ class Deferrals:
         self._evaluated_at: dict[Work, datetime] = {}
         self._until: dict[Work, datetime] = {}
 
-    def may_defer(self, position: int, change: Change) -> bool:
+    def may_wait(self, position: int) -> Callable[[Change], bool] | None:
+        """Which changes this decider may leave for a moment; None: no change."""
         patience = self._patience[position]
-        return patience is not None and patience.may_wait(change)
+        return patience.may_wait if patience is not None else None
 
     def defers(self, work: Work, now: datetime) -> bool:
         """Whether the key was evaluated so lately that this change waits."""

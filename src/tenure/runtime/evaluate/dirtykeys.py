@@ -34,6 +34,9 @@ _KEYS: Final = "(keys)"
 #: Keys by the position of their decider; a dict keeps their order and has each once.
 Dirty = list[dict[str, None]]
 
+#: The position of a decider, the decider, and which changes it may leave for a moment.
+_Concerned = tuple[int, AnyDecider, Callable[[Change], bool] | None]
+
 
 class DirtyKeys:
     def __init__(
@@ -53,7 +56,7 @@ class DirtyKeys:
         self._deferrals = deferrals
         self._isolation = isolation
         self._verdicts = verdicts
-        self._asked: dict[Resource, tuple[tuple[int, AnyDecider], ...]] = {}
+        self._asked: dict[Resource, tuple[_Concerned, ...]] = {}
         #: Deciders that could not list their keys, and the verdicts that say so.
         self._failed: dict[int, tuple[Verdict, ...]] = {}
         self._news: list[Verdict] = []
@@ -98,27 +101,29 @@ class DirtyKeys:
     def changed(self, snapshot: Snapshot, changes: Iterable[Change], now: datetime) -> Dirty:
         dirty: Dirty = [{} for _ in self._deciders]
         for change in [told for one in changes for told in _as_told(one, snapshot)]:
-            for position, decider in self._concerned(change.resource):
+            for position, decider, may_wait in self._concerned(change.resource):
                 try:
                     found = list(decider.touched(change, snapshot))
                 except Exception:  # noqa: BLE001  # a fault of ours
                     ask = partial(_touched_by, decider, change, snapshot)
                     found = list(self._found_anyway(position, ask, snapshot, now))
-                if self._deferrals.may_defer(position, change):
+                if may_wait is not None and may_wait(change):
                     defers = self._deferrals.defers
                     found = [key for key in found if not defers((position, key), now)]
                 for key in found:
                     dirty[position][key] = None
         return dirty
 
-    def _concerned(self, resource: Resource) -> tuple[tuple[int, AnyDecider], ...]:
-        """The deciders whose keys a change of this kind may touch, with their positions."""
+    def _concerned(self, resource: Resource) -> tuple[_Concerned, ...]:
+        """The deciders whose keys a change of this kind may touch."""
         asked = self._asked.get(resource)
         if asked is None:
             unmoved = self._unmoved.get(resource, ())
-            every = enumerate(self._deciders)
-            asked = tuple(one for one in every if one[1].concern not in unmoved)
-            self._asked[resource] = asked
+            asked = self._asked[resource] = tuple(
+                (position, decider, self._deferrals.may_wait(position))
+                for position, decider in enumerate(self._deciders)
+                if decider.concern not in unmoved
+            )
         return asked
 
     def _all_keys(self, position: int, snapshot: Snapshot, now: datetime) -> dict[str, None]:

@@ -55,6 +55,3 @@ class PodObservations:
     def forget(self, uid: str) -> None:
         self.evictions.pop(uid, None)
         self.failed_deletions.pop(uid, None)
-
-    def waits_no_longer(self, uid: str) -> None:
-        self.waiting_seen.pop(uid, None)

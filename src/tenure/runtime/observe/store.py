@@ -80,12 +80,13 @@ class ObservationStore:
 
     def forget(self, changes: Iterable[Change]) -> None:
         """Drop what is known about objects that are gone, and of pods that wait no longer."""
+        waiting = self.pods.waiting_seen
         for change in changes:
             if change.old is None:
                 continue
             uid = change.old.uid
             if not (isinstance(change.new, Pod) and change.new.unschedulable):
-                self.pods.waits_no_longer(uid)
+                waiting.pop(uid, None)
             self.refused_claims.changed(change.old, change.new)
             if change.new is not None:
                 continue
