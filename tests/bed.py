@@ -23,6 +23,9 @@ MARKERS: Final = {
     PROCESS_STORY: "a story of processes that die, pause and come back (make soak repeats it)",
 }
 TITLE: Final = "real-cluster suite:"
+#: Seconds for one test that needs it. A story has several waits, each with a bound of its own that
+#: tells more than this one; this one is for a hang that no bound catches.
+TIMEOUT: Final = 900
 
 
 def missing() -> tuple[str, ...]:
@@ -32,6 +35,12 @@ def missing() -> tuple[str, ...]:
     except Missing as missed:
         return missed.names
     return ()
+
+
+def give_time(item: pytest.Item) -> None:
+    """More of it to what needs the real control plane, unless the test says how much."""
+    if item.get_closest_marker(REAL) and not item.get_closest_marker("timeout"):
+        item.add_marker(pytest.mark.timeout(TIMEOUT))
 
 
 def tell(reporter: pytest.TerminalReporter) -> None:

@@ -28,6 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", evaluations.MARKER)
 
 
+@pytest.hookimpl(trylast=True)  # The folders have put their marks on by then.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        bed.give_time(item)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.Scheduling:
     return workers.Scheduling(config, log)
