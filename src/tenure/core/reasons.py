@@ -1,4 +1,4 @@
-"""Every reason code: what it means, what to do about it, and whether people hear of it.
+"""Every reason code: what it means, what to do about it, and whether an event reports it.
 
 A code is stable and never reused: events, metrics, ``tenure explain`` and alerts are
 written against it. ``docs/reasons.md`` is generated from this table.
@@ -33,7 +33,7 @@ class Reason(StrEnum):
     INITIALIZING = "Initializing"
     IN_SERVICE = "InService"
 
-    # Leaving.
+    # Termination.
     CLAIM_DELETED = "ClaimDeleted"
     NODE_DELETED = "NodeDeleted"
     TAINTING = "Tainting"
@@ -45,7 +45,7 @@ class Reason(StrEnum):
     INSTANCE_TERMINATING = "InstanceTerminating"
     RELEASING = "Releasing"
 
-    # Nodes that do not come up, and nodes that fall ill.
+    # Nodes that do not become Ready, and unhealthy nodes.
     BOOTING = "Booting"
     LAUNCH_TIMEOUT = "LaunchTimeout"
     REGISTRATION_TIMEOUT = "RegistrationTimeout"
@@ -60,7 +60,7 @@ class Reason(StrEnum):
     REPAIR_VETOED = "DoNotRepair"
     REPAIR_OFF = "NodeRepairOff"
 
-    # Disruption with care: who may go, and who comes instead.
+    # Graceful disruption: candidates, replacements and reboots.
     DISRUPTION_BLOCKED = "DisruptionBlocked"
     DISRUPTION_WAITS = "DisruptionWaits"
     DISRUPTION_WATCHED = "DisruptionWatched"
@@ -80,13 +80,13 @@ class Reason(StrEnum):
     DISRUPTION_CANCELLED = "DisruptionCancelled"
     DISRUPTION_FORGOTTEN = "DisruptionForgotten"
 
-    # The deadline of a leaving node.
+    # The deadline of a terminating node.
     STALE_DEADLINE = "StaleTerminationTimestamp"
     DEADLINE_UNREADABLE = "InvalidTerminationTimestamp"
     DEADLINE_SET = "TerminationDeadline"
     GRACE_PERIOD_EXPIRING = "TerminationGracePeriodExpiring"
 
-    # Pods of a leaving node.
+    # Pods of a terminating node.
     FORCED = "Disrupted"
     EVICTING = "Evicted"
     EVICTION_WAITS = "EvictionWaits"
@@ -98,22 +98,22 @@ class Reason(StrEnum):
     POD_TERMINATING = "PodTerminating"
     LEFT_ALONE = "LeftAlone"
 
-    # What must not be disturbed.
+    # Protection from disruption.
     PROTECTED_UNTIL = "DoNotDisruptUntil"
     PROTECTION_ENDED = "DoNotDisruptGracePeriodElapsed"
     PROTECTED_FOR_EVER = "DoNotDisruptIndefinitely"
     PROTECTION_NOTED = "DoNotDisruptNoted"
 
-    # What a drain would be like.
+    # The forecast of a drain.
     DRAIN_NOT_GRACEFUL = "DrainNotGraceful"
     DRAIN_GRACEFUL = "DrainGraceful"
 
-    # Nodes that are no longer what their pool asks for.
+    # Drift: nodes that no longer match the template of their pool.
     DRIFTED = "Drifted"
     NOT_DRIFTED = "NotDrifted"
     HASH_RENEWED = "HashRenewed"
 
-    # Garbage.
+    # Garbage collection of instances and claims.
     INSTANCE_KNOWN = "InstanceKnown"
     INSTANCE_ORPHANED = "InstanceOrphaned"
     ORPHAN_SUSPECTED = "OrphanSuspected"
@@ -149,7 +149,7 @@ class Reason(StrEnum):
     EVALUATION_FAILED = "EvaluationFailed"
     BLOCKED_BY_UNREADABLE = "BlockedByUnreadable"
 
-    # Ourselves.
+    # Tenure itself.
     JUDGEMENT_FAILED = "JudgementFailed"
     CLOCK_SKEWED = "ClockSkewed"
 
@@ -158,11 +158,11 @@ NO_ADVICE: Final = "Nothing to do."
 
 
 class ReasonInfo(msgspec.Struct, frozen=True):
-    """What a code means to a person."""
+    """What a code means to an operator."""
 
     meaning: str
     advice: str = NO_ADVICE
-    #: ``Normal`` or ``Warning``: a Kubernetes event says it when it begins to hold.
+    #: ``Normal`` or ``Warning``: an event of this type is recorded when the reason first applies.
     event: str = ""
 
 
@@ -175,32 +175,32 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The object's node class belongs to another provider; it is never written to."
     ),
     Reason.ADOPTING: ReasonInfo(
-        "A claim that somebody else wrote gets our finalizer and its node class's label before "
-        "anything is launched."
+        "The claim was not created by Tenure; it gets Tenure's finalizer and the label of its node "
+        "class before an instance is launched."
     ),
-    Reason.LAUNCHING: ReasonInfo("The cloud is asked for an instance."),
+    Reason.LAUNCHING: ReasonInfo("An instance is being launched for the claim."),
     Reason.LAUNCH_FAILED: ReasonInfo(
-        "The cloud refused; the launch is tried again with growing pauses.",
-        "Read the message; if it does not pass by itself, mend the node class or the account.",
+        "The cloud refused the launch; it is retried with exponential back-off.",
+        "Read the error in the message; if it persists, correct the node class or the cloud account.",
         _WARNING,
     ),
     Reason.INSUFFICIENT_CAPACITY: ReasonInfo(
-        "None of the offerings the claim allows can be had; the claim is given up and its pods "
-        "are planned again without them.",
+        "None of the offerings that the claim allows is available; the claim is deleted, and its pods "
+        "are provisioned again without these offerings.",
         "Allow more instance types, zones or capacity types in the pool.",
         _WARNING,
     ),
     Reason.NODE_CLASS_NOT_READY: ReasonInfo(
-        "The claim's node class is missing or cannot be used; the claim is given up.",
-        "Create or mend the node class that the pool names.",
+        "The claim's node class is missing or cannot be used; the claim is deleted.",
+        "Create or correct the node class that the pool names.",
         _WARNING,
     ),
     Reason.LAUNCHED: ReasonInfo(
-        "An instance runs for the claim; its identity is being written down."
+        "An instance runs for the claim; its provider id is written to the claim's status."
     ),
     Reason.NODE_NOT_FOUND: ReasonInfo(
         "The instance runs; its Node has not appeared yet.",
-        "If it stays so, look at the instance's boot log and its way to the API server.",
+        "If this persists, look at the instance's boot log and its connection to the API server.",
     ),
     Reason.MULTIPLE_NODES_FOUND: ReasonInfo(
         "Several Nodes carry the claim's provider id, so none of them can be trusted.",
@@ -208,28 +208,32 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.UNREGISTERED_TAINT_MISSING: ReasonInfo(
-        "The Node came without the taint karpenter.sh/unregistered: pods may have landed too early.",
-        "Make the node's start-up set that taint.",
+        "The Node joined without the taint karpenter.sh/unregistered: pods may have been scheduled too early.",
+        "Make the node's bootstrap configuration set that taint.",
         _WARNING,
     ),
     Reason.REGISTERING: ReasonInfo("The Node gets the claim's labels, taints and finalizer."),
-    Reason.REGISTERED: ReasonInfo("The Node belongs to the claim; this is being written down."),
+    Reason.REGISTERED: ReasonInfo(
+        "The Node belongs to the claim; the condition Registered is written."
+    ),
     Reason.NODE_NOT_READY: ReasonInfo(
-        "The Node is registered, and its kubelet does not say Ready: not yet, or no more.",
-        "If it has been at work before, look at its kubelet and its way to the API server.",
+        "The Node is registered, but not Ready: not yet, or no longer.",
+        "If it has been Ready before, look at its kubelet and its connection to the API server.",
     ),
     Reason.STARTUP_TAINTS_EXIST: ReasonInfo(
         "The Node is Ready but still carries a startup taint.",
-        "Whatever should remove the taint has not; look at that agent.",
+        "Look at the agent that should remove the taint.",
     ),
     Reason.EPHEMERAL_TAINTS_EXIST: ReasonInfo(
-        "The Node is Ready but Kubernetes has not taken its start-up taints off yet."
+        "The Node is Ready but Kubernetes has not removed its ephemeral taints yet."
     ),
     Reason.RESOURCE_NOT_REGISTERED: ReasonInfo(
-        "The Node is Ready but does not offer a resource that its pods ask for.",
+        "The Node is Ready but does not offer a resource that its pods request.",
         "Look at the device plugin of that resource.",
     ),
-    Reason.INITIALIZING: ReasonInfo("The Node can take pods; this is being written down."),
+    Reason.INITIALIZING: ReasonInfo(
+        "The Node can take pods; the condition Initialized is written."
+    ),
     Reason.IN_SERVICE: ReasonInfo("The node is initialized and Ready."),
     Reason.CLAIM_DELETED: ReasonInfo(
         "The claim is being deleted, so its Node is deleted too.", event=_NORMAL
@@ -238,41 +242,41 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The Node is being deleted, so its claim is deleted too.", event=_NORMAL
     ),
     Reason.TAINTING: ReasonInfo(
-        "The leaving Node is closed for new pods and taken out of load balancers."
+        "The terminating Node is tainted against new pods and excluded from load balancers."
     ),
     Reason.DRAINING: ReasonInfo(
-        "Pods are leaving the node.",
-        "Nothing, while pods go. Blockers name the pods that it waits for, and their PDBs.",
+        "The Node is drained: its pods are evicted.",
+        "Nothing, while pods are evicted. Blockers name the pods that it waits for, and their PDBs.",
         _NORMAL,
     ),
     Reason.SETTLING: ReasonInfo(
-        "The node is empty; a short pause lets everybody see the taint before the instance goes."
+        "The node is empty; a short pause lets other controllers see the taint before the instance is terminated."
     ),
-    Reason.DRAINED: ReasonInfo("The node is empty; this is being written down."),
+    Reason.DRAINED: ReasonInfo("The node is empty; the condition Drained is written."),
     Reason.AWAITING_VOLUMES: ReasonInfo(
         "The node is empty; volumes are still attached to it.",
         "Look at the VolumeAttachments that are named, and at the driver that should detach them.",
         _NORMAL,
     ),
     Reason.GRACE_PERIOD_ELAPSED: ReasonInfo(
-        "The deadline has passed with pods or volumes left; the instance goes all the same.",
-        "Look at what is named: it did not go within its time.",
+        "The deadline has passed with pods or volumes left; the instance is terminated nevertheless.",
+        "Look at the pods and volumes that are named: they were still there at the deadline.",
         _WARNING,
     ),
     Reason.BOOTING: ReasonInfo(
-        "The new node is not up yet; it is terminated at the instant that is named, unless it is Ready "
-        "before. A leaving one has its deadline then.",
-        "If its boot takes that long by design, raise the pool's readinessTTL: new claims get it.",
+        "The new node is not Ready yet; it is terminated at the instant that is named, unless it is "
+        "Ready before. For a terminating node that instant is its deadline.",
+        "If booting takes that long by design, raise the pool's readinessTTL; it applies to new claims.",
     ),
     Reason.LAUNCH_TIMEOUT: ReasonInfo(
-        "The claim got no instance within its readinessTTL; it is given up.",
-        "Look at why the cloud refused, in the claim's conditions.",
+        "The claim got no instance within its readinessTTL; it is deleted.",
+        "Read in the claim's conditions why the cloud refused the launch.",
         _WARNING,
     ),
     Reason.REGISTRATION_TIMEOUT: ReasonInfo(
         "The instance runs, but its Node did not register within the claim's readinessTTL; it is "
         "replaced.",
-        "Look at the instance's boot log and its way to the API server.",
+        "Look at the instance's boot log and its connection to the API server.",
         _WARNING,
     ),
     Reason.READINESS_TIMEOUT: ReasonInfo(
@@ -287,9 +291,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.NODE_LOST: ReasonInfo(
-        "The Node object of a claim is gone while its instance runs; it is waited for as long as "
-        "the readinessTTL allows.",
-        "Who deletes Nodes by hand should delete the claim.",
+        "The Node object of a claim is gone while its instance runs; Tenure waits for it for the "
+        "readinessTTL.",
+        "To remove a node by hand, delete its claim instead of the Node.",
         _WARNING,
     ),
     Reason.UNHEALTHY: ReasonInfo(
@@ -297,27 +301,29 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Look at the node's kubelet and instance before that instant: from then on it is repaired.",
         _WARNING,
     ),
-    Reason.REPAIRING: ReasonInfo("The node is sick for too long; it is replaced.", event=_WARNING),
+    Reason.REPAIRING: ReasonInfo(
+        "The node has been unhealthy for longer than is tolerated; it is replaced.", event=_WARNING
+    ),
     Reason.REPAIR_DUE: ReasonInfo(
-        "The node is sick for too long; it is replaced, or rebooted, with care. What holds that, "
-        "or how far it is, another verdict on the node says.",
+        "The node has been unhealthy for longer than is tolerated; it is replaced gracefully, or "
+        "rebooted. Another verdict on the node says what blocks that, or how far it is.",
         event=_WARNING,
     ),
     Reason.REPAIR_BLOCKED: ReasonInfo(
-        "The node is due for repair, but too many of the pool's nodes are sick, or most nodes of "
-        "its zone, image or instance type: that is rarely many sick nodes.",
-        "Look for what they share: network, image, zone. Where the pool is named, raise "
-        "repair.maxUnhealthy to go on; --repair-domain-breaker=false lets domains go on.",
+        "The node is due for repair, but too many nodes of the pool are unhealthy, or most nodes of "
+        "its zone, image or instance type: the cause is probably one that these nodes share.",
+        "Look for what they share: network, image, zone. To go on, raise repair.maxUnhealthy of the "
+        "pool that is named; for a zone, image or type, set --repair-domain-breaker=false.",
         _WARNING,
     ),
     Reason.REPAIR_PROBE: ReasonInfo(
-        "Most nodes of a zone, image or instance type are sick, and one of them is repaired to see "
-        "whether new ones fare better.",
+        "Most nodes of a zone, image or instance type are unhealthy. One of them is repaired to find "
+        "out whether its replacement becomes healthy.",
         event=_NORMAL,
     ),
     Reason.REPAIR_VETOED: ReasonInfo(
         "The node is due for repair, but karpenter.sh/do-not-repair vetoes it.",
-        "Remove the annotation when the node may go.",
+        "Remove the annotation when the node may be repaired.",
         _NORMAL,
     ),
     Reason.REPAIR_OFF: ReasonInfo(
@@ -334,99 +340,100 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.DISRUPTION_WAITS: ReasonInfo(
-        "The node is to be disrupted with care, and its turn comes: one is planned at a time, and "
-        "after a replacement that failed the pool pauses.",
+        "The node is to be disrupted gracefully and waits: one command is planned at a time, and "
+        "after a failed replacement the pool backs off.",
     ),
     Reason.DISRUPTION_WATCHED: ReasonInfo(
-        "Nodes of the pool are sick, or do not come up; they are looked at again when one may be "
-        "due for a repair with care."
+        "Nodes of the pool are unhealthy or not Ready yet; they are evaluated again when one may be "
+        "due for graceful repair."
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
         "A node is to be replaced, and its pods need this one: a claim is created.", event=_NORMAL
     ),
     Reason.REPLACING: ReasonInfo(
-        "The node's replacements are on their way; it stays as it is until they are initialized, "
-        "but takes no new pods.",
+        "The node's replacements are being launched; until they are initialized the node stays, but "
+        "takes no new pods.",
         event=_NORMAL,
     ),
     Reason.REPLACED: ReasonInfo(
-        "Everything that the node's pods need is there: it leaves.", event=_NORMAL
+        "The node's replacements are initialized; the node is terminated.", event=_NORMAL
     ),
     Reason.REBOOT_DUE: ReasonInfo("The node is going to be rebooted in place.", event=_NORMAL),
     Reason.REBOOTING: ReasonInfo(
-        "The node is being rebooted in place; until it is back, nothing else is decided about it."
+        "The node is being rebooted in place; until it is Ready again, it is not disrupted otherwise."
     ),
     Reason.REBOOT_REQUESTED: ReasonInfo(
-        "The node is closed and drained before its reboot, at the longest until the bound that is "
-        "named; whoever is left then stays. Then the cloud is asked.",
-        "Blockers name the pods and budgets that hold its drain.",
+        "The node is tainted and drained before its reboot, until the bound that is named at the "
+        "latest; pods that are left then stay. Then the cloud reboots the instance.",
+        "Blockers name the pods and PDBs that block its drain.",
     ),
-    Reason.REBOOT_ISSUED: ReasonInfo("The cloud reboots the node; it is waited for."),
+    Reason.REBOOT_ISSUED: ReasonInfo("The cloud reboots the instance; Tenure waits for the Node."),
     Reason.REBOOT_OBSERVED: ReasonInfo(
         "The node has another boot id: it has rebooted. It takes pods again.", event=_NORMAL
     ),
-    Reason.REBOOT_SUCCEEDED: ReasonInfo("The rebooted node is Ready; this is being written down."),
+    Reason.REBOOT_SUCCEEDED: ReasonInfo(
+        "The rebooted node is Ready; the result is written to its claim."
+    ),
     Reason.REBOOT_FAILED: ReasonInfo(
-        "The node was not rebooted, or did not come back in time; it is replaced. Where the "
-        "request itself cannot be understood, or its repair is vetoed or off, it stays.",
-        "Look at what the cloud said, and at the instance's boot log.",
+        "The node was not rebooted, or was not Ready again in time; it is replaced. It stays if the "
+        "request for the reboot is invalid, or if repair is vetoed or switched off.",
+        "Look at the error of the cloud, and at the instance's boot log.",
         _WARNING,
     ),
     Reason.REBOOT_ENDED: ReasonInfo(
-        "The claim is not being rebooted; what a reboot left on it or on its Node is taken off."
+        "The claim is not being rebooted; marks of a reboot on it or on its Node are removed."
     ),
     Reason.REBOOT_CANCELLED: ReasonInfo(
-        "A committed reboot has ended without a result: a veto or --node-repair=false called it off "
-        "before the cloud was asked, and the node takes pods again; or its claim is being deleted.",
+        "A committed reboot has ended without a result: a veto or --node-repair=false cancelled it "
+        "before the cloud was called, and the node takes pods again; or its claim is being deleted.",
         event=_NORMAL,
     ),
     Reason.REPLACEMENT_FAILED: ReasonInfo(
-        "A replacement of the node did not come up. The node stays and takes pods again; the pool "
-        "pauses before it tries again.",
+        "A replacement of the node was not initialized. The node stays and takes pods again; the pool "
+        "backs off before the next attempt.",
         "Look at why the replacement failed; the message names it.",
         _WARNING,
     ),
     Reason.DISRUPTION_CANCELLED: ReasonInfo(
-        "There is no reason left to replace the node, or a person vetoes it: it stays, and takes "
+        "There is no reason left to replace the node, or it is vetoed: the node stays and takes "
         "pods again.",
         event=_NORMAL,
     ),
     Reason.DISRUPTION_FORGOTTEN: ReasonInfo(
-        "The node is marked as being disrupted, and nobody does that any more: the mark is taken "
-        "off."
+        "The node is marked as being disrupted, but no command disrupts it: the mark is removed."
     ),
     Reason.STALE_DEADLINE: ReasonInfo(
-        "The claim carries a termination timestamp but is not being deleted; the stamp is taken "
-        "off, for it would overrule the grace period of a later deletion.",
+        "The claim has a termination timestamp but is not being deleted; the timestamp is removed, "
+        "because it would override the grace period of a later deletion.",
     ),
     Reason.DEADLINE_UNREADABLE: ReasonInfo(
-        "The claim's termination timestamp is no instant; it is ignored.",
+        "The claim's termination timestamp is not a valid instant; it is ignored.",
         "Remove the annotation, or write an instant such as 2026-03-02T12:00:00Z.",
         _WARNING,
     ),
-    Reason.DEADLINE_SET: ReasonInfo("Until when the leaving claim must be gone."),
+    Reason.DEADLINE_SET: ReasonInfo("The deadline by which the terminating claim must be gone."),
     Reason.GRACE_PERIOD_EXPIRING: ReasonInfo(
-        "The leaving node has a deadline: pods that are still there in time for their own grace "
-        "are deleted, in spite of budgets and protection.",
+        "The terminating node has a deadline: each pod that is left is deleted early enough for its "
+        "own grace period, in spite of PDBs and protection.",
         event=_NORMAL,
     ),
     Reason.FORCED: ReasonInfo(
-        "The pod is deleted, in spite of budgets and protection, so that it has stopped by its "
+        "The pod is deleted, in spite of PDBs and protection, so that it has stopped by its "
         "node's deadline.",
         "If it should have more time, raise the pool's terminationGracePeriod.",
         _WARNING,
     ),
     Reason.INSTANCE_TERMINATING: ReasonInfo("The instance is terminating."),
     Reason.RELEASING: ReasonInfo(
-        "The instance is gone; the finalizer is taken off.", event=_NORMAL
+        "The instance is terminated; the finalizer is removed.", event=_NORMAL
     ),
     Reason.EVICTING: ReasonInfo(
         "The pod is evicted from a Node that is terminating.", event=_NORMAL
     ),
     Reason.EVICTION_WAITS: ReasonInfo(
         "The pod's PDB allows no more disruptions now; the eviction is retried. A PDB paces every "
-        "drain this way: the next pod goes once an evicted one is replaced.",
-        "Nothing, while the drain goes on. If its Node says FailedDraining, look at the PDB: are "
+        "drain this way: the next pod is evicted once an evicted one is replaced.",
+        "Nothing, while the drain makes progress. If its Node says FailedDraining, look at the PDB: are "
         "the pods that it covers healthy?",
         _NORMAL,
     ),
@@ -438,92 +445,93 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Look at the annotation of pods that are protected.",
         _WARNING,
     ),
-    Reason.TIER_WAITS: ReasonInfo("The pod leaves after all pods of an earlier tier have gone."),
+    Reason.TIER_WAITS: ReasonInfo("The pod is evicted after all pods of an earlier tier are gone."),
     Reason.PROTECTED: ReasonInfo(
         "The pod carries karpenter.sh/do-not-disrupt.",
         "Wait for its end, or remove the annotation.",
         _NORMAL,
     ),
     Reason.PROTECTION_UNREADABLE: ReasonInfo(
-        "The value of karpenter.sh/do-not-disrupt means nothing, so the pod is protected for ever.",
+        "The value of karpenter.sh/do-not-disrupt is invalid, so the pod is protected without an end.",
         'Write "true", "false" or a duration such as 4h.',
         _WARNING,
     ),
     Reason.VETO_UNREADABLE: ReasonInfo(
-        "The value of karpenter.sh/do-not-repair means nothing, so the node is never repaired.",
+        "The value of karpenter.sh/do-not-repair is invalid, so the node is never repaired.",
         'Write "true", "false" or a duration such as 4h.',
         _WARNING,
     ),
     Reason.PROTECTED_UNTIL: ReasonInfo(
-        "karpenter.sh/do-not-disrupt holds voluntary disruption back until the instant that is "
-        "named.",
+        "karpenter.sh/do-not-disrupt blocks voluntary disruption until the instant that is named.",
         event=_NORMAL,
     ),
     Reason.PROTECTION_ENDED: ReasonInfo(
-        "The time that karpenter.sh/do-not-disrupt asked for is over: it is as if the annotation "
-        "were absent.",
+        "The duration of karpenter.sh/do-not-disrupt has elapsed: the annotation has no effect any "
+        "more.",
         event=_NORMAL,
     ),
     Reason.PROTECTED_FOR_EVER: ReasonInfo(
-        "karpenter.sh/do-not-disrupt holds voluntary disruption back, without an end.",
-        "A duration such as 4h instead of true ends by itself.",
+        "karpenter.sh/do-not-disrupt blocks voluntary disruption, without an end.",
+        "Write a duration such as 4h instead of true: then the protection ends by itself.",
     ),
     Reason.PROTECTION_NOTED: ReasonInfo(
         "A duration on a Node or claim counts from when its value was first seen; that instant is "
-        "written beside it, or taken off when the annotation has gone.",
+        "written beside it, and removed with the annotation.",
     ),
     Reason.DRAIN_NOT_GRACEFUL: ReasonInfo(
-        "If the claim's node had to leave, a pod would be cut short, or a disruption budget would "
-        "hold it for ever. Nothing has happened yet; the claim's condition GracefulDrain says it.",
+        "If the claim's node were drained, a pod would not get its whole grace period, or a PDB would "
+        "block the drain without an end. This is a forecast; the claim's condition GracefulDrain has it.",
         "Change what is named, while there is time; tenure explain shows how the drain would go.",
         _WARNING,
     ),
     Reason.DRAIN_GRACEFUL: ReasonInfo(
-        "What was in the way of a graceful drain of the claim's node has gone."
+        "Nothing prevents a graceful drain of the claim's node any more."
     ),
     Reason.DRIFTED: ReasonInfo(
-        "The pool's template has changed since the claim was made; its terminationGracePeriod is a "
-        "part of it. The condition Drifted says so; nothing replaces the node yet.",
+        "The pool's template has changed since the claim was created; its terminationGracePeriod is a "
+        "part of it. The condition Drifted is set; Tenure does not replace the node yet.",
         "Delete the claim when the node may be replaced.",
     ),
-    Reason.NOT_DRIFTED: ReasonInfo("The pool's template is again what the claim was made from."),
+    Reason.NOT_DRIFTED: ReasonInfo(
+        "The pool's template is again the one that the claim was created from."
+    ),
     Reason.HASH_RENEWED: ReasonInfo(
-        "The claim's hash is of another version and cannot be compared; it gets the present one, "
+        "The claim's hash has another version and cannot be compared; it gets the current one, "
         "and has not drifted."
     ),
     Reason.POD_TERMINATING: ReasonInfo(
-        "The pod is terminating. It is waited for until a minute after the end of its grace period."
+        "The pod is terminating. The drain waits for it until a minute after the end of its grace period."
     ),
     Reason.LEFT_ALONE: ReasonInfo(
-        "A finished, mirror or tolerating pod, or one that should have stopped a minute ago: it "
-        "does not hold the node back."
+        "A finished, mirror or tolerating pod, or one that should have stopped a minute ago: the "
+        "drain does not wait for it."
     ),
     Reason.INSTANCE_KNOWN: ReasonInfo("The instance belongs to a claim."),
     Reason.ORPHAN_SUSPECTED: ReasonInfo(
-        "No claim has the instance's UID; it is looked at again before anything is done."
+        "No claim has the UID of the instance; it is checked a second time before it is terminated."
     ),
     Reason.INSTANCE_ORPHANED: ReasonInfo(
-        "No claim has had the instance's UID in two looks; it is terminated once the pods that a "
+        "No claim has had the UID of the instance in two checks; it is terminated once the pods that a "
         "drain waits for have left its Node.",
         event=_WARNING,
     ),
     Reason.INSTANCE_VANISHED: ReasonInfo(
         "The cloud no longer has the claim's instance; the claim is deleted.",
-        "If nobody ended it on purpose, ask the cloud why.",
+        "If it was not terminated on purpose, look in the cloud's audit log.",
         _WARNING,
     ),
-    Reason.BATCHING: ReasonInfo("Pods are still arriving; they are placed together in a moment."),
+    Reason.BATCHING: ReasonInfo("Pods are still arriving; they are provisioned for in one batch."),
     Reason.AWAITING_TYPES: ReasonInfo(
-        "The cloud is being asked which instance types it has; until it answers nothing is planned."
+        "The instance types are being read from the cloud; until they are known, nothing is launched."
     ),
     Reason.NOMINATED: ReasonInfo(
-        "The pod fits a node that exists or is on its way.", event=_NORMAL
+        "The pod fits a node that exists or is being launched.", event=_NORMAL
     ),
     Reason.SCHEDULER_DISAGREES: ReasonInfo(
-        "The pod fits a node in service, but the scheduler has not put it there for half a "
-        "minute. No new node is launched for it, for by our count none is needed.",
-        "The message quotes the scheduler. If it does not pass by itself, look for a constraint "
-        "of the pod that Tenure does not know, and report it.",
+        "The pod fits an initialized node, but the scheduler has not bound it there for half a "
+        "minute. No node is launched for it, because by Tenure's count none is needed.",
+        "The message quotes the scheduler. If this persists, look for a constraint of the pod that "
+        "Tenure does not know, and report it.",
         _WARNING,
     ),
     Reason.NEEDED_FOR_PODS: ReasonInfo(
@@ -543,7 +551,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.STAYS_FOR_NOW: ReasonInfo(
-        "The pod's node is leaving, but the pod is protected; a place is looked for when that ends."
+        "The pod's node is terminating, but the pod is protected; it is provisioned for when its protection ends."
     ),
     Reason.LAUNCH_BREAKER_OPEN: ReasonInfo(
         "The launch breaker of an owner is open: three times within 10m nodes were launched for its "
@@ -562,7 +570,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The launch breakers that were open are closed: launches are made as needed.", event=_NORMAL
     ),
     Reason.LAUNCH_SERVED: ReasonInfo(
-        "A pod that the claim was created for has ended well on its node, and the claim says so: "
+        "A pod that the claim was created for has succeeded on its node, and the claim records it: "
         "the launch breaker does not count such a launch."
     ),
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
@@ -605,7 +613,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.EVALUATION_FAILED: ReasonInfo(
         "The object can be decoded, but evaluating it failed: a fault in Tenure. It is treated like "
         "an object that cannot be decoded; every other object is evaluated without it.",
-        "Report the message; change or delete the object if it holds something that has to go.",
+        "Report the message; change or delete the object if it blocks a node that must be removed.",
         _WARNING,
     ),
     Reason.BLOCKED_BY_UNREADABLE: ReasonInfo(
@@ -617,7 +625,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.JUDGEMENT_FAILED: ReasonInfo(
         "The evaluation of a whole key failed, and no single object could be made out as the cause: "
-        "a fault in Tenure. What that key decides stands still; other keys go on.",
+        "a fault in Tenure. Nothing is decided for that key; other keys are not affected.",
         "Report it with the message and the log line.",
         _WARNING,
     ),
@@ -625,9 +633,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The clock of the replica that acts is further from the API server's than "
         "--clock-skew-max. Nothing is evicted, terminated, rebooted or deleted, and no deadline is "
         "set; launches go on.",
-        "Set the clock of the machine that the replica runs on; it goes on by itself.",
+        "Set the clock of the host that the replica runs on; it goes on by itself.",
         _WARNING,
     ),
 }
 
-assert set(REASONS) == set(Reason), "every reason is explained"
+assert set(REASONS) == set(Reason), "every reason has a description"
