@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.cli.main import run
-from tests.test_leaving_pages import blocks, explained
+from tests.test_termination_pages import blocks, explained
 
 PAGE = "launch-breaker.md"
 

@@ -17,7 +17,7 @@ from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class
-from tests.test_leaving_pages import DOCS, blocks, explained
+from tests.test_termination_pages import DOCS, blocks, explained
 
 PAGE = "repair-recipes.md"
 

@@ -30,9 +30,9 @@ PROCESSES: Final = tuple(
 DEADLINES: Final = tuple(
     f"{STORIES}test_{about}.py::"
     for about in (
-        "careful_repair",
+        "graceful_repair",
         "deadlines",
-        "many_sick",
+        "many_unhealthy",
         "repair",
         "same_name",
         "slow_stops",

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tenure.cli.commands.demo import Telling, frame
-from tenure.cli.view import words
+from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
 from tenure.cli.view.pace import FASTEST, SLOWEST, Pace
 from tenure.cli.view.tail import Tail

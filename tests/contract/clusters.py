@@ -25,7 +25,7 @@ from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.infrastructure import Infrastructure
 from tenure.sim.loop import VirtualLoop
-from tests.contract.doors import Door, Json, RealDoor, StoreDoor
+from tests.contract.backends import Door, Json, RealDoor, StoreDoor
 
 T = TypeVar("T")
 

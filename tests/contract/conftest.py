@@ -13,8 +13,8 @@ import pytest
 
 from testbed.controlplane import ControlPlane, control_plane
 from tests import bed
+from tests.contract.backends import Door, RealDoor, ServedDoor, ServedStore, StoreDoor
 from tests.contract.clusters import Cluster, EmbeddedCluster, RealCluster
-from tests.contract.doors import Door, RealDoor, ServedDoor, ServedStore, StoreDoor
 from tests.real.cluster import install_crds
 
 #: What the embedded store does by itself, and no more: other controllers would write to

@@ -18,8 +18,8 @@ from tenure.model.api.resource import (
     PODS,
     VOLUME_ATTACHMENTS,
 )
+from tests.contract.backends import Json
 from tests.contract.clusters import Cluster
-from tests.contract.doors import Json
 
 DRIVER = "disk.example.com"
 #: Seconds in which nothing may happen, where nothing is to happen.

@@ -9,7 +9,7 @@ import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.ports.transport import STRATEGIC_MERGE_PATCH, Request
-from tests.contract.doors import Door, Json
+from tests.contract.backends import Door, Json
 
 CLASS_REF = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
-from tests.contract.doors import Answer, Door, a_pod
+from tests.contract.backends import Answer, Door, a_pod
 
 ONE, TWO = "example.com/one", "example.com/two"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS, NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
-from tests.contract.doors import Door, a_pod
+from tests.contract.backends import Door, a_pod
 from tests.contract.test_custom_kinds import a_pool
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import POD_DISRUPTION_BUDGETS, PODS
-from tests.contract.doors import Answer, Door, a_pod
+from tests.contract.backends import Answer, Door, a_pod
 
 
 def is_refused_by_budget(answer: Answer) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS
-from tests.contract.doors import Door, Json
+from tests.contract.backends import Door, Json
 
 
 @pytest.fixture(autouse=True)

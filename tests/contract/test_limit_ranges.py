@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import LIMIT_RANGES, PODS
-from tests.contract.doors import Door, Json, a_pod
+from tests.contract.backends import Door, Json, a_pod
 
 
 async def a_range(api: Door, type_: str = "Container", name: str = "range", **item: Json) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
-from tests.contract.doors import Answer, Door, a_pod
+from tests.contract.backends import Answer, Door, a_pod
 
 
 def names(answer: Answer) -> list[str]:

@@ -18,7 +18,7 @@ from tenure.model.api.resource import (
     SERVICES,
     Resource,
 )
-from tests.contract.doors import WORKLOAD, Door, Json, a_node, a_pod
+from tests.contract.backends import WORKLOAD, Door, Json, a_node, a_pod
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 

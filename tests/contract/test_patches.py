@@ -8,7 +8,7 @@ import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from tests.contract.doors import Door, a_cluster_node, a_pod
+from tests.contract.backends import Door, a_cluster_node, a_pod
 
 DATA = {"a": "1", "b": "2"}
 

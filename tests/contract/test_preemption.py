@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from tenure.model.api.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
+from tests.contract.backends import Json
 from tests.contract.clusters import Cluster, is_ready
-from tests.contract.doors import Json
 
 #: Seconds in which nothing may happen, where nothing is to happen.
 QUIET = 3.0

@@ -21,7 +21,7 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
-from tests.contract.doors import WORKLOAD, Door, a_node, a_pod
+from tests.contract.backends import WORKLOAD, Door, a_node, a_pod
 from tests.contract.test_custom_kinds import a_pool
 
 Json = dict[str, Any]

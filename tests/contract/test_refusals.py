@@ -16,7 +16,7 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.ports.transport import Request
-from tests.contract.doors import WORKLOAD, Door, a_pod
+from tests.contract.backends import WORKLOAD, Door, a_pod
 
 Json = dict[str, Any]
 

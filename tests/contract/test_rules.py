@@ -6,7 +6,7 @@ import pytest
 
 from tenure.model.api.resource import Resource
 from tenure.sim.apiserver.admission.kinds import ALL
-from tests.contract.doors import Answer, Door
+from tests.contract.backends import Answer, Door
 from tests.schema.cases import CASES, GOOD_CASES, Case
 
 BAD_CASES = [case for case in CASES if case.field]

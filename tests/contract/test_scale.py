@@ -6,7 +6,7 @@ from typing import Any
 
 from tenure.model.api.resource import DEPLOYMENTS, NODE_POOLS, PODS, Resource
 from tenure.ports.transport import JSON_PATCH
-from tests.contract.doors import WORKLOAD, Answer, Door
+from tests.contract.backends import WORKLOAD, Answer, Door
 from tests.contract.test_custom_kinds import a_pool
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from tenure.model.api.resource import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
-from tests.contract.doors import WORKLOAD, Door, Json
+from tests.contract.backends import WORKLOAD, Door, Json
 
 CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 VOLUME: Json = {

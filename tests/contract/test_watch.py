@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tenure.model.api.resource import CONFIG_MAPS, PODS
-from tests.contract.doors import Door, a_pod
+from tests.contract.backends import Door, a_pod
 
 
 async def test_a_watch_without_a_version_begins_with_what_is_there(api: Door) -> None:

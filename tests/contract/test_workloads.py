@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from tests.contract.backends import Json, Watching
 from tests.contract.clusters import Cluster
-from tests.contract.doors import Json, Watching
 
 #: Seconds in which nothing may happen, where nothing is to happen.
 QUIET = 3.0

@@ -32,7 +32,7 @@ from tests.fuzz.deeds import (
     set_faults,
 )
 from tests.fuzz.rest import announced, overdue, restless, settled, unsettled
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 STEP: Final = timedelta(minutes=1)
 

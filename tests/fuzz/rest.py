@@ -18,7 +18,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 RESOURCES: Final = {one.kind: one.plural for one in (NODE_CLAIMS, NODE_POOLS, NODES, PODS)}
 

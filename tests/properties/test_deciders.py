@@ -22,7 +22,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.properties.clusters import NOW, Cluster, clusters
-from tests.properties.honesty import (
+from tests.properties.deciderchecks import (
     SETTINGS,
     check_honest_recheck,
     check_one_verdict_per_subject,

@@ -36,7 +36,7 @@ from tests.core.build import (
     types,
 )
 from tests.properties.clusters import NOW
-from tests.properties.honesty import SETTINGS
+from tests.properties.deciderchecks import SETTINGS
 from tests.snapshots import snapshot_with
 
 #: More of everything than may fail at one line without being a fault of ours.

@@ -24,7 +24,7 @@ from tenure.model.snapshot.unreadable import is_unreadable, stand_in, type_of
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.faults import ERRORS, faulty
 from tests.properties.clusters import NOW, Cluster, clusters
-from tests.properties.honesty import SETTINGS
+from tests.properties.deciderchecks import SETTINGS
 from tests.snapshots import RESOURCE_OF, snapshot_with
 
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -30,7 +30,7 @@ from tests.core.build import (
     a_pool,
     types,
 )
-from tests.properties.honesty import (
+from tests.properties.deciderchecks import (
     check_honest_recheck,
     check_one_verdict_per_subject,
     check_order_does_not_matter,

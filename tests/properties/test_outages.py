@@ -33,7 +33,7 @@ from tests.core.build import (
     condition,
     types,
 )
-from tests.properties.honesty import (
+from tests.properties.deciderchecks import (
     SETTINGS,
     check_honest_recheck,
     check_one_verdict_per_subject,

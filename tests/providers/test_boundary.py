@@ -15,7 +15,7 @@ from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.notice import Notice, NoticeKind
 from tenure.providers.boundary import BoundedCloud
 from tenure.providers.contract import ClassesOnly, outside
-from tests.kube.doors import in_time
+from tests.kube.transports import in_time
 
 CLASSES = ClassesOnly(ACME_CLASSES, {"default": {"network": "n-1"}})
 

@@ -24,9 +24,9 @@ from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import instance_type
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
-from tests.kube.doors import Scripted
+from tests.kube.transports import Scripted
 from tests.providers.benches import SOLD_OUT, StoreBench, class_ref
-from tests.providers.tales import Deaf, in_kwok, tell, the_node
+from tests.providers.kwokcases import Deaf, in_kwok, tell, the_node
 
 # How it comes.
 

@@ -16,7 +16,7 @@ from tenure.providers.kwok.typesfile import parse_types
 from tenure.sim.apiserver.admission.kinds import BY_KIND
 from tests.folders import ROOT
 from tests.providers.benches import StoreBench
-from tests.providers.tales import tell
+from tests.providers.kwokcases import tell
 
 PAGE = (ROOT / "docs" / "kwok.md").read_text()
 

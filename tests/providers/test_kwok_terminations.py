@@ -11,9 +11,9 @@ from tenure.errors import (
 from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import InstanceState
 from tenure.providers.kwok.cloud import KwokCloud
-from tests.kube.doors import Scripted
+from tests.kube.transports import Scripted
 from tests.providers.benches import StoreBench
-from tests.providers.tales import HELD, RELEASED, in_kwok, tell, the_node
+from tests.providers.kwokcases import HELD, RELEASED, in_kwok, tell, the_node
 
 # How it ends.
 

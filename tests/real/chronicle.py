@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
-from tests.real.people import LOOK_EVERY, PATIENCE, People
+from tests.real.users import LOOK_EVERY, PATIENCE, People
 
 Json = dict[str, Any]
 Holds = Callable[[Json], bool]

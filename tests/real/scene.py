@@ -17,13 +17,13 @@ from tenure.model.api.workload import Lease
 from tenure.providers.kwok.labels import CLAIM_UID
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_node_class, a_pool, a_requirement
-from tests.kube.strangers import NAME, lease_of
+from tests.kube.karpenter import NAME, lease_of
 from tests.real.account import GROUPS, NAMESPACE, RESOURCES, account, shipped
 from tests.real.audit import Audit
 from tests.real.cluster import connected
-from tests.real.people import Json, People, is_true, names, people_at, running
+from tests.real.observer import Witness
 from tests.real.process import Process, tenure_run
-from tests.real.witness import Witness
+from tests.real.users import Json, People, is_true, names, people_at, running
 
 #: With the default Lease; short waits elsewhere, so that a story does not take minutes.
 BRISK: Final = (

@@ -15,8 +15,8 @@ from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_deployment
 from tests.fuzz.objects import fuzzed
 from tests.real.cluster import connected, install_crds
-from tests.real.leaving import Leaving, a_marked_pod, a_place, in_place, tell
-from tests.real.people import Json, is_true, names
+from tests.real.deadlines import Leaving, a_marked_pod, a_place, in_place, tell
+from tests.real.users import Json, is_true, names
 
 SEED, COUNT = 5, 300
 

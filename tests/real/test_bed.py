@@ -19,9 +19,9 @@ from tenure.model.api.resource import LEASES, NODES
 from testbed import controlplane
 from testbed.controlplane import ControlPlane, control_plane
 from tests.folders import ROOT
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.cluster import connected
-from tests.real.people import People, is_true, people_at
+from tests.real.users import People, is_true, people_at
 
 #: Seconds; a control plane needs four.
 PATIENCE = 120.0

@@ -17,13 +17,13 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed import faketime
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool, a_requirement
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.account import account
-from tests.real.leaving import in_place
-from tests.real.patients import a_healed_pool
-from tests.real.people import Json, People, is_true, names, people_at, running
+from tests.real.deadlines import in_place
 from tests.real.process import Process, tenure_run
 from tests.real.scene import BRISK, EIGHT_CORES
+from tests.real.unhealthy import a_healed_pool
+from tests.real.users import Json, People, is_true, names, people_at, running
 
 #: Less than the step: a clock that is an hour ahead has both behind it.
 TOLERATED: Final = {"policies": [{"conditionType": "Ready", "toleration": "20m"}]}

@@ -11,8 +11,8 @@ from tenure.model.api.resource import NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real.audit import Order
-from tests.real.leaving import Leaving, a_marked_pod, a_place, tell
-from tests.real.people import names
+from tests.real.deadlines import Leaving, a_marked_pod, a_place, tell
+from tests.real.users import names
 
 SECOND: Final = timedelta(seconds=1)
 #: Values that mean nothing, each with the name of its pod.

@@ -10,8 +10,8 @@ import pytest
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
-from tests.real.people import names
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene, tell
+from tests.real.users import names
 
 pytestmark = pytest.mark.process_story
 

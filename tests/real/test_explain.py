@@ -17,8 +17,8 @@ from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_budget, a_cluster, a_deployment, a_pod
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account, install_account
 from tests.real.cluster import install_crds
-from tests.real.people import Json, people_at, running
 from tests.real.process import PATIENCE, Process, tenure_run
+from tests.real.users import Json, people_at, running
 
 FLAGS = (f"--leader-election-namespace={NAMESPACE}", "--drain-min=1s", "--termination-poll=1s")
 #: What nobody else writes here.

@@ -14,10 +14,10 @@ from tenure.model.api.resource import DAEMON_SETS, NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_budget, a_deployment
 from tests.folders import ROOT
-from tests.real.departures import stamp_of
-from tests.real.leaving import Leaving, a_place, in_place, tell
-from tests.real.people import names
+from tests.real.deadlines import Leaving, a_place, in_place, tell
 from tests.real.programs import said
+from tests.real.terminations import stamp_of
+from tests.real.users import names
 
 SECOND: Final = timedelta(seconds=1)
 PAGE: Final = ROOT / "docs" / "termination.md"

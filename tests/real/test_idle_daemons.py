@@ -9,8 +9,8 @@ from tenure.model.api.resource import DAEMON_SETS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from testbed.controlplane import ControlPlane
 from tests.builders import a_cluster, a_deployment
-from tests.real.people import running
 from tests.real.story import tenure_at_work
+from tests.real.users import running
 from tests.scenarios.test_launch_breaker import a_daemon_set
 
 SETTINGS = Settings(cluster_name="bed", drain_min=timedelta(seconds=1))

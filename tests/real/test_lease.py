@@ -9,9 +9,9 @@ import pytest
 
 from tenure.kube.client.fence import boottime
 from testbed.controlplane import ControlPlane
-from tests.kube.strangers import NAME, lease_of
+from tests.kube.karpenter import NAME, lease_of
 from tests.real.account import NAMESPACE
-from tests.real.electors import DURATION, Stage, staged
+from tests.real.leasereplicas import DURATION, Stage, staged
 
 KEY = f"{NAMESPACE}/{NAME}"
 ELSEWHERE = "kube-system"

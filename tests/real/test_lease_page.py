@@ -21,10 +21,10 @@ from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
 from testbed.manifests import rendered
 from tests.folders import ROOT
-from tests.kube.strangers import NAME, Stranger, lease_of
+from tests.kube.karpenter import NAME, Stranger, lease_of
 from tests.real.account import account, install_account
 from tests.real.cluster import connected
-from tests.real.electors import without_leases
+from tests.real.leasereplicas import without_leases
 from tests.real.process import Process, tenure_run
 from tests.real.programs import run, said
 

@@ -11,10 +11,10 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
 from tests.real.account import account
-from tests.real.people import Json
 from tests.real.process import Process
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene, tell
 from tests.real.slowwatches import slow_watches
+from tests.real.users import Json
 
 pytestmark = pytest.mark.process_story
 

@@ -15,8 +15,8 @@ from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_cluster, a_deployment, a_node_class, a_pool
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account
-from tests.real.people import Json, People, is_true, names, people_at, running
 from tests.real.process import Process, tenure_run
+from tests.real.users import Json, People, is_true, names, people_at, running
 
 FLAGS: Final = (
     f"--leader-election-namespace={NAMESPACE}",

@@ -9,11 +9,11 @@ from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REBOOTING_TA
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
-from tests.real.leaving import Leaving, tell
-from tests.real.patients import a_careful_pool, boots_of
-from tests.real.people import Json, names
+from tests.real.deadlines import Leaving, tell
+from tests.real.unhealthy import a_careful_pool, boots_of
+from tests.real.users import Json, names
 
 POLICY: Final = {
     "conditionType": "KWOKRebootRequired",

@@ -11,11 +11,11 @@ from tenure.model.api.names import REBOOT_HISTORY
 from tenure.model.api.resource import NODES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.chronicle import Chronicle, says
-from tests.real.patients import boots_of
-from tests.real.people import names
 from tests.real.scene import SHORT_LEASE, Scene, tell
+from tests.real.unhealthy import boots_of
+from tests.real.users import names
 
 pytestmark = pytest.mark.process_story
 

@@ -15,8 +15,8 @@ from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from testbed.controlplane import ControlPlane
 from tests.builders import a_cluster, a_deployment
-from tests.real.people import running
 from tests.real.story import tenure_at_work
+from tests.real.users import running
 from tests.scenarios.test_refused_claims import HOSTNAME, SATISFIED, no, wanting
 
 SETTINGS = Settings(cluster_name="bed", drain_min=timedelta(seconds=1))

@@ -11,12 +11,12 @@ from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment, a_stateful_set
-from tests.real import patients
-from tests.real.departures import at, stamp_of
-from tests.real.leaving import Leaving, in_place, tell
-from tests.real.patients import a_healed_pool
-from tests.real.people import Json, names, running
+from tests.real import unhealthy as patients
+from tests.real.deadlines import Leaving, in_place, tell
 from tests.real.scene import TWO_CORES
+from tests.real.terminations import at, stamp_of
+from tests.real.unhealthy import a_healed_pool
+from tests.real.users import Json, names, running
 
 SECOND: Final = timedelta(seconds=1)
 #: The toleration of the pools here.

@@ -12,10 +12,10 @@ from tenure.model.api.names import REPLACES
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.chronicle import is_leaving
-from tests.real.people import Json, names, running
 from tests.real.scene import SHORT_LEASE, Scene, on, tell
+from tests.real.users import Json, names, running
 
 pytestmark = pytest.mark.process_story
 

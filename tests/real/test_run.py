@@ -27,8 +27,8 @@ from tenure.model.api.resource import (
 from testbed.controlplane import ControlPlane
 from tests.builders import a_cluster, a_deployment, a_pool
 from tests.real.account import NAMESPACE, account
-from tests.real.people import Json, People, is_true, names, people_at, running
 from tests.real.process import Process, tenure_run
+from tests.real.users import Json, People, is_true, names, people_at, running
 
 PODS_WANTED = 100
 FLAGS = (f"--leader-election-namespace={NAMESPACE}", "--drain-min=1s", "--termination-poll=1s")

@@ -13,11 +13,11 @@ from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment, a_stateful_set
 from tests.real.account import account
 from tests.real.audit import Order
-from tests.real.leaving import Leaving, a_place
-from tests.real.people import LOOK_EVERY, PATIENCE, Json, names, running
+from tests.real.deadlines import Leaving, a_place
 from tests.real.scene import SHORT_LEASE, TWO_CORES, Scene, on
 from tests.real.scene import tell as tell_scene
 from tests.real.slowwatches import slow_watches
+from tests.real.users import LOOK_EVERY, PATIENCE, Json, names, running
 
 #: A node of two cores has room for one pod.
 CPU: Final = "1500m"

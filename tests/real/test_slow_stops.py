@@ -15,9 +15,9 @@ from typing import Final
 from tenure.model.api.resource import PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_stateful_set
-from tests.real.departures import Life
-from tests.real.leaving import NEVER, STOPS_AFTER, Leaving, a_marked_pod, a_place, in_place, tell
-from tests.real.people import names, running
+from tests.real.deadlines import NEVER, STOPS_AFTER, Leaving, a_marked_pod, a_place, in_place, tell
+from tests.real.terminations import Life
+from tests.real.users import names, running
 
 SECOND: Final = timedelta(seconds=1)
 #: After its grace, or its node's deadline, a pod that is still there is not waited for any longer.

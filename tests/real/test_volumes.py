@@ -13,8 +13,8 @@ from typing import Any, Final
 from tenure.model.api.resource import NODE_CLAIMS, NODES, VOLUME_ATTACHMENTS
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_pod
-from tests.real.leaving import Leaving, a_place, in_place, tell
-from tests.real.people import Json, names
+from tests.real.deadlines import Leaving, a_place, in_place, tell
+from tests.real.users import Json, names
 
 DRIVER: Final = "disks.example.com"
 #: As long as it stands there, the disk is attached.

@@ -21,7 +21,7 @@ from tests.builders import (
     a_deployment,
     a_node_class,
 )
-from tests.runtime.stage import Tapped, outcomes
+from tests.runtime.worlds import Tapped, outcomes
 
 
 def bought(story: Tapped) -> list[tuple[str, str, str]]:

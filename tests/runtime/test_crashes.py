@@ -22,7 +22,7 @@ from tests.builders import (
     a_pool,
     a_requirement,
 )
-from tests.runtime.drama import Drama, dies, loses, refuses
+from tests.runtime.callfaults import Drama, dies, loses, refuses
 from tests.runtime.taps import Tap
 
 PODS = 20

@@ -8,7 +8,7 @@ from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN
 from tenure.runtime.cloud.fenced import FencedCloud
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
-from tests.runtime.stage import Bench, Switch, Tapped, outcomes
+from tests.runtime.worlds import Bench, Switch, Tapped, outcomes
 
 
 class Hired(Tapped):

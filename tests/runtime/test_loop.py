@@ -28,7 +28,7 @@ from tests.builders import (
     a_cluster,
     a_deployment,
 )
-from tests.runtime.stage import Bench, Tapped, acts, outcomes
+from tests.runtime.worlds import Bench, Tapped, acts, outcomes
 
 
 def turns(world: World) -> int:

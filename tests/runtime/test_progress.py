@@ -17,8 +17,8 @@ from tenure.runtime.loop import SLICE
 from tenure.runtime.telemetry.serving import not_alive
 from tenure.sim.loop import VirtualClock, VirtualLoop
 from tests.builders import MINUTE, SECOND
-from tests.runtime.stage import Bench
 from tests.runtime.telemetry.test_scrape import Onlooker
+from tests.runtime.worlds import Bench
 
 KEYS = 40
 

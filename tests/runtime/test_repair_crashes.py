@@ -15,7 +15,7 @@ import pytest
 from tenure.model.api.names import DISRUPTED_TAINT
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tests.builders import MINUTE, a_deployment, a_node_class, a_pool, a_requirement
-from tests.runtime.drama import Drama, dies, loses, refuses
+from tests.runtime.callfaults import Drama, dies, loses, refuses
 from tests.runtime.taps import Tap
 
 PODS = 6

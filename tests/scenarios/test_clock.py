@@ -12,7 +12,7 @@ from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class, a_pool
-from tests.runtime.stage import acts
+from tests.runtime.worlds import acts
 
 BOTH_WAYS = pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["back", "ahead"])
 

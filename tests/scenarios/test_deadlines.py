@@ -25,7 +25,7 @@ from tests.builders import (
     a_pool,
     a_stateful_set,
 )
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 
 def a_bounded_cluster(period: str, *more: Manifest, **pool: Any) -> list[Manifest]:

@@ -36,7 +36,7 @@ from tests.builders import (
     a_pool,
     a_requirement,
 )
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 #: Room for everybody on one node, with some to spare.
 BIG = a_requirement("node.kubernetes.io/instance-type", "m7i.2xlarge")

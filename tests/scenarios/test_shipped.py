@@ -40,7 +40,7 @@ def printed(file: Path, *, hash_seed: str, seed: str, form: str = "--verbose") -
 
 
 def test_there_are_at_least_three() -> None:
-    assert {"fifty-pods", "shortage", "held-drain"} <= set(NAMES)
+    assert {"fifty-pods", "shortage", "blocked-drain"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
@@ -59,5 +59,5 @@ def test_two_processes_with_other_hash_seeds_print_the_same_bytes(form: str) -> 
 
 
 def test_another_seed_tells_another_story() -> None:
-    file = SHIPPED / "held-drain.yaml"
+    file = SHIPPED / "blocked-drain.yaml"
     assert printed(file, hash_seed="0", seed="1") != printed(file, hash_seed="0", seed="2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bed import PROCESS_STORY
-from tests.contract.doors import RealDoor
+from tests.contract.backends import RealDoor
 from tests.folders import ROOT
 from tests.workers import DEADLINES, PROCESSES, STORIES, together
 

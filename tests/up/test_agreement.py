@@ -19,8 +19,8 @@ import pytest
 
 from testbed.controlplane import control_plane
 from tests import bed
+from tests.contract.backends import ServedStore
 from tests.contract.conftest import CONTROLLERS
-from tests.contract.doors import ServedStore
 from tests.real.cluster import install_crds
 from tests.up.running import BIN, PATIENCE
 

@@ -19,7 +19,7 @@ from tenure.ports.transport import (
 )
 from tenure.sim.serve.accept import YAML
 from tenure.sim.serve.proto import MEDIA_TYPE
-from tests.contract.doors import ServedStore, a_pod
+from tests.contract.backends import ServedStore, a_pod
 from tests.parse.test_yamltext import BOMB
 from tests.real.cluster import connected
 

@@ -18,7 +18,7 @@ from typing import Any
 from tenure.model.api import resource as r
 from tenure.sim.actors.kubelet.podstatus import PodPace
 from tenure.sim.apiserver.store.tree import Obj
-from tenure.sim.scenario.stage import Stage
+from tenure.sim.scenario.context import Stage
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter, Target, select
 from tenure.sim.world import World, WorldOptions

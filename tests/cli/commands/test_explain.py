@@ -16,7 +16,7 @@ from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS
 from tenure.sim.dsl import Story
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_budget, a_deployment, a_node_class, a_pod, a_pool
-from tests.cli.looks import seen
+from tests.cli.readclusters import seen
 from tests.scenarios.files import a_story, written
 
 HAPPENS = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]

@@ -13,7 +13,7 @@ from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool
-from tests.cli.looks import seen
+from tests.cli.readclusters import seen
 
 
 def a_story(**pool: Any) -> Story:

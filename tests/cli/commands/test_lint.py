@@ -21,7 +21,7 @@ from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
 from tests.builders import a_budget as a_written_budget
 from tests.builders import a_deployment as a_written_deployment
-from tests.cli.looks import seen
+from tests.cli.readclusters import seen
 from tests.core.build import NOW, a_claim, a_node, a_pending_pod, a_window
 from tests.core.build import a_budget as a_living_budget
 from tests.core.build import a_pod as a_living_pod

@@ -19,7 +19,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, SECOND, a_budget, a_deployment, a_node_class, a_pod, a_pool
-from tests.cli.looks import seen
+from tests.cli.readclusters import seen
 from tests.folders import ROOT
 from tests.scenarios.files import a_story, written
 

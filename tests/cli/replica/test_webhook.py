@@ -17,7 +17,7 @@ from tenure.providers.registry import find
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.telemetry.logs import make_log
 from tenure.runtime.telemetry.metrics import Metrics
-from tests.kube.cabinet import CONFIGURATION, Cabinet, Json, a_configuration
+from tests.kube.memoryapi import CONFIGURATION, Cabinet, Json, a_configuration
 
 URL = "https://127.0.0.1:9443/validate"
 POD = Reached(Access(server="https://10.0.0.1", namespace="own"), "the pod's account", in_pod=True)

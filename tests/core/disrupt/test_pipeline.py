@@ -49,7 +49,7 @@ from tests.core.build import (
     judged,
     types,
 )
-from tests.properties.honesty import check_honest_recheck
+from tests.properties.deciderchecks import check_honest_recheck
 from tests.snapshots import snapshot_with
 
 A_MINUTE_AGO = ago(60)

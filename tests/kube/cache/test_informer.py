@@ -22,7 +22,7 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualClock, VirtualLoop, run_virtually
-from tests.kube.doors import (
+from tests.kube.transports import (
     Lines,
     Played,
     Silent,

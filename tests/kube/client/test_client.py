@@ -13,7 +13,7 @@ from tenure.kube.client.client import Client
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, Response
 from tenure.sim.loop import run_virtually
-from tests.kube.doors import Scripted, Silent, a_list, answered, refused
+from tests.kube.transports import Scripted, Silent, a_list, answered, refused
 
 
 async def get(answer: Response) -> bytes:

@@ -15,7 +15,7 @@ from tenure.kube.client.ratelimit import RateLimit
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.ports.transport import Response
 from tenure.sim.loop import run_virtually
-from tests.kube.doors import Scripted, Silent, a_list, answered, refused
+from tests.kube.transports import Scripted, Silent, a_list, answered, refused
 
 BUSY = refused(503, "ServiceUnavailable")
 FINE = answered({"kind": "Pod"})

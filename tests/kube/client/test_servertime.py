@@ -9,7 +9,7 @@ import pytest
 from tenure.cli.cluster.greeting import server_time
 from tenure.kube.client.servertime import DatedTransport, ServerTime, read_date
 from tenure.ports.transport import Request, Response
-from tests.kube.doors import Scripted, answered, in_time
+from tests.kube.transports import Scripted, answered, in_time
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 BOUND = timedelta(seconds=10)

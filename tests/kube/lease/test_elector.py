@@ -14,8 +14,8 @@ from tenure.kube.lease.elector import Elector
 from tenure.kube.lease.record import micro_time, new_identity
 from tenure.kube.lease.status import LeaseRole
 from tenure.model.settings import Settings
-from tests.kube.electors import EPOCH, NAMESPACE, Stage, told
-from tests.kube.strangers import NAME
+from tests.kube.karpenter import NAME
+from tests.kube.leasereplicas import EPOCH, NAMESPACE, Stage, told
 
 HOUR = timedelta(hours=1)
 KEY = f"{NAMESPACE}/{NAME}"

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from tests.kube.doors import refused
-from tests.kube.electors import NAMESPACE, Stage, told
-from tests.kube.strangers import NAME
+from tests.kube.karpenter import NAME
+from tests.kube.leasereplicas import NAMESPACE, Stage, told
+from tests.kube.transports import refused
 
 HOUR = timedelta(hours=1)
 KEY = f"{NAMESPACE}/{NAME}"

@@ -6,9 +6,9 @@ import asyncio
 import re
 
 from tests.folders import ROOT
-from tests.kube.doors import a_list
-from tests.kube.electors import Stage, told
-from tests.kube.strangers import NAME
+from tests.kube.karpenter import NAME
+from tests.kube.leasereplicas import Stage, told
+from tests.kube.transports import a_list
 
 PAGE = ROOT / "docs" / "leader-election.md"
 

@@ -10,8 +10,8 @@ import pytest
 
 from tenure.errors import Conflict
 from tenure.kube.webhook.registration import Registration, make_trusted, read_registration
-from tests.kube.cabinet import CONFIGURATION, Cabinet, a_configuration
-from tests.kube.doors import in_time
+from tests.kube.memoryapi import CONFIGURATION, Cabinet, a_configuration
+from tests.kube.transports import in_time
 
 NAME = "tenure-webhook"
 CASES = [

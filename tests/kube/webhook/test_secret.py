@@ -12,8 +12,8 @@ import pytest
 from tenure.errors import Forbidden, Unavailable
 from tenure.kube.webhook.keys import Keys
 from tenure.kube.webhook.secret import KeySecret
-from tests.kube.cabinet import SECRET, Cabinet
-from tests.kube.doors import in_time, refused
+from tests.kube.memoryapi import SECRET, Cabinet
+from tests.kube.transports import in_time, refused
 
 MAY_DAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MONTHS = timedelta(days=70)

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from tenure.kube.webhook.webhook import Webhook, WebhookSettings
-from tests.kube.cabinet import CONFIGURATION, SECRET, Cabinet, a_configuration
-from tests.kube.doors import refused
+from tests.kube.memoryapi import CONFIGURATION, SECRET, Cabinet, a_configuration
 from tests.kube.reviews import a_review, admission
+from tests.kube.transports import refused
 from tests.schema.objects import an_object
 
 DAY = timedelta(days=1)

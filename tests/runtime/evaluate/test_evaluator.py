@@ -18,7 +18,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.evaluate.results import STALE_MAX
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 Decide = Callable[[Pod, datetime], Verdict]

@@ -14,7 +14,7 @@ from tenure.model.settings import Settings
 from tenure.ports.transport import Response
 from tenure.runtime.executor.executor import depends_on_time
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
-from tests.runtime.stage import Bench, Tapped, acts, outcomes
+from tests.runtime.worlds import Bench, Tapped, acts, outcomes
 
 
 def a_patch(bench: Bench, **labels: str) -> Patch:

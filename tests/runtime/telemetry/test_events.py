@@ -17,7 +17,7 @@ from tenure.model.api.resource import EVENTS, NODE_CLAIMS, Resource
 from tenure.runtime.telemetry.events import QUEUE_MAX, REPEAT_AFTER, REWRITE_AFTER, EventRecorder
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
-from tests.runtime.stage import Bench, Tapped
+from tests.runtime.worlds import Bench, Tapped
 
 
 def an_opinion(reason: Reason, message: str = "because", **subject: Any) -> Verdict:

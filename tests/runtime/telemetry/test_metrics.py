@@ -26,7 +26,7 @@ from tests.builders import (
     a_pool,
 )
 from tests.core.build import a_claim
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 
 def counted(of: World | Metrics, name: str, **labels: str) -> float:

@@ -17,7 +17,7 @@ from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.scrape import ClusterCollector
 from tenure.sim.world import World
 from tests.builders import MINUTE, Manifest, a_cluster, a_deployment, a_node_class, a_pod, a_pool
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 #: A sample's labels come with its name.
 Samples = dict[str, list[tuple[dict[str, str], float]]]

@@ -15,9 +15,9 @@ from tenure.runtime.telemetry.scrape import ClusterCollector
 from tenure.runtime.telemetry.serving import LOOPBACK, Serving
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster, a_deployment
-from tests.runtime.stage import Tapped
 from tests.runtime.telemetry.test_logs import NOON, Desk, a_verdict
 from tests.runtime.telemetry.test_scrape import Onlooker
+from tests.runtime.worlds import Tapped
 
 PATIENCE: Final = 60.0
 

@@ -29,7 +29,7 @@ from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
 from tenure.sim.serve.accept import TABLE, Form
 from tenure.sim.serve.answers import Presenter
-from tests.contract.doors import WORKLOAD, a_node, a_pod
+from tests.contract.backends import WORKLOAD, a_node, a_pod
 from tests.schema.objects import an_object
 
 Json = dict[str, Any]

@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from tenure.cli.cluster.scene import Scene
+from tenure.cli.cluster.evaluated import Scene
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.unreadable.readers import READERS
 from tenure.model.api.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.observe.view import WATCHED
+from tenure.sim.scenario.context import clock, span
 from tenure.sim.scenario.read.load import load_scenario
 from tenure.sim.scenario.run import Simulation
-from tenure.sim.scenario.stage import clock, span
 from tenure.sim.world import World
 
 

@@ -19,7 +19,7 @@ from tenure.errors import SpecError
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.access import Reached
-    from tenure.cli.cluster.look import Sight
+    from tenure.cli.cluster.read import Sight
     from tenure.cli.explain.explanation import Question
 
 #: Settings that have a flag here.
@@ -65,7 +65,7 @@ def no_cluster(given: Given, instead: str = "a scenario") -> None:
 def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, Sight]:
     """Raises ``CannotLook``, or another ``TenureError`` for input that cannot be used."""
     from tenure.cli.cluster.access import find_access  # loaded only when called
-    from tenure.cli.cluster.look import look_at
+    from tenure.cli.cluster.read import look_at
     from tenure.cli.settings.config import configured, provider_of
 
     flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}

@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.live import Live
 
-from tenure.cli.view import words
+from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
 from tenure.cli.view.pace import FASTEST, SLOWEST, Pace, keyboard
 from tenure.cli.view.screen import Heading, screen

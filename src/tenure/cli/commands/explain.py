@@ -10,7 +10,7 @@ import click
 from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
 
 if TYPE_CHECKING:
-    from tenure.cli.cluster.scene import Scene
+    from tenure.cli.cluster.evaluated import Scene
     from tenure.cli.explain.explanation import Question
 
 EPILOG = """\b
@@ -85,7 +85,7 @@ def explain(
 
 
 def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.look import CannotLook
+    from tenure.cli.cluster.read import CannotLook
 
     try:
         reached, sight = reached_and_seen(cluster, question)

@@ -10,7 +10,7 @@ import click
 from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
 
 if TYPE_CHECKING:
-    from tenure.cli.cluster.scene import Scene
+    from tenure.cli.cluster.evaluated import Scene
     from tenure.cli.plan.text import Setting
 
 EPILOG = """\b
@@ -65,7 +65,7 @@ def plan(
 
 
 def _on_cluster(cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.look import CannotLook
+    from tenure.cli.cluster.read import CannotLook
     from tenure.cli.plan.text import Setting
 
     try:

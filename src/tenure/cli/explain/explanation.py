@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.cli.cluster.scene import Scene
+from tenure.cli.cluster.evaluated import Scene
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.core.claim.ownership import is_our_node
@@ -30,7 +30,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
-from tenure.sim.scenario.read.kindwords import resource_called
+from tenure.sim.scenario.read.kindnames import resource_called
 
 EXPLAINED: Final = (r.NODES, r.NODE_CLAIMS, r.PODS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
 _WORDS: Final = "node, claim, pod, pool or window"

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.cli.cluster.scene import Scene
+from tenure.cli.cluster.evaluated import Scene
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.cli.view import words
+from tenure.cli.view import labels as words
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.node import Node

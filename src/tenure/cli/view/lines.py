@@ -14,7 +14,7 @@ from typing import Final
 
 from tenure.core.reasons import Reason
 from tenure.sim.history import Entry
-from tenure.sim.scenario.stage import clock
+from tenure.sim.scenario.context import clock
 
 #: Stations on the usual way, or nothing new: in the long form only.
 QUIET: Final = frozenset(

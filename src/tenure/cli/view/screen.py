@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from tenure.cli.view import words
+from tenure.cli.view import labels as words
 from tenure.cli.view.board import Board, NodeRow
 from tenure.cli.view.tail import Line
 from tenure.core.reasons import REASONS, Reason

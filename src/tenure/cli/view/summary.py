@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.cli.view import words
+from tenure.cli.view import labels as words
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import find_condition
 from tenure.model.api.resource import NODE_CLAIMS

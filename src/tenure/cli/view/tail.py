@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.cli.view import words
+from tenure.cli.view import labels as words
 from tenure.core.reasons import REASONS, Reason
 from tenure.sim.history import Entry
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from tenure.sim.scenario.context import clock, span
 from tenure.sim.scenario.read.findings import Finding, Held
 from tenure.sim.scenario.run import Result
-from tenure.sim.scenario.stage import clock, span
 
 _WORDS = {Held.YES: "held", Held.NO: "FAILED", Held.UNREACHED: "not reached"}
 

@@ -16,7 +16,7 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.offering import MICRO_DOLLARS
-from tenure.sim.scenario.stage import Stage
+from tenure.sim.scenario.context import Stage
 from tenure.sim.scenario.tallies import TALLIES, condition_of
 from tenure.sim.scenario.targets import Filter, Target, select
 

@@ -34,9 +34,9 @@ from tenure.sim.scenario.checks import (
     ReasonCheck,
     VerdictCheck,
 )
+from tenure.sim.scenario.context import span
 from tenure.sim.scenario.read.fields import Fields, Reader, nearest
-from tenure.sim.scenario.read.kindwords import known_words, resource_called
-from tenure.sim.scenario.stage import span
+from tenure.sim.scenario.read.kindnames import known_words, resource_called
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import FILTERS, Filter, read_filter, read_reference
 

@@ -17,14 +17,14 @@ from tenure.errors import ApiError
 from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.sim.check.checkers import Violation
 from tenure.sim.chronicle import Chronicle
-from tenure.sim.scenario.deeds import Crash, Start, apply
+from tenure.sim.scenario.actions import Crash, Start, apply
+from tenure.sim.scenario.context import Missing, Stage, span
 from tenure.sim.scenario.read.findings import Finding, Held, Watched
 from tenure.sim.scenario.read.load import Scenario
-from tenure.sim.scenario.stage import Missing, Stage, span
 from tenure.sim.scenario.steps import Step
-from tenure.sim.scenario.surroundings import with_seed
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter
+from tenure.sim.scenario.worldoptions import with_seed
 from tenure.sim.world import World
 
 #: Whoever shows the run gets to it at least this often, in the cluster's time.

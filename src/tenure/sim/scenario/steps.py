@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.sim.faults import Faults
-from tenure.sim.scenario.deeds import (
+from tenure.sim.scenario.actions import (
     ApiRestart,
     Apply,
     Cordon,

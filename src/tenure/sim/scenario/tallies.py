@@ -11,7 +11,7 @@ from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import InstanceState
 from tenure.sim.apiserver.store.tree import Obj, dig
-from tenure.sim.scenario.stage import Stage
+from tenure.sim.scenario.context import Stage
 from tenure.sim.scenario.targets import Filter, select
 
 Tally = Callable[[Stage, Filter], Counter[str]]

@@ -20,7 +20,7 @@ from tenure.sim.actors.kubelet.podstatus import APP_LABELS
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.scenario.read.fields import Fields, Reader, nearest
-from tenure.sim.scenario.read.kindwords import KIND_WORDS, known_words, resource_called
+from tenure.sim.scenario.read.kindnames import KIND_WORDS, known_words, resource_called
 
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
 #: For what may happen to many at once.

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import msgspec
 
+from tenure.sim.scenario.context import Stage, clock
 from tenure.sim.scenario.expectations import Expectation, When
-from tenure.sim.scenario.stage import Stage, clock
 
 
 class Held(StrEnum):

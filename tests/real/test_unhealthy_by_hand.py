@@ -13,8 +13,8 @@ import pytest
 from tenure.model.api.resource import NODES
 from testbed.controlplane import KWOK_LABEL, ControlPlane, control_plane
 from tests.folders import ROOT
-from tests.real.people import Json, People, is_true, names, people_at
 from tests.real.programs import said
+from tests.real.users import Json, People, is_true, names, people_at
 
 #: What the page calls the node.
 NODE: Final = "kwok-general-x7k2p"
@@ -41,7 +41,7 @@ spec:
 def kept_well(tmp_path: Path) -> Iterator[ControlPlane]:
     """A cluster whose kwok cures every node, but for what the shipped stage takes out of its hands."""
     stages = tmp_path / "stages.yaml"
-    shipped = (ROOT / "examples" / "kwok-sick-nodes.yaml").read_text(encoding="utf-8")
+    shipped = (ROOT / "examples" / "kwok-unhealthy-nodes.yaml").read_text(encoding="utf-8")
     stages.write_text(f"{UNDOING}\n---\n{shipped}", encoding="utf-8")
     with control_plane(kwok=True, stages=stages) as plane:
         yield plane

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tenure.cli.cluster.look import CannotLook, look
+from tenure.cli.cluster.read import CannotLook, look
 from tenure.cli.explain.explanation import Question
 from tenure.cli.main import run
 from tenure.core.decision import Verdict
@@ -25,8 +25,8 @@ from tenure.ports.transport import Request, Response
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
-from tests.cli.looks import TheCloudOf, a_door, seen
-from tests.kube.doors import Scripted, Silent, answered, in_time, refused
+from tests.cli.readclusters import TheCloudOf, a_door, seen
+from tests.kube.transports import Scripted, Silent, answered, in_time, refused
 from tests.sim.nodeworld import a_request
 
 

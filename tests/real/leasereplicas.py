@@ -27,7 +27,7 @@ from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings
 from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
-from tests.kube.strangers import NAME, Stranger
+from tests.kube.karpenter import NAME, Stranger
 from tests.real.account import NAMESPACE, account
 from tests.real.cluster import connected
 

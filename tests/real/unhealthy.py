@@ -16,8 +16,8 @@ from tenure.model.api.resource import NODES
 from testbed.controlplane import KWOK_LABEL
 from tests.builders import Manifest, a_node_class, a_pool, a_requirement
 from tests.real.chronicle import Chronicle
-from tests.real.people import Json, People
 from tests.real.scene import EIGHT_CORES, Scene
+from tests.real.users import Json, People
 
 #: What makes kwok play the kubelet of a node.
 PLAYED: Final = KWOK_LABEL.partition("=")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from tenure.cli.cluster.look import Sight, look
+from tenure.cli.cluster.read import Sight, look
 from tenure.cli.explain.explanation import Question
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Option, Surroundings

@@ -17,12 +17,12 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says
-from tests.real.departures import at, stamp_of
-from tests.real.leaving import Leaving, in_place, tell
-from tests.real.patients import a_careful_pool
-from tests.real.people import Json, names, running
+from tests.real.deadlines import Leaving, in_place, tell
+from tests.real.terminations import at, stamp_of
+from tests.real.unhealthy import a_careful_pool
+from tests.real.users import Json, names, running
 
 SECOND: Final = timedelta(seconds=1)
 #: What the kwok provider says of KWOKUnhealthy: so long it is tolerated …

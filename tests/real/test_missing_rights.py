@@ -7,8 +7,8 @@ from pathlib import Path
 
 from testbed.controlplane import ControlPlane
 from tests.real.account import RESOURCES
-from tests.real.people import people_at
 from tests.real.process import tenure_run
+from tests.real.users import people_at
 
 SOMEBODY = "latecomer"
 KINDS = 10

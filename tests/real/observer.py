@@ -16,7 +16,7 @@ import msgspec
 from tenure.errors import TenureError
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tenure.providers.kwok.labels import CLAIM_UID
-from tests.real.people import PATIENCE, People, running
+from tests.real.users import PATIENCE, People, running
 
 Json = dict[str, Any]
 LOOK_EVERY: Final = 0.1

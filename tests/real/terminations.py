@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODES, PODS, Resource
-from tests.real.people import LOOK_EVERY, PATIENCE, People
+from tests.real.users import LOOK_EVERY, PATIENCE, People
 
 Json = dict[str, Any]
 SECOND: Final = timedelta(seconds=1)

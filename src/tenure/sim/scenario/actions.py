@@ -14,7 +14,7 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.faults import Faults
-from tenure.sim.scenario.stage import Missing, Stage, span
+from tenure.sim.scenario.context import Missing, Stage, span
 from tenure.sim.scenario.targets import ALL, Target
 
 _NONE: Final = timedelta(0)

@@ -10,12 +10,12 @@ from tenure.model.api.names import REPLACED_BY
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
-from tests.real import patients
+from tests.real import unhealthy as patients
 from tests.real.chronicle import Chronicle
-from tests.real.leaving import Leaving
-from tests.real.patients import a_careful_pool
-from tests.real.people import names, running
-from tests.real.test_careful_repair import tell_all
+from tests.real.deadlines import Leaving
+from tests.real.test_graceful_repair import tell_all
+from tests.real.unhealthy import a_careful_pool
+from tests.real.users import names, running
 
 NODES = 4
 

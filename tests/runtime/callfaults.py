@@ -12,8 +12,8 @@ from typing import Any
 
 from tenure.errors import ProviderError, Unavailable
 from tests.builders import SECOND
-from tests.runtime.stage import Tapped
 from tests.runtime.taps import Tap
+from tests.runtime.worlds import Tapped
 
 
 class Drama(Tapped):

@@ -10,7 +10,7 @@ import msgspec
 from tenure.kube.client.client import Client
 from tenure.ports.transport import Request, Response, Stream
 from tenure.sim.apiserver.patch.merge import merge_patch
-from tests.kube.doors import answered, refused
+from tests.kube.transports import answered, refused
 
 Json = dict[str, Any]
 

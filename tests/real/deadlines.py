@@ -15,10 +15,10 @@ from tenure.model.api.resource import EVENTS, NODE_CLAIMS, PODS, Resource
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_node_class, a_pod, a_pool, a_requirement
 from tests.real import scene as scenes
-from tests.real.departures import Departures, at, stamp_of
-from tests.real.people import Json, names, running
 from tests.real.process import Process
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene
+from tests.real.terminations import Departures, at, stamp_of
+from tests.real.users import Json, names, running
 
 #: What the test bed's kubelet takes for a pod's stop; without it a pod stops at once.
 STOPS_AFTER: Final = "testbed/stops-after"

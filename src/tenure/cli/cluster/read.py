@@ -17,8 +17,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.cluster.access import Reached
+from tenure.cli.cluster.evaluated import Scene
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
-from tenure.cli.cluster.scene import Scene
 from tenure.cli.explain.explanation import Question
 from tenure.cli.plan.evictions import foresee_refusals
 from tenure.cli.view.instants import span

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from tenure.kube.lease.status import LeaseRole
-from tests.kube.doors import a_list
-from tests.kube.electors import NAMESPACE, Replica, Stage, told
-from tests.kube.strangers import NAME
+from tests.kube.karpenter import NAME
+from tests.kube.leasereplicas import NAMESPACE, Replica, Stage, told
+from tests.kube.transports import a_list
 
 KEY = f"{NAMESPACE}/{NAME}"
 ELSEWHERE = "karpenter"

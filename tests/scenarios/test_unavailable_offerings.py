@@ -7,7 +7,7 @@ from typing import Any
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
-from tests.runtime.stage import Tapped
+from tests.runtime.worlds import Tapped
 
 TOO_LARGE: dict[str, Any] = {
     "apiVersion": "karpenter.sh/v1",

@@ -24,7 +24,7 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
-from tests.kube.strangers import NAME, Stranger, lease_of
+from tests.kube.karpenter import NAME, Stranger, lease_of
 
 EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)
 NAMESPACE = "kube-system"

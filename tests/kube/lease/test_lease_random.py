@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.model.api.resource import LEASES
-from tests.kube.electors import NAMESPACE, Replica, Stage, told
+from tests.kube.leasereplicas import NAMESPACE, Replica, Stage, told
 
 HOUR = timedelta(hours=1)
 
