@@ -39,7 +39,7 @@ DEADLINES: Final = tuple(
         "volumes",
     )
 )
-CONTRACT: Final = "through the real door"
+CONTRACT: Final = "on the real API server"
 
 
 def together(test: str) -> str:

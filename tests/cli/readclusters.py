@@ -1,11 +1,11 @@
-"""A look at the embedded cluster through the door that a real one has, in virtual time."""
+"""A look at the embedded cluster through the api that a real one has, in virtual time."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from tenure.cli.cluster.read import Sight, look
+from tenure.cli.cluster.read import ClusterReading, read
 from tenure.cli.explain.explanation import Question
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Option, Surroundings
@@ -39,7 +39,7 @@ class TheCloudOf:
 
 
 class Lacking:
-    """A door behind which some paths are answered otherwise; remembers what was asked."""
+    """A api behind which some paths are answered otherwise; remembers what was asked."""
 
     def __init__(self, transport: Transport, answers: Mapping[str, Response]) -> None:
         self._transport = transport
@@ -57,7 +57,7 @@ class Lacking:
         raise AssertionError("a look does not watch")
 
 
-def a_door(world: World, answers: Mapping[str, Response] | None = None) -> Lacking:
+def a_transport(world: World, answers: Mapping[str, Response] | None = None) -> Lacking:
     hello = Response(status=200, body=b'{"gitVersion": "v1.36.3"}')  # The store has only objects.
     return Lacking(InProcessTransport(Api(world.store)), {"/version": hello, **(answers or {})})
 
@@ -66,15 +66,15 @@ def seen(
     world: World,
     answers: Mapping[str, Response] | None = None,
     about: Question | None = None,
-) -> tuple[Sight, Lacking]:
-    """What a look shows, and the door through which it went."""
-    door = a_door(world, answers)
-    sights: list[Sight] = []
+) -> tuple[ClusterReading, Lacking]:
+    """What a look shows, and the api through which it went."""
+    api = a_transport(world, answers)
+    sights: list[ClusterReading] = []
 
     async def story() -> None:
-        transport, clock = LookOnlyTransport(door), world.environment.clock
+        transport, clock = LookOnlyTransport(api), world.environment.clock
         settings = world.options.settings
-        sights.append(await look(transport, settings, TheCloudOf(world), clock, about))
+        sights.append(await read(transport, settings, TheCloudOf(world), clock, about))
 
     world.loop.run_until_complete(story())
-    return sights[0], door
+    return sights[0], api

@@ -1,8 +1,8 @@
-"""The doors through which the contract suite talks to an API server.
+"""The backends through which the contract suite talks to an API server.
 
-A test sees a ``Door`` and nothing behind it: requests and watches over the transport
-port. So the same tests can be run through any door, and where two doors differ, the
-embedded store is wrong. What a door cannot do it says, and the tests that need it are
+A test sees a ``Backend`` and nothing behind it: requests and watches over the transport
+port. So the same tests can be run through any backend, and where two backends differ, the
+embedded store is wrong. What a backend cannot do it says, and the tests that need it are
 skipped with that sentence.
 """
 
@@ -39,7 +39,7 @@ WORKLOAD: Json = {
         "spec": {"containers": [{"name": "main", "image": "registry.example/app:1"}]},
     },
 }
-#: Longer than any door needs to send an event that is due.
+#: Longer than any backend needs to send an event that is due.
 PATIENCE_SECONDS: Final = 5.0
 #: Of the served store: halves what the tests wait for, and still leaves a client its seconds.
 SPEED: Final = 2.0
@@ -95,11 +95,11 @@ class Watching:
         await self._stream.close()
 
 
-class Door:
-    """What a test may use. Names are unique per test: some doors are shared."""
+class Backend:
+    """What a test may use. Names are unique per test: some backends are shared."""
 
     name: str = ""
-    #: Whether somebody behind this door collects garbage and empties namespaces.
+    #: Whether somebody behind this backend collects garbage and empties namespaces.
     has_controllers = True
     _tests = itertools.count(1)
 
@@ -114,7 +114,7 @@ class Door:
         return f"{self._prefix}-{name}"
 
     def run(self, main: Coroutine[Any, Any, None]) -> None:
-        """Run a test to its end behind this door."""
+        """Run a test to its end behind this backend."""
         raise NotImplementedError
 
     async def restart_history(self) -> None:
@@ -239,7 +239,7 @@ class Door:
         return answer.body
 
 
-class StoreDoor(Door):
+class StoreBackend(Backend):
     """The embedded store, in process and in virtual time."""
 
     name = "store"
@@ -282,7 +282,7 @@ class ServedStore:
         self.loop.close()
 
 
-class ServedDoor(Door):
+class ServedBackend(Backend):
     """The embedded store over HTTPS, reached by the same client as a real server."""
 
     name = "served"
@@ -304,7 +304,7 @@ class ServedDoor(Door):
         self._served.store.compact()
 
 
-class RealDoor(Door):
+class RealBackend(Backend):
     """A real API server, over HTTPS and in real time. One for all tests: names differ."""
 
     name = "real"
@@ -338,6 +338,6 @@ def _typed(resource: Resource, obj: Json) -> Json:
     return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
 
 
-async def a_cluster_node(api: Door, name: str, **spec: Any) -> Json:
+async def a_cluster_node(api: Backend, name: str, **spec: Any) -> Json:
     """A node under a name of this test's own."""
     return await api.created(NODES, a_node(api.unique(name), **spec))

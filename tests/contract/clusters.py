@@ -1,4 +1,4 @@
-"""The doors of whole clusters: an API server with controllers, a scheduler and kubelets behind it.
+"""The backends of whole clusters: an API server with controllers, a scheduler and kubelets behind it.
 
 The embedded one is all of the simulator's actors but Tenure, in virtual time; the real one is
 kube-controller-manager, kube-scheduler, and kwok in the role of the kubelets. Where the two
@@ -25,7 +25,7 @@ from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.infrastructure import Infrastructure
 from tenure.sim.loop import VirtualLoop
-from tests.contract.backends import Door, Json, RealDoor, StoreDoor
+from tests.contract.backends import Backend, Json, RealBackend, StoreBackend
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ MANAGED: Final = {"volumes.kubernetes.io/controller-managed-attach-detach": "tru
 ROOM: Final = {"cpu": "16", "memory": "64Gi", "pods": "110"}
 
 
-class Cluster(Door):
+class Cluster(Backend):
     """What a test of controllers may use, beside requests."""
 
     async def node(self, name: str) -> str:
@@ -119,7 +119,7 @@ class Cluster(Door):
         }
 
 
-class EmbeddedCluster(Cluster, StoreDoor):
+class EmbeddedCluster(Cluster, StoreBackend):
     _kubelets: Any
 
     async def _run(self, main: Coroutine[Any, Any, None]) -> None:
@@ -142,7 +142,7 @@ class EmbeddedCluster(Cluster, StoreDoor):
         await self.until_status(VOLUME_ATTACHMENTS, name, attached=True)
 
 
-class RealCluster(Cluster, RealDoor):
+class RealCluster(Cluster, RealBackend):
     async def attach(self, name: str) -> None:
         patch = {"status": {"attached": True}}
         answer = await self.patch(VOLUME_ATTACHMENTS, name, patch, subresource="status")

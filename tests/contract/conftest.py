@@ -1,6 +1,6 @@
-"""Runs the contract suite through every door there is.
+"""Runs the contract suite through every backend there is.
 
-The real door needs the binaries of the test bed (``make bed``); ``make test-real`` goes
+The real backend needs the binaries of the test bed (``make bed``); ``make test-real`` goes
 through it alone.
 """
 
@@ -13,15 +13,15 @@ import pytest
 
 from testbed.controlplane import ControlPlane, control_plane
 from tests import bed
-from tests.contract.backends import Door, RealDoor, ServedDoor, ServedStore, StoreDoor
+from tests.contract.backends import Backend, RealBackend, ServedBackend, ServedStore, StoreBackend
 from tests.contract.clusters import Cluster, EmbeddedCluster, RealCluster
 from tests.real.cluster import install_crds
 
 #: What the embedded store does by itself, and no more: other controllers would write to
 #: the objects that tests are about.
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
-REAL = pytest.param(RealDoor.name, marks=pytest.mark.real)
-EMBEDDED = [StoreDoor.name, ServedDoor.name]
+REAL = pytest.param(RealBackend.name, marks=pytest.mark.real)
+EMBEDDED = [StoreBackend.name, ServedBackend.name]
 #: What a test of workloads needs beside them; nobody makes service accounts, so no pod needs one.
 WORKERS = (
     *CONTROLLERS,
@@ -35,24 +35,24 @@ WORKERS = (
     "persistentvolumeclaim-protection-controller",
     "ephemeral-volume-controller",
 )
-DOORS = EMBEDDED if bed.missing() else [*EMBEDDED, REAL]
+BACKENDS = EMBEDDED if bed.missing() else [*EMBEDDED, REAL]
 
 
-@pytest.fixture(params=DOORS, ids=lambda name: f"through the {name} door")
-def api(request: pytest.FixtureRequest) -> Door:
-    if request.param == StoreDoor.name:
-        return StoreDoor()
-    if request.param == ServedDoor.name:
-        return ServedDoor(request.getfixturevalue("served"))
-    return RealDoor(request.getfixturevalue("plane"))
+@pytest.fixture(params=BACKENDS, ids=lambda name: f"on the {name} API server")
+def api(request: pytest.FixtureRequest) -> Backend:
+    if request.param == StoreBackend.name:
+        return StoreBackend()
+    if request.param == ServedBackend.name:
+        return ServedBackend(request.getfixturevalue("served"))
+    return RealBackend(request.getfixturevalue("plane"))
 
 
 @pytest.fixture(
-    params=[name for name in DOORS if name != ServedDoor.name],
-    ids=lambda name: f"through the {name} door",
+    params=[name for name in BACKENDS if name != ServedBackend.name],
+    ids=lambda name: f"on the {name} API server",
 )
 def cluster(request: pytest.FixtureRequest) -> Cluster:
-    if request.param == StoreDoor.name:
+    if request.param == StoreBackend.name:
         return EmbeddedCluster()
     return RealCluster(request.getfixturevalue("working_plane"))
 
@@ -80,12 +80,12 @@ def plane() -> Iterator[ControlPlane]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A test that is a coroutine is run by the door it came through."""
+    """A test that is a coroutine is run by the backend it came through."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    door = pyfuncitem.funcargs.get("api") or pyfuncitem.funcargs["cluster"]
-    assert isinstance(door, Door)
-    door.run(pyfuncitem.obj(**arguments))
+    backend = pyfuncitem.funcargs.get("api") or pyfuncitem.funcargs["cluster"]
+    assert isinstance(backend, Backend)
+    backend.run(pyfuncitem.obj(**arguments))
     return True

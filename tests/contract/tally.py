@@ -1,4 +1,4 @@
-"""How much of the contract was tested through each door: told at the end of every run.
+"""How much of the contract was tested through each backend: told at the end of every run.
 
 A suite that silently did not run looks like one that passed.
 """
@@ -14,7 +14,7 @@ import pytest
 
 from tests import bed
 
-DOOR: Final = re.compile(r"through the (\w+) door")
+BACKEND: Final = re.compile(r"on the (\w+) API server")
 #: As a test's id has it → as people call it.
 NAMES: Final = {"store": "store", "served": "served store", "real": "real API server"}
 TITLE: Final = "contract suite:"
@@ -32,11 +32,13 @@ def tally(stats: Mapping[str, Sequence[object]], lacking: Sequence[str] = ()) ->
     reasons: dict[str, set[str]] = {}
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in stats.get(outcome, []):
-            if isinstance(report, pytest.TestReport) and (found := DOOR.search(report.nodeid)):
-                door = found[1]
-                counts.setdefault(door, Counter())["failed" if outcome == "error" else outcome] += 1
+            if isinstance(report, pytest.TestReport) and (found := BACKEND.search(report.nodeid)):
+                backend = found[1]
+                counts.setdefault(backend, Counter())[
+                    "failed" if outcome == "error" else outcome
+                ] += 1
                 if outcome == "skipped":
-                    reasons.setdefault(door, set()).add(_reason(report))
+                    reasons.setdefault(backend, set()).add(_reason(report))
     if not counts:
         return ""
     parts = [f"{NAMES[d]} {_words(counts[d], reasons.get(d, set()))}" for d in NAMES if d in counts]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
-from tests.contract.backends import Answer, Door, a_pod
+from tests.contract.backends import Answer, Backend, a_pod
 
 ONE, TWO = "example.com/one", "example.com/two"
 
@@ -22,7 +22,7 @@ def grace(answer: Answer) -> int:
     return seconds
 
 
-async def test_an_object_nobody_holds_goes_at_once(api: Door) -> None:
+async def test_an_object_nobody_holds_goes_at_once(api: Backend) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.delete(CONFIG_MAPS, "a")
     assert (answer.status, answer.body["kind"], answer.body["status"]) == (200, "Status", "Success")
@@ -31,7 +31,7 @@ async def test_an_object_nobody_holds_goes_at_once(api: Door) -> None:
     assert (await api.delete(CONFIG_MAPS, "a")).status == 404
 
 
-async def test_a_finalizer_holds_the_object_until_it_is_removed(api: Door) -> None:
+async def test_a_finalizer_holds_the_object_until_it_is_removed(api: Backend) -> None:
     name = api.unique("n")
     await api.created(NODES, {"metadata": {"name": name, "finalizers": [ONE, TWO]}})
     marked = await api.delete(NODES, name)
@@ -49,7 +49,7 @@ async def test_a_finalizer_holds_the_object_until_it_is_removed(api: Door) -> No
     assert events[1][1]["metadata"]["finalizers"] == [TWO], "shown as it lay there"
 
 
-async def test_no_finalizer_can_be_added_to_what_is_going(api: Door) -> None:
+async def test_no_finalizer_can_be_added_to_what_is_going(api: Backend) -> None:
     name = api.unique("n")
     await api.created(NODES, {"metadata": {"name": name, "finalizers": [ONE]}})
     await api.delete(NODES, name)
@@ -58,14 +58,14 @@ async def test_no_finalizer_can_be_added_to_what_is_going(api: Door) -> None:
     await api.patch(NODES, name, {"metadata": {"finalizers": None}})
 
 
-async def test_deleting_counts_as_one_generation(api: Door) -> None:
+async def test_deleting_counts_as_one_generation(api: Backend) -> None:
     await api.running_pod("a")
     first = await api.delete(PODS, "a")
     shortened = await api.delete(PODS, "a", gracePeriodSeconds=5)
     assert [a.body["metadata"]["generation"] for a in (first, shortened)] == [2, 2]
 
 
-async def test_a_running_pod_is_marked_with_its_own_grace(api: Door) -> None:
+async def test_a_running_pod_is_marked_with_its_own_grace(api: Backend) -> None:
     pod = await api.running_pod("a", terminationGracePeriodSeconds=45)
     answer = await api.delete(PODS, "a")
     assert grace(answer) == 45
@@ -74,12 +74,12 @@ async def test_a_running_pod_is_marked_with_its_own_grace(api: Door) -> None:
     assert (await api.get(PODS, "a")).status == 200
 
 
-async def test_the_grace_of_the_request_wins(api: Door) -> None:
+async def test_the_grace_of_the_request_wins(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=45)
     assert grace(await api.delete(PODS, "a", gracePeriodSeconds=7)) == 7
 
 
-async def test_the_kubelet_ends_it_with_a_grace_of_zero(api: Door) -> None:
+async def test_the_kubelet_ends_it_with_a_grace_of_zero(api: Backend) -> None:
     await api.running_pod("a")
     marked = await api.delete(PODS, "a")
     watch = await api.watch(PODS, resourceVersion=marked.body["metadata"]["resourceVersion"])
@@ -90,21 +90,21 @@ async def test_the_kubelet_ends_it_with_a_grace_of_zero(api: Door) -> None:
     assert [type_ for type_, _ in events] == ["MODIFIED", "DELETED"]
 
 
-async def test_a_pod_without_a_node_goes_at_once(api: Door) -> None:
+async def test_a_pod_without_a_node_goes_at_once(api: Backend) -> None:
     await api.created(PODS, a_pod("a"))
     answer = await api.delete(PODS, "a")
     assert grace(answer) == 0
     assert (await api.get(PODS, "a")).status == 404
 
 
-async def test_a_finished_pod_goes_at_once(api: Door) -> None:
+async def test_a_finished_pod_goes_at_once(api: Backend) -> None:
     await api.running_pod("a")
     await api.patch(PODS, "a", {"status": {"phase": "Succeeded"}}, subresource="status")
     await api.delete(PODS, "a")
     assert (await api.get(PODS, "a")).status == 404
 
 
-async def test_a_pod_with_a_finalizer_outlives_its_kubelet(api: Door) -> None:
+async def test_a_pod_with_a_finalizer_outlives_its_kubelet(api: Backend) -> None:
     metadata = {"name": "a", "finalizers": [ONE]}
     await api.created(PODS, a_pod("a", metadata=metadata, nodeName="node-1"))
     await api.delete(PODS, "a", gracePeriodSeconds=0)
@@ -114,7 +114,7 @@ async def test_a_pod_with_a_finalizer_outlives_its_kubelet(api: Door) -> None:
     assert (await api.get(PODS, "a")).status == 404
 
 
-async def test_removing_the_finalizer_of_a_running_pod_leaves_it_its_grace(api: Door) -> None:
+async def test_removing_the_finalizer_of_a_running_pod_leaves_it_its_grace(api: Backend) -> None:
     metadata = {"name": "a", "finalizers": [ONE]}
     await api.created(PODS, a_pod("a", metadata=metadata, nodeName="node-1"))
     await api.delete(PODS, "a")
@@ -122,7 +122,7 @@ async def test_removing_the_finalizer_of_a_running_pod_leaves_it_its_grace(api: 
     assert grace(await api.get(PODS, "a")) == 30
 
 
-async def test_a_shortened_grace_counts_from_the_first_request(api: Door) -> None:
+async def test_a_shortened_grace_counts_from_the_first_request(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=60)
     first = await api.delete(PODS, "a")
     await asyncio.sleep(2)
@@ -131,7 +131,7 @@ async def test_a_shortened_grace_counts_from_the_first_request(api: Door) -> Non
     assert due(first) - due(second) == timedelta(seconds=40)
 
 
-async def test_a_grace_that_has_run_out_leaves_one_second(api: Door) -> None:
+async def test_a_grace_that_has_run_out_leaves_one_second(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=60)
     first = await api.delete(PODS, "a")
     await asyncio.sleep(3)
@@ -141,7 +141,7 @@ async def test_a_grace_that_has_run_out_leaves_one_second(api: Door) -> None:
     assert timedelta(seconds=3) <= due(second) - asked <= timedelta(seconds=5), "due now"
 
 
-async def test_a_grace_cannot_be_prolonged(api: Door) -> None:
+async def test_a_grace_cannot_be_prolonged(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=20)
     first = await api.delete(PODS, "a")
     second = await api.delete(PODS, "a", gracePeriodSeconds=60)
@@ -149,7 +149,7 @@ async def test_a_grace_cannot_be_prolonged(api: Door) -> None:
     assert first.body == second.body == third.body
 
 
-async def test_a_delete_of_another_uid_is_a_conflict(api: Door) -> None:
+async def test_a_delete_of_another_uid_is_a_conflict(api: Backend) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     wrong = await api.delete(CONFIG_MAPS, "a", preconditions={"uid": "another"})
     assert (wrong.status, wrong.reason) == (409, "Conflict")
@@ -157,7 +157,7 @@ async def test_a_delete_of_another_uid_is_a_conflict(api: Door) -> None:
     assert right.status == 200
 
 
-async def test_a_delete_of_another_version_is_a_conflict(api: Door) -> None:
+async def test_a_delete_of_another_version_is_a_conflict(api: Backend) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     version = created["metadata"]["resourceVersion"]
     await api.patch(CONFIG_MAPS, "a", {"data": {"k": "v"}})
@@ -165,7 +165,7 @@ async def test_a_delete_of_another_version_is_a_conflict(api: Door) -> None:
     assert (late.status, late.reason) == (409, "Conflict")
 
 
-async def test_a_whole_collection_can_be_deleted_by_label(api: Door) -> None:
+async def test_a_whole_collection_can_be_deleted_by_label(api: Backend) -> None:
     for name, tier in (("a", "web"), ("b", "web"), ("c", "db")):
         await api.created(CONFIG_MAPS, {"metadata": {"name": name, "labels": {"tier": tier}}})
     answer = await api.send("DELETE", api.path(CONFIG_MAPS), labelSelector="tier=web")
@@ -174,7 +174,7 @@ async def test_a_whole_collection_can_be_deleted_by_label(api: Door) -> None:
     assert [item["metadata"]["name"] for item in left] == ["c"]
 
 
-async def test_a_grace_may_be_shortened_again_and_again(api: Door) -> None:
+async def test_a_grace_may_be_shortened_again_and_again(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=600)
     asked = due(await api.delete(PODS, "a")) - timedelta(seconds=600)
     for seconds in (300, 120, 60):
@@ -184,7 +184,7 @@ async def test_a_grace_may_be_shortened_again_and_again(api: Door) -> None:
     assert (grace(longer), due(longer) - asked) == (60, timedelta(seconds=60))
 
 
-async def test_a_grace_that_was_shortened_to_a_deadline_ends_there(api: Door) -> None:
+async def test_a_grace_that_was_shortened_to_a_deadline_ends_there(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=600)
     first = due(await api.delete(PODS, "a"))
     await asyncio.sleep(2)
@@ -194,7 +194,7 @@ async def test_a_grace_that_was_shortened_to_a_deadline_ends_there(api: Door) ->
     assert due(await api.delete(PODS, "a", gracePeriodSeconds=seconds)) == deadline
 
 
-async def test_a_shortened_grace_asks_for_the_same_pod(api: Door) -> None:
+async def test_a_shortened_grace_asks_for_the_same_pod(api: Backend) -> None:
     pod = await api.running_pod("a", terminationGracePeriodSeconds=600)
     await api.delete(PODS, "a")
     wrong = await api.delete(PODS, "a", gracePeriodSeconds=5, preconditions={"uid": "another"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import POD_DISRUPTION_BUDGETS, PODS
-from tests.contract.backends import Answer, Door, a_pod
+from tests.contract.backends import Answer, Backend, a_pod
 
 
 def is_refused_by_budget(answer: Answer) -> bool:
@@ -15,42 +15,42 @@ def is_refused_by_budget(answer: Answer) -> bool:
     return (answer.status, answer.reason, causes) == (429, "TooManyRequests", ["DisruptionBudget"])
 
 
-async def leaving(api: Door, name: str) -> bool:
+async def leaving(api: Backend, name: str) -> bool:
     answer = await api.get(PODS, name)
     return answer.status == 404 or "deletionTimestamp" in answer.body["metadata"]
 
 
-async def test_without_a_budget_an_eviction_is_a_graceful_deletion(api: Door) -> None:
+async def test_without_a_budget_an_eviction_is_a_graceful_deletion(api: Backend) -> None:
     await api.running_pod("a")
     answer = await api.evict("a")
     assert (answer.status, answer.body["kind"], answer.body["status"]) == (201, "Status", "Success")
     assert (await api.get(PODS, "a")).body["metadata"]["deletionGracePeriodSeconds"] == 30
 
 
-async def test_an_eviction_can_bring_its_own_grace(api: Door) -> None:
+async def test_an_eviction_can_bring_its_own_grace(api: Backend) -> None:
     await api.running_pod("a")
     await api.evict("a", gracePeriodSeconds=5)
     assert (await api.get(PODS, "a")).body["metadata"]["deletionGracePeriodSeconds"] == 5
 
 
-async def test_a_pod_whose_own_grace_is_zero_is_gone_at_once(api: Door) -> None:
+async def test_a_pod_whose_own_grace_is_zero_is_gone_at_once(api: Backend) -> None:
     await api.running_pod("a", terminationGracePeriodSeconds=0)
     await api.evict("a")
     assert (await api.get(PODS, "a")).status == 404
 
 
-async def test_an_eviction_of_another_uid_is_a_conflict(api: Door) -> None:
+async def test_an_eviction_of_another_uid_is_a_conflict(api: Backend) -> None:
     await api.running_pod("a")
     answer = await api.evict("a", preconditions={"uid": "another"})
     assert (answer.status, answer.reason) == (409, "Conflict")
     assert not await leaving(api, "a")
 
 
-async def test_an_eviction_of_nobody_is_not_found(api: Door) -> None:
+async def test_an_eviction_of_nobody_is_not_found(api: Backend) -> None:
     assert (await api.evict("nobody")).status == 404
 
 
-async def test_an_exhausted_budget_refuses(api: Door) -> None:
+async def test_an_exhausted_budget_refuses(api: Backend) -> None:
     await api.running_pod("a")
     await api.budget("b", disruptionsAllowed=0)
     answer = await api.evict("a")
@@ -59,7 +59,7 @@ async def test_an_exhausted_budget_refuses(api: Door) -> None:
     assert not await leaving(api, "a")
 
 
-async def test_an_allowed_eviction_charges_the_budget(api: Door) -> None:
+async def test_an_allowed_eviction_charges_the_budget(api: Backend) -> None:
     await api.running_pod("a")
     await api.running_pod("c")
     await api.budget("b", disruptionsAllowed=1, currentHealthy=2, expectedPods=2)
@@ -72,7 +72,7 @@ async def test_an_allowed_eviction_charges_the_budget(api: Door) -> None:
     assert is_refused_by_budget(await api.evict("c"))
 
 
-async def test_a_budget_whose_status_is_behind_its_spec_asks_for_patience(api: Door) -> None:
+async def test_a_budget_whose_status_is_behind_its_spec_asks_for_patience(api: Backend) -> None:
     await api.running_pod("a")
     await api.budget("b", disruptionsAllowed=1)
     await api.patch(POD_DISRUPTION_BUDGETS, "b", {"spec": {"minAvailable": 2}})
@@ -82,7 +82,7 @@ async def test_a_budget_whose_status_is_behind_its_spec_asks_for_patience(api: D
     assert "still being processed" in answer.causes[0]["message"]
 
 
-async def test_two_budgets_over_one_pod_are_an_error_of_the_server(api: Door) -> None:
+async def test_two_budgets_over_one_pod_are_an_error_of_the_server(api: Backend) -> None:
     await api.running_pod("a")
     for name in ("b", "c"):
         await api.budget(name, disruptionsAllowed=5)
@@ -91,19 +91,19 @@ async def test_two_budgets_over_one_pod_are_an_error_of_the_server(api: Door) ->
     assert not await leaving(api, "a")
 
 
-async def test_a_budget_of_other_pods_does_not_matter(api: Door) -> None:
+async def test_a_budget_of_other_pods_does_not_matter(api: Backend) -> None:
     await api.running_pod("a")
     await api.budget("b", spec={"selector": {"matchLabels": {"app": "db"}}})
     assert (await api.evict("a")).status == 201
 
 
-async def test_a_budget_with_an_empty_selector_covers_every_pod(api: Door) -> None:
+async def test_a_budget_with_an_empty_selector_covers_every_pod(api: Backend) -> None:
     await api.running_pod("a")
     await api.budget("b", spec={"selector": {}})
     assert is_refused_by_budget(await api.evict("a"))
 
 
-async def test_a_budget_selects_by_expressions_too(api: Door) -> None:
+async def test_a_budget_selects_by_expressions_too(api: Backend) -> None:
     await api.running_pod("a")
     expression = {"key": "app", "operator": "In", "values": ["web", "db"]}
     await api.budget("b", spec={"selector": {"matchExpressions": [expression]}})
@@ -131,7 +131,7 @@ async def test_a_budget_selects_by_expressions_too(api: Door) -> None:
     ],
 )
 async def test_an_unready_pod_asks_its_budget_differently(
-    api: Door, spec: dict[str, Any], status: dict[str, int], allowed: bool
+    api: Backend, spec: dict[str, Any], status: dict[str, int], allowed: bool
 ) -> None:
     await api.running_pod("a", ready=False)
     before = await api.budget("b", spec=spec, **status)
@@ -143,7 +143,7 @@ async def test_an_unready_pod_asks_its_budget_differently(
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_a_pod_that_does_not_run_needs_no_budget(api: Door, phase: str) -> None:
+async def test_a_pod_that_does_not_run_needs_no_budget(api: Backend, phase: str) -> None:
     await api.running_pod("a")
     await api.patch(PODS, "a", {"status": {"phase": phase}}, subresource="status")
     await api.budget("b", disruptionsAllowed=0)
@@ -151,7 +151,7 @@ async def test_a_pod_that_does_not_run_needs_no_budget(api: Door, phase: str) ->
     assert await leaving(api, "a")
 
 
-async def test_a_pod_that_is_leaving_already_needs_no_budget(api: Door) -> None:
+async def test_a_pod_that_is_leaving_already_needs_no_budget(api: Backend) -> None:
     await api.running_pod("a")
     await api.budget("b", disruptionsAllowed=0)
     await api.delete(PODS, "a")
@@ -160,7 +160,7 @@ async def test_a_pod_that_is_leaving_already_needs_no_budget(api: Door) -> None:
     assert (await api.get(PODS, "a")).body["metadata"]["deletionGracePeriodSeconds"] == 5
 
 
-async def test_a_charge_stays_even_if_the_deletion_then_fails(api: Door) -> None:
+async def test_a_charge_stays_even_if_the_deletion_then_fails(api: Backend) -> None:
     await api.running_pod("a")
     await api.budget("b", disruptionsAllowed=1)
     answer = await api.evict("a", preconditions={"uid": "another"})
@@ -169,7 +169,7 @@ async def test_a_charge_stays_even_if_the_deletion_then_fails(api: Door) -> None
     assert status["disruptionsAllowed"] == 0
 
 
-async def test_the_eviction_must_name_the_pod_of_its_path(api: Door) -> None:
+async def test_the_eviction_must_name_the_pod_of_its_path(api: Backend) -> None:
     await api.created(PODS, a_pod("a"))
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "b"}}
     answer = await api.send("POST", api.path(PODS, "a", "eviction"), body)

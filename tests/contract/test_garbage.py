@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS
-from tests.contract.backends import Door, Json
+from tests.contract.backends import Backend, Json
 
 
 @pytest.fixture(autouse=True)
-def _needs_controllers(api: Door) -> None:
+def _needs_controllers(api: Backend) -> None:
     if not api.has_controllers:
-        pytest.skip("nobody collects garbage behind this door")
+        pytest.skip("nobody collects garbage behind this backend")
 
 
-async def owner(api: Door, name: str = "owner") -> Json:
+async def owner(api: Backend, name: str = "owner") -> Json:
     return await api.created(CONFIG_MAPS, {"metadata": {"name": name}})
 
 
@@ -34,19 +34,19 @@ def owned_by(*owners: Json, **fields: Any) -> list[Json]:
     ]
 
 
-async def dependent(api: Door, references: list[Json], **metadata: Any) -> Json:
+async def dependent(api: Backend, references: list[Json], **metadata: Any) -> Json:
     body = {"metadata": {"name": "dependent", "ownerReferences": references, **metadata}}
     return await api.created(CONFIG_MAPS, body)
 
 
-async def test_a_dependent_goes_after_its_owner(api: Door) -> None:
+async def test_a_dependent_goes_after_its_owner(api: Backend) -> None:
     await dependent(api, owned_by(await owner(api)))
     await api.delete(CONFIG_MAPS, "owner")
     assert (await api.get(CONFIG_MAPS, "owner")).status == 404
     await api.gone(CONFIG_MAPS, "dependent")
 
 
-async def test_a_dependent_of_two_owners_stays_with_the_last_one(api: Door) -> None:
+async def test_a_dependent_of_two_owners_stays_with_the_last_one(api: Backend) -> None:
     one, two = await owner(api, "one"), await owner(api, "two")
     created = await dependent(api, owned_by(one, two))
     version = created["metadata"]["resourceVersion"]
@@ -60,14 +60,14 @@ async def test_a_dependent_of_two_owners_stays_with_the_last_one(api: Door) -> N
     await api.gone(CONFIG_MAPS, "dependent")
 
 
-async def test_a_dependent_of_nobody_is_garbage(api: Door) -> None:
+async def test_a_dependent_of_nobody_is_garbage(api: Backend) -> None:
     former = await owner(api)
     await api.delete(CONFIG_MAPS, "owner")
     await dependent(api, owned_by(former))
     await api.gone(CONFIG_MAPS, "dependent")
 
 
-async def test_an_owner_of_the_same_name_is_another_owner(api: Door) -> None:
+async def test_an_owner_of_the_same_name_is_another_owner(api: Backend) -> None:
     former = await owner(api)
     await api.delete(CONFIG_MAPS, "owner")
     await owner(api)
@@ -75,7 +75,7 @@ async def test_an_owner_of_the_same_name_is_another_owner(api: Door) -> None:
     await api.gone(CONFIG_MAPS, "dependent")
 
 
-async def test_orphans_lose_their_owner_and_stay(api: Door) -> None:
+async def test_orphans_lose_their_owner_and_stay(api: Backend) -> None:
     await dependent(api, owned_by(await owner(api)))
     await api.delete(CONFIG_MAPS, "owner", propagationPolicy="Orphan")
     await api.gone(CONFIG_MAPS, "owner")
@@ -85,7 +85,7 @@ async def test_orphans_lose_their_owner_and_stay(api: Door) -> None:
     assert "ownerReferences" not in left.body["metadata"]
 
 
-async def test_in_the_foreground_the_owner_waits_for_what_blocks_it(api: Door) -> None:
+async def test_in_the_foreground_the_owner_waits_for_what_blocks_it(api: Backend) -> None:
     references = owned_by(await owner(api), blockOwnerDeletion=True)
     await dependent(api, references, finalizers=["example.com/hold"])
     marked = await api.delete(CONFIG_MAPS, "owner", propagationPolicy="Foreground")
@@ -98,7 +98,7 @@ async def test_in_the_foreground_the_owner_waits_for_what_blocks_it(api: Door) -
     await api.gone(CONFIG_MAPS, "owner")
 
 
-async def test_in_the_foreground_what_does_not_block_is_not_waited_for(api: Door) -> None:
+async def test_in_the_foreground_what_does_not_block_is_not_waited_for(api: Backend) -> None:
     await dependent(api, owned_by(await owner(api)), finalizers=["example.com/hold"])
     await api.delete(CONFIG_MAPS, "owner", propagationPolicy="Foreground")
     await api.gone(CONFIG_MAPS, "owner")

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import LIMIT_RANGES, PODS
-from tests.contract.backends import Door, Json, a_pod
+from tests.contract.backends import Backend, Json, a_pod
 
 
-async def a_range(api: Door, type_: str = "Container", name: str = "range", **item: Json) -> Json:
+async def a_range(
+    api: Backend, type_: str = "Container", name: str = "range", **item: Json
+) -> Json:
     spec = {"limits": [{"type": type_, **item}]}
     stored = await api.created(LIMIT_RANGES, {"metadata": {"name": name}, "spec": spec})
     (limit,) = stored["spec"]["limits"]
     return dict(limit)
 
 
-async def admitted(api: Door, name: str = "pod", **resources: Json) -> Json:
+async def admitted(api: Backend, name: str = "pod", **resources: Json) -> Json:
     """The resources of a new pod's container; a real API server hears of a LimitRange a moment
     after it is created."""
     for attempt in range(50):
@@ -31,7 +33,7 @@ async def admitted(api: Door, name: str = "pod", **resources: Json) -> Json:
     return dict(container["resources"])
 
 
-async def refused(api: Door, **resources: Json) -> str:
+async def refused(api: Backend, **resources: Json) -> str:
     for attempt in range(50):
         answer = await api.create(PODS, pod_with(f"pod-{attempt}", resources))
         if answer.status != 201:
@@ -68,16 +70,16 @@ COMPLETED: list[tuple[Json, Json]] = [
 
 @pytest.mark.parametrize(("given", "stored"), COMPLETED)
 async def test_a_limit_range_is_completed_when_it_is_stored(
-    api: Door, given: Json, stored: Json
+    api: Backend, given: Json, stored: Json
 ) -> None:
     assert await a_range(api, **given) == {"type": "Container", **stored}
 
 
-async def test_nothing_is_completed_for_pods_as_a_whole(api: Door) -> None:
+async def test_nothing_is_completed_for_pods_as_a_whole(api: Backend) -> None:
     assert await a_range(api, "Pod", max={"cpu": "4"}) == {"type": "Pod", "max": {"cpu": "4"}}
 
 
-async def test_a_container_gets_what_it_does_not_say(api: Door) -> None:
+async def test_a_container_gets_what_it_does_not_say(api: Backend) -> None:
     await a_range(api, default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"})
     assert await admitted(api, requests={"memory": "512Mi"}) == {
         "limits": {"cpu": "2", "memory": "1Gi"},
@@ -85,7 +87,7 @@ async def test_a_container_gets_what_it_does_not_say(api: Door) -> None:
     }
 
 
-async def test_a_limit_of_its_own_is_the_request_and_no_default_is(api: Door) -> None:
+async def test_a_limit_of_its_own_is_the_request_and_no_default_is(api: Backend) -> None:
     await a_range(api, default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"})
     assert await admitted(api, limits={"cpu": "4"}) == {
         "limits": {"cpu": "4", "memory": "1Gi"},
@@ -121,7 +123,7 @@ REFUSED: list[Any] = [
 
 @pytest.mark.parametrize(("type_", "item", "resources", "why"), REFUSED)
 async def test_a_pod_outside_the_range_is_refused(
-    api: Door, type_: str, item: Json, resources: Json, why: str
+    api: Backend, type_: str, item: Json, resources: Json, why: str
 ) -> None:
     await a_range(api, type_, **item)
     assert why in await refused(api, **resources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
-from tests.contract.backends import Answer, Door, a_pod
+from tests.contract.backends import Answer, Backend, a_pod
 
 
 def names(answer: Answer) -> list[str]:
@@ -13,12 +13,12 @@ def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer.body["items"]]
 
 
-async def configs(api: Door, *wanted: str, **labels: str) -> None:
+async def configs(api: Backend, *wanted: str, **labels: str) -> None:
     for name in wanted:
         await api.created(CONFIG_MAPS, {"metadata": {"name": name, "labels": labels}})
 
 
-async def test_a_list_is_ordered_by_name_and_typed_as_a_whole(api: Door) -> None:
+async def test_a_list_is_ordered_by_name_and_typed_as_a_whole(api: Backend) -> None:
     await configs(api, "c", "a", "b")
     answer = await api.list(CONFIG_MAPS)
     assert names(answer) == ["a", "b", "c"]
@@ -27,7 +27,7 @@ async def test_a_list_is_ordered_by_name_and_typed_as_a_whole(api: Door) -> None
     assert int(answer.body["metadata"]["resourceVersion"]) > 0
 
 
-async def test_a_list_over_all_namespaces_contains_ours(api: Door) -> None:
+async def test_a_list_over_all_namespaces_contains_ours(api: Backend) -> None:
     await configs(api, "mine")
     answer = await api.send("GET", CONFIG_MAPS.path())
     ours = [i for i in answer.body["items"] if i["metadata"]["namespace"] == api.namespace]
@@ -48,7 +48,9 @@ async def test_a_list_over_all_namespaces_contains_ours(api: Door) -> None:
         ("tier=", []),
     ],
 )
-async def test_objects_are_selected_by_label(api: Door, selector: str, expected: list[str]) -> None:
+async def test_objects_are_selected_by_label(
+    api: Backend, selector: str, expected: list[str]
+) -> None:
     await configs(api, "web", tier="web")
     await configs(api, "db", tier="db")
     await configs(api, "plain")
@@ -65,7 +67,7 @@ async def test_objects_are_selected_by_label(api: Door, selector: str, expected:
         ("metadata.name=b", ["b"]),
     ],
 )
-async def test_pods_are_selected_by_field(api: Door, selector: str, expected: list[str]) -> None:
+async def test_pods_are_selected_by_field(api: Backend, selector: str, expected: list[str]) -> None:
     await api.created(PODS, a_pod("a", nodeName="node-1"))
     await api.created(PODS, a_pod("b", nodeName="node-2"))
     await api.created(PODS, a_pod("c"))
@@ -74,19 +76,19 @@ async def test_pods_are_selected_by_field(api: Door, selector: str, expected: li
 
 @pytest.mark.parametrize("selector", ["a b", "tier in web", "tier in (web", "=web"])
 async def test_a_label_selector_that_cannot_be_read_is_a_bad_request(
-    api: Door, selector: str
+    api: Backend, selector: str
 ) -> None:
     answer = await api.list(CONFIG_MAPS, labelSelector=selector)
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
 @pytest.mark.parametrize("selector", ["spec.foo=1", "nonsense"])
-async def test_only_offered_fields_can_be_selected(api: Door, selector: str) -> None:
+async def test_only_offered_fields_can_be_selected(api: Backend, selector: str) -> None:
     answer = await api.list(NODES, fieldSelector=selector)
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_pages_show_the_instant_of_the_first_one(api: Door) -> None:
+async def test_pages_show_the_instant_of_the_first_one(api: Backend) -> None:
     await configs(api, "a", "b", "c", "d", "e")
     first = await api.list(CONFIG_MAPS, limit="2")
     assert names(first) == ["a", "b"]
@@ -108,7 +110,7 @@ async def test_pages_show_the_instant_of_the_first_one(api: Door) -> None:
     assert "continue" not in third.body["metadata"]
 
 
-async def test_a_page_that_is_too_old_is_gone(api: Door) -> None:
+async def test_a_page_that_is_too_old_is_gone(api: Backend) -> None:
     await configs(api, "a", "b")
     first = await api.list(CONFIG_MAPS, limit="1")
     await api.delete(CONFIG_MAPS, "b")
@@ -119,11 +121,11 @@ async def test_a_page_that_is_too_old_is_gone(api: Door) -> None:
     assert (answer.status, answer.reason) == (410, "Expired")
 
 
-async def test_a_token_that_is_none_is_a_bad_request(api: Door) -> None:
+async def test_a_token_that_is_none_is_a_bad_request(api: Backend) -> None:
     answer = await api.list(CONFIG_MAPS, limit="1", **{"continue": "nonsense"})
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_a_version_of_the_future_is_too_large(api: Door) -> None:
+async def test_a_version_of_the_future_is_too_large(api: Backend) -> None:
     answer = await api.list(CONFIG_MAPS, resourceVersion="99999999")
     assert (answer.status, answer.reason) == (504, "Timeout")

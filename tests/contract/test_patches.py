@@ -8,12 +8,12 @@ import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS, NODES, PODS
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from tests.contract.backends import Door, a_cluster_node, a_pod
+from tests.contract.backends import Backend, a_cluster_node, a_pod
 
 DATA = {"a": "1", "b": "2"}
 
 
-async def test_a_merge_patch_sets_and_removes(api: Door) -> None:
+async def test_a_merge_patch_sets_and_removes(api: Backend) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": DATA})
     patch = {"data": {"a": None, "c": "3"}, "metadata": {"labels": {"x": "y"}}}
     answer = await api.patch(CONFIG_MAPS, "a", patch)
@@ -21,7 +21,7 @@ async def test_a_merge_patch_sets_and_removes(api: Door) -> None:
     assert answer.body["metadata"]["labels"] == {"x": "y"}
 
 
-async def test_a_merge_patch_with_an_old_version_is_a_conflict(api: Door) -> None:
+async def test_a_merge_patch_with_an_old_version_is_a_conflict(api: Backend) -> None:
     first = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": DATA})
     version = first["metadata"]["resourceVersion"]
     patch = {"metadata": {"resourceVersion": version}, "data": {"a": "x"}}
@@ -30,7 +30,7 @@ async def test_a_merge_patch_with_an_old_version_is_a_conflict(api: Door) -> Non
     assert (late.status, late.reason) == (409, "Conflict")
 
 
-async def test_a_merge_patch_replaces_lists(api: Door) -> None:
+async def test_a_merge_patch_replaces_lists(api: Backend) -> None:
     node = await a_cluster_node(api, "n", taints=[{"key": "a", "effect": "NoSchedule"}])
     taints = [{"key": "b", "effect": "NoExecute"}]
     answer = await api.patch(NODES, node["metadata"]["name"], {"spec": {"taints": taints}})
@@ -66,7 +66,7 @@ async def test_a_merge_patch_replaces_lists(api: Door) -> None:
     ],
 )
 async def test_a_json_patch_does_what_it_says(
-    api: Door, operations: list[Any], data: dict[str, str]
+    api: Backend, operations: list[Any], data: dict[str, str]
 ) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": DATA})
     answer = await api.patch(CONFIG_MAPS, "a", operations, JSON_PATCH)
@@ -84,7 +84,7 @@ async def test_a_json_patch_does_what_it_says(
     ],
 )
 async def test_a_json_patch_that_does_not_apply_changes_nothing(
-    api: Door, operations: list[Any]
+    api: Backend, operations: list[Any]
 ) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": DATA})
     first = {"op": "add", "path": "/data/c", "value": "3"}
@@ -93,14 +93,14 @@ async def test_a_json_patch_that_does_not_apply_changes_nothing(
     assert (await api.get(CONFIG_MAPS, "a")).body == created
 
 
-async def test_a_json_pointer_escapes_slashes(api: Door) -> None:
+async def test_a_json_pointer_escapes_slashes(api: Backend) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a", "labels": {"x.y/z": "1"}}})
     operations = [{"op": "replace", "path": "/metadata/labels/x.y~1z", "value": "2"}]
     answer = await api.patch(CONFIG_MAPS, "a", operations, JSON_PATCH)
     assert answer.body["metadata"]["labels"] == {"x.y/z": "2"}
 
 
-async def test_a_json_patch_edits_lists_by_index(api: Door) -> None:
+async def test_a_json_patch_edits_lists_by_index(api: Backend) -> None:
     taints = [{"key": key, "effect": "NoExecute"} for key in "ab"]
     node = await a_cluster_node(api, "n", taints=taints)
     added = {"key": "c", "effect": "NoExecute"}
@@ -115,7 +115,7 @@ async def test_a_json_patch_edits_lists_by_index(api: Door) -> None:
     assert keys == ["c", "b", "node.kubernetes.io/not-ready", "d"]
 
 
-async def test_a_strategic_patch_merges_conditions_by_type(api: Door) -> None:
+async def test_a_strategic_patch_merges_conditions_by_type(api: Backend) -> None:
     name = (await a_cluster_node(api, "n"))["metadata"]["name"]
     conditions = [{"type": t, "status": "True"} for t in ("Ready", "DiskPressure")]
     await api.patch(NODES, name, {"status": {"conditions": conditions}}, subresource="status")
@@ -125,14 +125,14 @@ async def test_a_strategic_patch_merges_conditions_by_type(api: Door) -> None:
     assert seen == {"Ready": ("False", "Sick"), "DiskPressure": ("True", None)}
 
 
-async def test_a_strategic_patch_replaces_taints(api: Door) -> None:
+async def test_a_strategic_patch_replaces_taints(api: Backend) -> None:
     node = await a_cluster_node(api, "n", taints=[{"key": "a", "effect": "NoSchedule"}])
     patch = {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}
     answer = await api.patch(NODES, node["metadata"]["name"], patch, STRATEGIC_MERGE_PATCH)
     assert [taint["key"] for taint in answer.body["spec"]["taints"]] == ["b"]
 
 
-async def test_a_strategic_patch_adds_finalizers_and_takes_them_away(api: Door) -> None:
+async def test_a_strategic_patch_adds_finalizers_and_takes_them_away(api: Backend) -> None:
     metadata = {"name": "a", "finalizers": ["example.com/one"]}
     await api.created(PODS, a_pod("a", metadata=metadata))
     patch: dict[str, Any] = {"metadata": {"finalizers": ["example.com/two"]}}
@@ -143,7 +143,7 @@ async def test_a_strategic_patch_adds_finalizers_and_takes_them_away(api: Door) 
     assert removed.body["metadata"]["finalizers"] == ["example.com/two"]
 
 
-async def test_a_strategic_patch_deletes_an_element_by_directive(api: Door) -> None:
+async def test_a_strategic_patch_deletes_an_element_by_directive(api: Backend) -> None:
     name = (await a_cluster_node(api, "n"))["metadata"]["name"]
     conditions = [{"type": t, "status": "True"} for t in ("Ready", "DiskPressure")]
     await api.patch(NODES, name, {"status": {"conditions": conditions}}, subresource="status")
@@ -153,17 +153,19 @@ async def test_a_strategic_patch_deletes_an_element_by_directive(api: Door) -> N
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json"])
-async def test_an_unknown_kind_of_patch_is_refused(api: Door, content_type: str) -> None:
+async def test_an_unknown_kind_of_patch_is_refused(api: Backend, content_type: str) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.patch(CONFIG_MAPS, "a", {}, content_type)
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")
 
 
-async def test_a_patch_of_a_missing_object_is_not_found(api: Door) -> None:
+async def test_a_patch_of_a_missing_object_is_not_found(api: Backend) -> None:
     answer = await api.patch(CONFIG_MAPS, "nobody", {"data": {}}, MERGE_PATCH)
     assert (answer.status, answer.reason) == (404, "NotFound")
 
 
-async def test_which_patches_are_taken_is_said_before_the_object_is_looked_for(api: Door) -> None:
+async def test_which_patches_are_taken_is_said_before_the_object_is_looked_for(
+    api: Backend,
+) -> None:
     answer = await api.patch(PODS, "nobody", {}, "application/made-up+json")
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")

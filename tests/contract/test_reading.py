@@ -21,7 +21,7 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
-from tests.contract.backends import WORKLOAD, Door, a_node, a_pod
+from tests.contract.backends import WORKLOAD, Backend, a_node, a_pod
 from tests.contract.test_custom_kinds import a_pool
 
 Json = dict[str, Any]
@@ -77,7 +77,7 @@ UNREADABLE = [
 
 @pytest.mark.parametrize(("resource", "obj"), UNREADABLE)
 async def test_a_value_of_the_wrong_type_is_a_bad_request(
-    api: Door, resource: Resource, obj: Json
+    api: Backend, resource: Resource, obj: Json
 ) -> None:
     answer = await api.create(resource, obj)
     assert (answer.status, answer.reason) == (400, "BadRequest"), answer
@@ -113,14 +113,14 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("resource", "obj", "field"), UNKNOWN)
 async def test_who_asks_for_strictness_is_told_of_fields_that_do_not_exist(
-    api: Door, resource: Resource, obj: Json, field: str
+    api: Backend, resource: Resource, obj: Json, field: str
 ) -> None:
     answer = await api.create(resource, obj, fieldValidation="Strict")
     assert (answer.status, answer.reason) == (400, "BadRequest")
     assert f'{field}"' in answer.body["message"]
 
 
-async def test_else_such_a_field_is_dropped_and_warned_about(api: Door) -> None:
+async def test_else_such_a_field_is_dropped_and_warned_about(api: Backend) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", **a_pod("a", colour="blue")}
     path, body = api.path(PODS), msgspec.json.encode(pod)
     response = await api.transport.request(Request(method="POST", path=path, body=body))
@@ -129,7 +129,7 @@ async def test_else_such_a_field_is_dropped_and_warned_about(api: Door) -> None:
     assert "colour" not in msgspec.json.decode(response.body)["spec"]
 
 
-async def test_or_dropped_in_silence(api: Door) -> None:
+async def test_or_dropped_in_silence(api: Backend) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", **a_pod("a", colour="blue")}
     request = Request(
         method="POST",
@@ -141,7 +141,7 @@ async def test_or_dropped_in_silence(api: Door) -> None:
     assert (response.status, "Warning" in response.headers) == (201, False)
 
 
-async def test_another_wish_is_refused(api: Door) -> None:
+async def test_another_wish_is_refused(api: Backend) -> None:
     answer = await api.create(PODS, a_pod("a"), fieldValidation="Perhaps")
     assert (answer.status, answer.fields) == (422, ["fieldValidation"])
 
@@ -157,20 +157,20 @@ async def test_another_wish_is_refused(api: Door) -> None:
     ],
 )
 async def test_a_patch_to_something_unreadable_is_refused(
-    api: Door, content_type: str, patch: Any
+    api: Backend, content_type: str, patch: Any
 ) -> None:
     await a_deployment(api)
     answer = await api.patch(DEPLOYMENTS, "web", patch, content_type)
     assert answer.status in (400, 422), answer
 
 
-async def a_deployment(api: Door) -> None:
+async def a_deployment(api: Backend) -> None:
     await api.created(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": WORKLOAD})
 
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH])
 async def test_a_strict_patch_with_a_field_that_does_not_exist_is_invalid(
-    api: Door, content_type: str
+    api: Backend, content_type: str
 ) -> None:
     await a_deployment(api)
     patch = {"spec": {"replicass": 3}}
@@ -179,21 +179,21 @@ async def test_a_strict_patch_with_a_field_that_does_not_exist_is_invalid(
     assert "spec.replicass" in answer.body["message"]
 
 
-async def test_a_strict_patch_of_a_custom_kind_too(api: Door) -> None:
+async def test_a_strict_patch_of_a_custom_kind_too(api: Backend) -> None:
     name = (await api.created(NODE_POOLS, a_pool(api)))["metadata"]["name"]
     patch = {"spec": {"colour": "blue"}}
     answer = await api.patch(NODE_POOLS, name, patch, fieldValidation="Strict")
     assert (answer.status, answer.fields) == (422, ["patch"]), answer
 
 
-async def test_a_body_is_read_before_it_is_compared_with_what_is_there(api: Door) -> None:
+async def test_a_body_is_read_before_it_is_compared_with_what_is_there(api: Backend) -> None:
     pool = await api.created(NODE_POOLS, a_pool(api))
     again = {**a_pool(api, colour="blue"), "metadata": {"name": pool["metadata"]["name"]}}
     answer = await api.create(NODE_POOLS, again, fieldValidation="Strict")
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_a_null_is_as_absent_in_a_built_in_kind(api: Door) -> None:
+async def test_a_null_is_as_absent_in_a_built_in_kind(api: Backend) -> None:
     created = await api.created(PODS, a_pod("a", priorityClassName=None, nodeSelector=None))
     assert "nodeSelector" not in created["spec"]
 
@@ -213,18 +213,18 @@ async def test_a_null_is_as_absent_in_a_built_in_kind(api: Door) -> None:
     ],
 )
 async def test_a_null_in_a_list_is_an_empty_element(
-    api: Door, resource: Resource, obj: Json, fields: list[str]
+    api: Backend, resource: Resource, obj: Json, fields: list[str]
 ) -> None:
     answer = await api.create(resource, obj)
     assert (answer.status, answer.fields) == (422, fields), answer
 
 
-async def test_a_null_in_a_list_of_texts_is_an_empty_text(api: Door) -> None:
+async def test_a_null_in_a_list_of_texts_is_an_empty_text(api: Backend) -> None:
     created = await api.created(PODS, {**NAMED, "spec": container(args=["a", None])})
     assert created["spec"]["containers"][0]["args"] == ["a", ""]
 
 
-async def test_a_text_that_every_such_object_has_is_empty_if_it_is_missing(api: Door) -> None:
+async def test_a_text_that_every_such_object_has_is_empty_if_it_is_missing(api: Backend) -> None:
     name = (await api.created(NODES, a_node(api.unique("a"))))["metadata"]["name"]
     for condition in ({"reason": "Testing"}, {"type": None}, None):
         patch = {"status": {"conditions": [condition]}}
@@ -233,14 +233,14 @@ async def test_a_text_that_every_such_object_has_is_empty_if_it_is_missing(api: 
         assert (stored["type"], stored["status"]) == ("", "")
 
 
-async def test_an_amount_may_be_a_number(api: Door) -> None:
+async def test_an_amount_may_be_a_number(api: Backend) -> None:
     spec = container(resources={"requests": {"cpu": 1, "memory": 1024}})
     created = await api.created(PODS, {**NAMED, "spec": spec})
     requests = created["spec"]["containers"][0]["resources"]["requests"]
     assert requests == {"cpu": "1", "memory": "1024"}
 
 
-async def test_an_event_with_every_field_is_read(api: Door) -> None:
+async def test_an_event_with_every_field_is_read(api: Backend) -> None:
     event = {
         "metadata": {"name": "a"},
         "involvedObject": {"kind": "Pod", "name": "a", "namespace": api.namespace},

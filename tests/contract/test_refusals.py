@@ -16,23 +16,23 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.ports.transport import Request
-from tests.contract.backends import WORKLOAD, Door, a_pod
+from tests.contract.backends import WORKLOAD, Backend, a_pod
 
 Json = dict[str, Any]
 
 
-async def test_an_unknown_group_is_answered_in_plain_text(api: Door) -> None:
+async def test_an_unknown_group_is_answered_in_plain_text(api: Backend) -> None:
     response = await api.transport.request(Request(method="GET", path="/apis/no.such/v1/things"))
     assert response.status == 404
     assert response.headers["Content-Type"].startswith("text/plain")
 
 
-async def test_an_unknown_resource_of_a_known_group_is_a_status(api: Door) -> None:
+async def test_an_unknown_resource_of_a_known_group_is_a_status(api: Backend) -> None:
     answer = await api.send("GET", "/api/v1/things")
     assert (answer.status, answer.reason) == (404, "NotFound")
 
 
-async def test_a_missing_object_is_named(api: Door) -> None:
+async def test_a_missing_object_is_named(api: Backend) -> None:
     answer = await api.get(PODS, "nobody")
     assert (answer.status, answer.reason) == (404, "NotFound")
     assert answer.body["details"] == {"name": "nobody", "kind": "pods"}
@@ -149,25 +149,25 @@ async def test_a_missing_object_is_named(api: Door) -> None:
     ],
 )
 async def test_an_invalid_object_is_refused_at_its_field(
-    api: Door, resource: Resource, obj: Json, fields: list[str]
+    api: Backend, resource: Resource, obj: Json, fields: list[str]
 ) -> None:
     answer = await api.create(resource, obj)
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", fields)
 
 
-async def test_a_body_that_is_no_json_is_a_bad_request(api: Door) -> None:
+async def test_a_body_that_is_no_json_is_a_bad_request(api: Backend) -> None:
     response = await api.transport.request(
         Request(method="POST", path=api.path(PODS), body=b'{"metadata":')
     )
     assert response.status == 400
 
 
-async def test_a_body_of_another_kind_is_a_bad_request(api: Door) -> None:
+async def test_a_body_of_another_kind_is_a_bad_request(api: Backend) -> None:
     answer = await api.create(NODES, {**a_pod("a"), "kind": "Pod"})
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_name_and_namespace_must_agree_with_the_path(api: Door) -> None:
+async def test_name_and_namespace_must_agree_with_the_path(api: Backend) -> None:
     elsewhere = {"metadata": {"name": "a", "namespace": "default"}}
     assert (await api.create(CONFIG_MAPS, elsewhere)).status == 400
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -176,24 +176,24 @@ async def test_name_and_namespace_must_agree_with_the_path(api: Door) -> None:
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_a_method_that_is_not_offered_is_405(api: Door) -> None:
+async def test_a_method_that_is_not_offered_is_405(api: Backend) -> None:
     answer = await api.send("POST", api.path(PODS, "a", "status"), {})
     assert (answer.status, answer.reason) == (405, "MethodNotAllowed")
 
 
-async def test_an_unknown_priority_class_is_forbidden(api: Door) -> None:
+async def test_an_unknown_priority_class_is_forbidden(api: Backend) -> None:
     answer = await api.create(PODS, a_pod("a", priorityClassName="no-such-class"))
     assert (answer.status, answer.reason) == (403, "Forbidden")
 
 
-async def test_a_bound_pod_cannot_be_moved_by_an_update(api: Door) -> None:
+async def test_a_bound_pod_cannot_be_moved_by_an_update(api: Backend) -> None:
     pod = await api.running_pod("a")
     moved = {**pod, "spec": {**pod["spec"], "nodeName": "node-2"}}
     answer = await api.put(PODS, moved)
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["spec"])
 
 
-async def test_the_uid_of_an_object_cannot_be_patched(api: Door) -> None:
+async def test_the_uid_of_an_object_cannot_be_patched(api: Backend) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.patch(CONFIG_MAPS, "a", {"metadata": {"uid": "another"}})
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["metadata.uid"])
@@ -215,7 +215,7 @@ async def test_the_uid_of_an_object_cannot_be_patched(api: Door) -> None:
     ],
 )
 async def test_what_an_object_is_cannot_be_patched(
-    api: Door, patch: Any, status: int, fields: list[str]
+    api: Backend, patch: Any, status: int, fields: list[str]
 ) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.patch(CONFIG_MAPS, "a", patch)
@@ -223,7 +223,7 @@ async def test_what_an_object_is_cannot_be_patched(
     assert (await api.get(CONFIG_MAPS, "a")).body == created
 
 
-async def test_server_fields_in_a_patch_are_ignored(api: Door) -> None:
+async def test_server_fields_in_a_patch_are_ignored(api: Backend) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     patch = {"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 7}}
     answer = await api.patch(CONFIG_MAPS, "a", patch)
@@ -233,13 +233,13 @@ async def test_server_fields_in_a_patch_are_ignored(api: Door) -> None:
     )
 
 
-async def test_an_unknown_propagation_policy_is_refused(api: Door) -> None:
+async def test_an_unknown_propagation_policy_is_refused(api: Backend) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.delete(CONFIG_MAPS, "a", propagationPolicy="Sideways")
     assert (answer.status, answer.fields) == (422, ["propagationPolicy"])
 
 
-async def test_the_whole_cluster_cannot_be_written_at_once(api: Door) -> None:
+async def test_the_whole_cluster_cannot_be_written_at_once(api: Backend) -> None:
     for method in ("POST", "DELETE"):
         answer = await api.send(method, PODS.path(), a_pod("a"))
         assert (answer.status, answer.reason) == (405, "MethodNotAllowed")
@@ -260,7 +260,7 @@ async def test_the_whole_cluster_cannot_be_written_at_once(api: Door) -> None:
     ],
 )
 async def test_an_event_lies_beside_what_it_is_about(
-    api: Door, namespace: str, about: Json, status: int
+    api: Backend, namespace: str, about: Json, status: int
 ) -> None:
     name = api.unique("event")
     event = {"metadata": {"name": name}, "involvedObject": about, "reason": "R", "type": "Normal"}
@@ -272,14 +272,14 @@ async def test_an_event_lies_beside_what_it_is_about(
     await api.send("DELETE", f"{path}/{name}")
 
 
-async def test_a_bad_taint_is_refused_on_update_too(api: Door) -> None:
+async def test_a_bad_taint_is_refused_on_update_too(api: Backend) -> None:
     name = api.unique("n")
     await api.created(NODES, {"metadata": {"name": name}})
     answer = await api.patch(NODES, name, {"spec": {"taints": [{"key": "k", "effect": "Now"}]}})
     assert (answer.status, answer.fields) == (422, ["metadata.taints[0].effect"])
 
 
-async def test_a_provider_id_is_given_once(api: Door) -> None:
+async def test_a_provider_id_is_given_once(api: Backend) -> None:
     name = api.unique("n")
     await api.created(NODES, {"metadata": {"name": name}})
     first = await api.patch(NODES, name, {"spec": {"providerID": "cloud://1"}})

@@ -11,7 +11,7 @@ from tenure.model.api.resource import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
-from tests.contract.backends import WORKLOAD, Door, Json
+from tests.contract.backends import WORKLOAD, Backend, Json
 
 CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 VOLUME: Json = {
@@ -34,7 +34,7 @@ def a_job(**spec: object) -> Json:
     return {"metadata": {"name": "a"}, "spec": {"template": template, **spec}}
 
 
-async def test_claims_and_volumes_are_protected_from_the_start(api: Door) -> None:
+async def test_claims_and_volumes_are_protected_from_the_start(api: Backend) -> None:
     claim = await api.created(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "a"}, "spec": CLAIM})
     assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
     assert (claim["status"]["phase"], claim["spec"]["volumeMode"]) == ("Pending", "Filesystem")
@@ -47,14 +47,16 @@ async def test_claims_and_volumes_are_protected_from_the_start(api: Door) -> Non
 
 
 async def test_a_storage_class_deletes_its_volumes_and_waits_for_nobody_unless_it_says_so(
-    api: Door,
+    api: Backend,
 ) -> None:
     given = {"metadata": {"name": api.unique("fast")}, "provisioner": "disk.example.com"}
     created = await api.created(STORAGE_CLASSES, given)
     assert (created["reclaimPolicy"], created["volumeBindingMode"]) == ("Delete", "Immediate")
 
 
-async def test_an_attachment_begins_detached_and_its_driver_says_when_it_is_not(api: Door) -> None:
+async def test_an_attachment_begins_detached_and_its_driver_says_when_it_is_not(
+    api: Backend,
+) -> None:
     name = api.unique("va")
     created = await api.created(VOLUME_ATTACHMENTS, an_attachment(name))
     assert created["status"] == {"attached": False}
@@ -65,14 +67,14 @@ async def test_an_attachment_begins_detached_and_its_driver_says_when_it_is_not(
     assert (await api.get(VOLUME_ATTACHMENTS, name)).body["status"] == {"attached": True}
 
 
-async def test_an_attachment_cannot_move(api: Door) -> None:
+async def test_an_attachment_cannot_move(api: Backend) -> None:
     name = api.unique("va")
     await api.created(VOLUME_ATTACHMENTS, an_attachment(name))
     answer = await api.patch(VOLUME_ATTACHMENTS, name, {"spec": {"nodeName": "another"}})
     assert (answer.status, answer.fields) == (422, ["spec"])
 
 
-async def test_an_attachment_is_there_until_its_driver_lets_go(api: Door) -> None:
+async def test_an_attachment_is_there_until_its_driver_lets_go(api: Backend) -> None:
     name = api.unique("va")
     await api.created(VOLUME_ATTACHMENTS, an_attachment(name))
     await api.delete(VOLUME_ATTACHMENTS, name)
@@ -81,7 +83,7 @@ async def test_an_attachment_is_there_until_its_driver_lets_go(api: Door) -> Non
     assert (await api.get(VOLUME_ATTACHMENTS, name)).status == 404
 
 
-async def test_a_job_selects_its_pods_by_its_own_uid(api: Door) -> None:
+async def test_a_job_selects_its_pods_by_its_own_uid(api: Backend) -> None:
     job = await api.created(JOBS, a_job())
     uid = job["metadata"]["uid"]
     labels = {
@@ -96,25 +98,25 @@ async def test_a_job_selects_its_pods_by_its_own_uid(api: Door) -> None:
     assert job["metadata"]["labels"] == labels
 
 
-async def test_what_a_job_leaves_out_is_filled_in(api: Door) -> None:
+async def test_what_a_job_leaves_out_is_filled_in(api: Backend) -> None:
     spec = (await api.created(JOBS, a_job()))["spec"]
     said = ("completions", "parallelism", "backoffLimit", "completionMode", "podReplacementPolicy")
     assert [spec[field] for field in said] == [1, 1, 6, "NonIndexed", "TerminatingOrFailed"]
 
 
-async def test_a_queue_of_work_has_no_number_of_completions(api: Door) -> None:
+async def test_a_queue_of_work_has_no_number_of_completions(api: Backend) -> None:
     spec = (await api.created(JOBS, a_job(parallelism=2)))["spec"]
     assert ("completions" in spec, spec["parallelism"]) == (False, 2)
 
 
-async def test_pods_of_a_job_must_be_able_to_end(api: Door) -> None:
+async def test_pods_of_a_job_must_be_able_to_end(api: Backend) -> None:
     job = a_job()
     del job["spec"]["template"]["spec"]["restartPolicy"]
     answer = await api.create(JOBS, job)
     assert (answer.status, answer.fields) == (422, ["spec.template.spec.restartPolicy"])
 
 
-async def test_what_a_stateful_set_leaves_out_is_filled_in(api: Door) -> None:
+async def test_what_a_stateful_set_leaves_out_is_filled_in(api: Backend) -> None:
     created = await api.created(STATEFUL_SETS, {"metadata": {"name": "a"}, "spec": WORKLOAD})
     spec = created["spec"]
     assert (spec["replicas"], spec["podManagementPolicy"]) == (1, "OrderedReady")
@@ -126,7 +128,7 @@ async def test_what_a_stateful_set_leaves_out_is_filled_in(api: Door) -> None:
     assert created["status"] == {"replicas": 0, "availableReplicas": 0}
 
 
-async def test_an_evicted_pod_is_told_why(api: Door) -> None:
+async def test_an_evicted_pod_is_told_why(api: Backend) -> None:
     await api.running_pod("a")
     await api.evict("a")
     conditions = (await api.get(PODS, "a")).body["status"]["conditions"]
@@ -136,7 +138,7 @@ async def test_an_evicted_pod_is_told_why(api: Door) -> None:
     ]
 
 
-async def test_a_refused_eviction_says_nothing_to_its_pod(api: Door) -> None:
+async def test_a_refused_eviction_says_nothing_to_its_pod(api: Backend) -> None:
     pod = await api.running_pod("a")
     await api.budget("b", disruptionsAllowed=0)
     await api.evict("a")

@@ -10,11 +10,11 @@ from tests.contract.tally import tally
 
 
 def a_report(
-    door: str, outcome: Literal["passed", "failed", "skipped"] = "passed", why: str = ""
+    backend: str, outcome: Literal["passed", "failed", "skipped"] = "passed", why: str = ""
 ) -> pytest.TestReport:
     longrepr = ("a file", 1, f"Skipped: {why}") if why else None
     return pytest.TestReport(
-        f"test_it[through the {door} door]", ("", 0, ""), {}, outcome, longrepr, "call",
+        f"test_it[on the {backend} API server]", ("", 0, ""), {}, outcome, longrepr, "call",
         sections=[], duration=0, start=0, stop=0,
     )  # fmt: skip
 

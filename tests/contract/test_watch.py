@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from tenure.model.api.resource import CONFIG_MAPS, PODS
-from tests.contract.backends import Door, a_pod
+from tests.contract.backends import Backend, a_pod
 
 
-async def test_a_watch_without_a_version_begins_with_what_is_there(api: Door) -> None:
+async def test_a_watch_without_a_version_begins_with_what_is_there(api: Backend) -> None:
     for name in ("a", "b"):
         await api.created(CONFIG_MAPS, {"metadata": {"name": name}})
     watch = await api.watch(CONFIG_MAPS)
@@ -19,7 +19,7 @@ async def test_a_watch_without_a_version_begins_with_what_is_there(api: Door) ->
     ]
 
 
-async def test_a_watch_tells_the_life_of_an_object_in_order(api: Door) -> None:
+async def test_a_watch_tells_the_life_of_an_object_in_order(api: Backend) -> None:
     version = (await api.list(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
     watch = await api.watch(CONFIG_MAPS, resourceVersion=version)
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
@@ -33,7 +33,7 @@ async def test_a_watch_tells_the_life_of_an_object_in_order(api: Door) -> None:
     assert {obj["kind"] for _, obj in events} == {"ConfigMap"}
 
 
-async def test_a_watch_resumes_after_the_version_it_is_given(api: Door) -> None:
+async def test_a_watch_resumes_after_the_version_it_is_given(api: Backend) -> None:
     first = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await api.patch(CONFIG_MAPS, "a", {"data": {"k": "1"}})
     await api.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}})
@@ -45,7 +45,7 @@ async def test_a_watch_resumes_after_the_version_it_is_given(api: Door) -> None:
     ]
 
 
-async def test_a_write_that_changes_nothing_is_not_an_event(api: Door) -> None:
+async def test_a_write_that_changes_nothing_is_not_an_event(api: Backend) -> None:
     first = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"k": "1"}})
     watch = await api.watch(CONFIG_MAPS, resourceVersion=first["metadata"]["resourceVersion"])
     await api.patch(CONFIG_MAPS, "a", {"data": {"k": "1"}})
@@ -54,7 +54,7 @@ async def test_a_write_that_changes_nothing_is_not_an_event(api: Door) -> None:
     assert (type_, obj["data"]) == ("MODIFIED", {"k": "2"})
 
 
-async def test_a_version_that_is_forgotten_is_an_error_event_in_a_good_stream(api: Door) -> None:
+async def test_a_version_that_is_forgotten_is_an_error_event_in_a_good_stream(api: Backend) -> None:
     first = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await api.patch(CONFIG_MAPS, "a", {"data": {"k": "1"}})
     await api.restart_history()
@@ -64,7 +64,7 @@ async def test_a_version_that_is_forgotten_is_an_error_event_in_a_good_stream(ap
     assert await watch.ended()
 
 
-async def test_the_present_version_is_never_too_old(api: Door) -> None:
+async def test_the_present_version_is_never_too_old(api: Backend) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await api.restart_history()
     version = (await api.list(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
@@ -73,18 +73,18 @@ async def test_the_present_version_is_never_too_old(api: Door) -> None:
     assert (await watch.event())[0] == "MODIFIED"
 
 
-async def test_a_watch_from_the_future_waits_for_it(api: Door) -> None:
+async def test_a_watch_from_the_future_waits_for_it(api: Backend) -> None:
     watch = await api.watch(CONFIG_MAPS, resourceVersion="99999999", timeoutSeconds="2")
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     assert await watch.ended()
 
 
-async def test_a_watch_ends_after_the_time_it_was_given(api: Door) -> None:
+async def test_a_watch_ends_after_the_time_it_was_given(api: Backend) -> None:
     watch = await api.watch(CONFIG_MAPS, timeoutSeconds="2")
     assert await watch.ended()
 
 
-async def test_a_bookmark_ends_the_initial_events(api: Door) -> None:
+async def test_a_bookmark_ends_the_initial_events(api: Backend) -> None:
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     watch = await api.watch(
         CONFIG_MAPS,
@@ -99,7 +99,7 @@ async def test_a_bookmark_ends_the_initial_events(api: Door) -> None:
     assert int(metadata["resourceVersion"]) >= int(lines[0][1]["metadata"]["resourceVersion"])
 
 
-async def test_an_object_that_stops_matching_leaves_the_watch(api: Door) -> None:
+async def test_an_object_that_stops_matching_leaves_the_watch(api: Backend) -> None:
     version = (await api.list(PODS)).body["metadata"]["resourceVersion"]
     watch = await api.watch(PODS, labelSelector="tier=web", resourceVersion=version)
     await api.created(PODS, a_pod("a", metadata={"name": "a", "labels": {"tier": "db"}}))
@@ -113,7 +113,7 @@ async def test_an_object_that_stops_matching_leaves_the_watch(api: Door) -> None
     assert last["resourceVersion"] == moved.body["metadata"]["resourceVersion"]
 
 
-async def test_a_watch_by_field_follows_pods_onto_a_node(api: Door) -> None:
+async def test_a_watch_by_field_follows_pods_onto_a_node(api: Backend) -> None:
     version = (await api.list(PODS)).body["metadata"]["resourceVersion"]
     watch = await api.watch(PODS, fieldSelector="spec.nodeName=node-1", resourceVersion=version)
     await api.created(PODS, a_pod("elsewhere", nodeName="node-2"))
@@ -122,7 +122,7 @@ async def test_a_watch_by_field_follows_pods_onto_a_node(api: Door) -> None:
     assert (type_, obj["metadata"]["name"]) == ("ADDED", "here")
 
 
-async def test_a_closed_watch_ends_for_its_reader(api: Door) -> None:
+async def test_a_closed_watch_ends_for_its_reader(api: Backend) -> None:
     watch = await api.watch(CONFIG_MAPS)
     reading = asyncio.ensure_future(watch.ended())
     await asyncio.sleep(0.01)

@@ -21,7 +21,7 @@ async def lease_of(client: Client, namespace: str) -> Lease:
     return msgspec.json.decode(await client.get(LEASES, NAME, namespace), type=Lease)
 
 
-class Stranger:
+class Karpenter:
     def __init__(
         self, client: Client, clock: Clock, namespace: str, name: str = "karpenter-1"
     ) -> None:

@@ -24,24 +24,24 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.environment import Environment
 from tenure.sim.loop import VirtualLoop, run_virtually
-from tests.kube.karpenter import NAME, Stranger, lease_of
+from tests.kube.karpenter import NAME, Karpenter, lease_of
 
 EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)
 NAMESPACE = "kube-system"
 ACT_EVERY = 0.25
 
 
-def told(story: Callable[[Stage], Awaitable[None]], *, fresh: bool = False) -> None:
+def told(story: Callable[[LeaseSetup], Awaitable[None]], *, fresh: bool = False) -> None:
     """``fresh``: there is no Lease yet."""
 
     async def tell() -> None:
-        stage = Stage()
+        setup = LeaseSetup()
         try:
             if not fresh:
-                await stage.empty_lease()
-            await story(stage)
+                await setup.empty_lease()
+            await story(setup)
         finally:
-            await stage.end()
+            await setup.end()
 
     run_virtually(tell())
 
@@ -101,29 +101,29 @@ class Skewed:
 
 
 class Replica:
-    def __init__(self, stage: Stage, name: str, skew: timedelta, **more: Any) -> None:
+    def __init__(self, setup: LeaseSetup, name: str, skew: timedelta, **more: Any) -> None:
         self.name = name
         self.said: list[str] = []
         self.warned: list[str] = []
-        self.way = Way(stage.door)
+        self.way = Way(setup.transport)
         #: Seconds for which the machine was suspended: no timer of ours counted them.
         self.suspended = 0.0
-        self._stage = stage
+        self._stage = setup
         settings = Settings(lease_namespace=more.pop("namespace", NAMESPACE))
         self.elector = Elector(
             client=Client(self.way),
-            clock=Skewed(stage.environment, skew),
+            clock=Skewed(setup.environment, skew),
             settings=settings,
             identity=name,
             say=self.said.append,
             warn=self._warns,
-            steady=lambda: stage.loop.time() + self.suspended,
+            steady=lambda: setup.loop.time() + self.suspended,
             **more,
         )
         #: Instants at which work began.
         self.began: list[float] = []
         self.working = False
-        self.task = stage.loop.create_task(self.elector.run(self._lead))
+        self.task = setup.loop.create_task(self.elector.run(self._lead))
 
     def _warns(self, sentence: str) -> None:
         self.said.append(sentence)
@@ -161,7 +161,7 @@ class Replica:
             self.working = False
 
 
-class Stage:
+class LeaseSetup:
     """A store, and all that want the Lease. Made inside of a running virtual loop."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -170,10 +170,10 @@ class Stage:
         self.loop = loop
         self.environment = env = Environment(loop, epoch=EPOCH, seed=seed)
         self.store = Store(env.clock, env.random_for("store"), env.at, env.soon)
-        self.door = InProcessTransport(Api(self.store))
-        self.client = Client(self.door)
+        self.transport = InProcessTransport(Api(self.store))
+        self.client = Client(self.transport)
         self.replicas: list[Replica] = []
-        self.strangers: list[Stranger] = []
+        self.karpenters: list[Karpenter] = []
         self.acts: list[tuple[float, str]] = []
 
     def replica(self, name: str, skew: timedelta = timedelta(0), **more: Any) -> Replica:
@@ -181,16 +181,16 @@ class Stage:
         self.replicas.append(replica)
         return replica
 
-    async def stranger(self, namespace: str = NAMESPACE) -> Stranger:
+    async def karpenter(self, namespace: str = NAMESPACE) -> Karpenter:
         """Karpenter takes the Lease, or makes one, and renews it."""
-        stranger = Stranger(self.client, self.environment.clock, namespace)
-        self.strangers.append(stranger)
+        karpenter = Karpenter(self.client, self.environment.clock, namespace)
+        self.karpenters.append(karpenter)
         try:
-            await stranger.take()
+            await karpenter.take()
         except NotFound:
-            await stranger.create()
-        stranger.renew()
-        return stranger
+            await karpenter.create()
+        karpenter.renew()
+        return karpenter
 
     def acted(self, replica: Replica) -> None:
         open_ = [one.name for one in self.replicas if not one.elector.fence.closed()]
@@ -218,8 +218,8 @@ class Stage:
         await self.client.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
 
     async def end(self) -> None:
-        for stranger in self.strangers:
-            stranger.stop()
+        for karpenter in self.karpenters:
+            karpenter.stop()
         for replica in self.replicas:
             replica.die()
         tasks = [replica.task for replica in self.replicas]

@@ -20,7 +20,7 @@ CONFIGURATION = (
 )
 
 
-class Cabinet:
+class MemoryApi:
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
         #: By verb and path: what is answered instead.

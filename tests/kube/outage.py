@@ -59,14 +59,14 @@ async def main() -> None:
     loopback(up=True)
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     access = Access(server=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-    doors = {
+    transports = {
         path: HttpTransport(access, FixedCredentials(Identity()), limits=Limits(answer=patience))
         for path, patience in PATIENCE.items()
     }
-    for path, door in doors.items():
-        await door.request(Request(method="GET", path=path))  # So that there is a connection.
+    for path, transport in transports.items():
+        await transport.request(Request(method="GET", path=path))  # So that there is a connection.
     loopback(up=False)
-    await asyncio.gather(*(write(door, path) for path, door in doors.items()))
+    await asyncio.gather(*(write(transport, path) for path, transport in transports.items()))
     await asyncio.sleep(OUTAGE)
     loopback(up=True)
     await patient.wait()

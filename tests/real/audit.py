@@ -14,7 +14,7 @@ READS: Final = frozenset({"get", "list", "watch"})
 LEASES: Final = "leases"
 
 
-class Deed(NamedTuple):
+class AuditEntry(NamedTuple):
     """A request that would change something, whatever came of it."""
 
     at: datetime
@@ -51,27 +51,27 @@ class Audit:
         self._log = plane.audit_log
         self._begin = self._log.stat().st_size if self._log.exists() else 0
 
-    def deeds(self, who: str = "", *, verb: str = "", resource: str = "") -> list[Deed]:
+    def entries(self, who: str = "", *, verb: str = "", resource: str = "") -> list[AuditEntry]:
         """In the order in which they arrived; the Lease's only where one asks for them."""
-        found = [deed for deed in self._all() if deed.resource == (resource or deed.resource)]
+        found = [entry for entry in self._all() if entry.resource == (resource or entry.resource)]
         return sorted(
-            deed
-            for deed in found
-            if deed.verb == (verb or deed.verb)
-            and deed.who == (who or deed.who)
-            and (resource or deed.resource != LEASES)
+            entry
+            for entry in found
+            if entry.verb == (verb or entry.verb)
+            and entry.who == (who or entry.who)
+            and (resource or entry.resource != LEASES)
         )
 
     def evicted(self) -> list[str]:
         """Names of the pods whose eviction was granted, each as often as it was."""
-        return [d.name for d in self.deeds(resource="pods/eviction") if d.done]
+        return [d.name for d in self.entries(resource="pods/eviction") if d.done]
 
     def orders(self, name: str = "") -> list[Order]:
         """In the order in which they arrived; those to that pod."""
         found = [_order(event) for event in self._events() if _tells_to_go(event)]
         return sorted(order for order in found if order.name == (name or order.name))
 
-    def _all(self) -> list[Deed]:
+    def _all(self) -> list[AuditEntry]:
         return [_deed(event) for event in self._events()]
 
     def _events(self) -> list[Json]:
@@ -81,10 +81,10 @@ class Audit:
         return [event for event in map(json.loads, lines) if event["verb"] not in READS]
 
 
-def _deed(event: Json) -> Deed:
+def _deed(event: Json) -> AuditEntry:
     what = event.get("objectRef", {})
     resource = "/".join(filter(None, [what.get("resource", ""), what.get("subresource", "")]))
-    return Deed(
+    return AuditEntry(
         at=datetime.fromisoformat(event["requestReceivedTimestamp"]),
         who=event["user"]["username"].rpartition(":")[2],
         verb=event["verb"],

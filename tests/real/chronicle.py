@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
-from tests.real.users import LOOK_EVERY, PATIENCE, People
+from tests.real.users import LOOK_EVERY, PATIENCE, Users
 
 Json = dict[str, Any]
 Holds = Callable[[Json], bool]
@@ -22,8 +22,8 @@ FOLLOWED: Final = (NODE_CLAIMS, NODES, PODS)
 
 
 class Chronicle:
-    def __init__(self, people: People) -> None:
-        self._people = people
+    def __init__(self, users: Users) -> None:
+        self._users = users
         #: By UID.
         self.versions: dict[str, list[Json]] = {}
 
@@ -58,7 +58,7 @@ class Chronicle:
         return version_of(found[0])
 
     async def _follow(self, resource: Resource) -> None:
-        client = self._people.client
+        client = self._users.client
         items, version = await client.list_all(resource)
         for item in items:
             self._note(msgspec.json.decode(item))

@@ -17,7 +17,7 @@ from tests.builders import Manifest, a_node_class, a_pod, a_pool, a_requirement
 from tests.real import scene as scenes
 from tests.real.process import Process
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene
-from tests.real.terminations import Departures, at, stamp_of
+from tests.real.terminations import Terminations, at, stamp_of
 from tests.real.users import Json, names, running
 
 #: What the test bed's kubelet takes for a pod's stop; without it a pod stops at once.
@@ -31,27 +31,27 @@ class Leaving:
 
     def __init__(self, scene: Scene, tenure: Process) -> None:
         self.scene = scene
-        self.people = scene.people
+        self.users = scene.users
         self.audit = scene.audit
         self.tenure = tenure
-        self.seen = Departures(scene.people)
+        self.seen = Terminations(scene.users)
 
     async def settle(self, *manifests: Manifest, pods: int) -> None:
-        await self.people.apply(a_node_class(), *manifests)
-        await self.people.until(
+        await self.users.apply(a_node_class(), *manifests)
+        await self.users.until(
             PODS, lambda now: len(running(now)) == len(now) == pods, "all running"
         )
         await self.scene.ready_claims()
 
     async def pod(self, name: str) -> Json:
-        (found,) = [pod for pod in await self.people.all(PODS) if names([pod]) == [name]]
+        (found,) = [pod for pod in await self.users.all(PODS) if names([pod]) == [name]]
         return found
 
     async def claim_in(self, pool: str) -> Json:
         """The only claim of that pool."""
         (found,) = [
             claim
-            for claim in await self.people.all(NODE_CLAIMS)
+            for claim in await self.users.all(NODE_CLAIMS)
             if claim["metadata"]["labels"][NODEPOOL] == pool
         ]
         return found
@@ -59,12 +59,12 @@ class Leaving:
     async def leave(self, pool: str) -> tuple[Json, datetime]:
         """Delete the pool's claim; the claim, and the deadline that is written on it."""
         claim = await self.claim_in(pool)
-        await self.people.delete(NODE_CLAIMS, claim)
+        await self.users.delete(NODE_CLAIMS, claim)
         return claim, await self.deadline(claim)
 
     async def deadline(self, claim: Json) -> datetime:
         name = claim["metadata"]["name"]
-        claims = await self.people.until(
+        claims = await self.users.until(
             NODE_CLAIMS,
             lambda claims: any(stamp_of(c) for c in claims if names([c]) == [name]),
             "stamped",
@@ -74,7 +74,7 @@ class Leaving:
 
     async def events(self, reason: str, about: str) -> list[Json]:
         """Tenure's, on the object of that name, wherever events of its kind are."""
-        items, _ = await self.people.client.list_all(EVENTS)
+        items, _ = await self.users.client.list_all(EVENTS)
         return [
             event
             for event in map(msgspec.json.decode, items)
@@ -100,7 +100,7 @@ class Leaving:
 
     async def patch(self, resource: Resource, thing: Json, **metadata: Any) -> None:
         where, name = thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
-        await self.people.client.patch(resource, name, {"metadata": metadata}, namespace=where)
+        await self.users.client.patch(resource, name, {"metadata": metadata}, namespace=where)
 
 
 def a_place(name: str, period: str | None = None, *, type_: str = EIGHT_CORES) -> Manifest:

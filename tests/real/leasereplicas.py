@@ -27,7 +27,7 @@ from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings
 from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
-from tests.kube.karpenter import NAME, Stranger
+from tests.kube.karpenter import NAME, Karpenter
 from tests.real.account import NAMESPACE, account
 from tests.real.cluster import connected
 
@@ -125,9 +125,9 @@ class Replica:
             await asyncio.sleep(ACT_EVERY)
 
 
-class Stage:
-    def __init__(self, plane: ControlPlane, people: Client, stack: AsyncExitStack) -> None:
-        self.client = people
+class LeaseSetup:
+    def __init__(self, plane: ControlPlane, users: Client, stack: AsyncExitStack) -> None:
+        self.client = users
         self._plane = plane
         self._stack = stack
 
@@ -140,25 +140,25 @@ class Stage:
         access = msgspec.structs.replace(access, server=f"https://127.0.0.1:{port}")
         lease = HttpTransport(access, credentials_for(access, SystemClock()))
         replica = Replica(name, way, await self._stack.enter_async_context(lease), take_over)
-        people = load_access(self._plane.kubeconfig)
+        users = load_access(self._plane.kubeconfig)
         work = HttpTransport(
-            people, credentials_for(people, SystemClock()), fence=replica.elector.fence
+            users, credentials_for(users, SystemClock()), fence=replica.elector.fence
         )
         replica.start(await self._stack.enter_async_context(work))
         self._stack.push_async_callback(replica.die)
         self._stack.callback(way.mend)
         return replica
 
-    async def stranger(self, namespace: str) -> Stranger:
+    async def karpenter(self, namespace: str) -> Karpenter:
         """Karpenter takes the Lease, or makes one, and renews it."""
-        stranger = Stranger(self.client, SystemClock(), namespace)
-        self._stack.callback(stranger.stop)
+        karpenter = Karpenter(self.client, SystemClock(), namespace)
+        self._stack.callback(karpenter.stop)
         try:
-            await stranger.take()
+            await karpenter.take()
         except NotFound:
-            await stranger.create()
-        stranger.renew()
-        return stranger
+            await karpenter.create()
+        karpenter.renew()
+        return karpenter
 
     async def until(self, holds: Callable[[], Any], what: str) -> None:
         try:
@@ -170,15 +170,15 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(plane: ControlPlane, *, fresh: bool = False) -> AsyncIterator[Stage]:
+async def staged(plane: ControlPlane, *, fresh: bool = False) -> AsyncIterator[LeaseSetup]:
     """``fresh``: there is no Lease; otherwise there is one that nobody has held yet."""
     async with AsyncExitStack() as stack:
-        people = Client(await stack.enter_async_context(connected(plane.kubeconfig)))
-        await without_leases(people)
-        stack.push_async_callback(without_leases, people)
+        users = Client(await stack.enter_async_context(connected(plane.kubeconfig)))
+        await without_leases(users)
+        stack.push_async_callback(without_leases, users)
         if not fresh:
-            await people.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
-        yield Stage(plane, people, stack)
+            await users.create(LEASES, {"metadata": {"name": NAME}}, NAMESPACE)
+        yield LeaseSetup(plane, users, stack)
 
 
 async def without_leases(client: Client) -> None:

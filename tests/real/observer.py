@@ -16,15 +16,15 @@ import msgspec
 from tenure.errors import TenureError
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tenure.providers.kwok.labels import CLAIM_UID
-from tests.real.users import PATIENCE, People, running
+from tests.real.users import PATIENCE, Users, running
 
 Json = dict[str, Any]
 LOOK_EVERY: Final = 0.1
 
 
-class Witness:
-    def __init__(self, people: People) -> None:
-        self._people = people
+class Observer:
+    def __init__(self, users: Users) -> None:
+        self._users = users
         #: By UID, those that are gone included, as they were last.
         self.nodes: dict[str, Json] = {}
         self.claims: dict[str, Json] = {}
@@ -43,7 +43,7 @@ class Witness:
         ]
         try:
             yield
-            assert not any(task.done() for task in tasks), "the witness looked away"
+            assert not any(task.done() for task in tasks), "the observer looked away"
         finally:
             for task in tasks:
                 task.cancel()
@@ -67,13 +67,13 @@ class Witness:
         self._counts, self.fewest = True, self._running()
 
     def _running(self) -> int:
-        ours = self._people.namespace
+        ours = self._users.namespace
         return sum(pod["metadata"]["namespace"] == ours for pod in running(self._pods.values()))
 
     async def _follow(
         self, resource: Resource, known: dict[str, Json], *, keep: bool = True
     ) -> None:
-        client = self._people.client
+        client = self._users.client
         while True:
             with suppress(TenureError):  # An API server that is away comes back.
                 items, version = await client.list_all(resource)

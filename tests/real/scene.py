@@ -1,4 +1,4 @@
-"""What every story of processes has: a Lease to win, people, a witness, the audit log, replicas."""
+"""What every story of processes has: a Lease to win, users, a observer, the audit log, replicas."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.kube.karpenter import NAME, lease_of
 from tests.real.account import GROUPS, NAMESPACE, RESOURCES, account, shipped
 from tests.real.audit import Audit
 from tests.real.cluster import connected
-from tests.real.observer import Witness
+from tests.real.observer import Observer
 from tests.real.process import Process, tenure_run
-from tests.real.users import Json, People, is_true, names, people_at, running
+from tests.real.users import Json, Users, is_true, names, running, users_at
 
 #: With the default Lease; short waits elsewhere, so that a story does not take minutes.
 BRISK: Final = (
@@ -44,10 +44,10 @@ TWO_CORES: Final = "c-2x-amd64-linux"
 
 
 class Scene:
-    def __init__(self, plane: ControlPlane, people: People, folder: Path) -> None:
+    def __init__(self, plane: ControlPlane, users: Users, folder: Path) -> None:
         self.plane = plane
-        self.people = people
-        self.seen = Witness(people)
+        self.users = users
+        self.seen = Observer(users)
         self.audit = Audit(plane)
         self._folder = folder
 
@@ -70,48 +70,48 @@ class Scene:
             binding["subjects"][0]["name"] = name
             where = binding["metadata"].get("namespace", "")
             with suppress(AlreadyExists):
-                await self.people.client.create(RESOURCES[binding["kind"]], binding, where)
+                await self.users.client.create(RESOURCES[binding["kind"]], binding, where)
         return self.plane.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:{name}", *GROUPS)
 
     async def lease(self) -> Lease:
-        return await lease_of(self.people.client, NAMESPACE)
+        return await lease_of(self.users.client, NAMESPACE)
 
     # -- what happens ------------------------------------------------------------------
 
     async def settle(self, *manifests: Manifest, type_: str, pods: int) -> list[Json]:
         """Until so many pods run on nodes of that type; the claims."""
         pool = a_pool(requirements=[a_requirement(INSTANCE_TYPE, type_)])
-        await self.people.apply(a_node_class(), pool, *manifests)
+        await self.users.apply(a_node_class(), pool, *manifests)
         await self.all_run(pods)
         return await self.ready_claims()
 
     async def all_run(self, pods: int) -> None:
-        await self.people.until(PODS, lambda now: len(running(now)) == len(now) == pods, "running")
+        await self.users.until(PODS, lambda now: len(running(now)) == len(now) == pods, "running")
 
     async def ready_claims(self) -> list[Json]:
-        return await self.people.until(
+        return await self.users.until(
             NODE_CLAIMS, lambda claims: all(map(is_true("Ready"), claims)), "all ready"
         )
 
     async def pods_on(self, claim: Json) -> list[str]:
-        return names(on(claim, await self.people.all(PODS)))
+        return names(on(claim, await self.users.all(PODS)))
 
     async def until_drained_in_part(self, claim: Json, pods: int) -> None:
         """Until so many are left on its node, or fewer."""
-        await self.people.until(
+        await self.users.until(
             PODS, lambda now: len(running(on(claim, now))) <= pods, "drained in part"
         )
 
     async def until_gone(self, claim: Json) -> None:
         name = claim["metadata"]["name"]
-        await self.people.until(NODE_CLAIMS, lambda claims: name not in names(claims), "gone")
+        await self.users.until(NODE_CLAIMS, lambda claims: name not in names(claims), "gone")
 
     # -- how it ends -------------------------------------------------------------------
 
     async def in_order(self, *, claims: int, ever: int) -> None:
         """So many claims now and in all; a Node for each and none besides; none was ever doubled."""
         now = await self.ready_claims()
-        nodes = await self.people.all(NODES)
+        nodes = await self.users.all(NODES)
         await self.seen.caught_up(*now, *nodes)
         assert sorted((c["status"]["nodeName"], c["metadata"]["uid"]) for c in now) == sorted(
             (n["metadata"]["name"], n["metadata"]["annotations"][CLAIM_UID]) for n in nodes
@@ -140,8 +140,8 @@ def tell(
 @asynccontextmanager
 async def _scene(plane: ControlPlane, folder: Path, namespace: str) -> AsyncIterator[Scene]:
     await _renew_lease(plane)
-    async with people_at(plane, namespace) as people:
-        scene = Scene(plane, people, folder)
+    async with users_at(plane, namespace) as users:
+        scene = Scene(plane, users, folder)
         async with scene.seen.watching():
             yield scene
 

@@ -1,4 +1,4 @@
-"""A door to the API server whose watches can be made late, or be held back. Calls are not.
+"""A transport to the API server whose watches can be made late, or be held back. Calls are not.
 
 It speaks for one account, and plainly: who comes through it needs no certificate.
 """
@@ -91,30 +91,30 @@ async def _read(stream: HttpStream, queue: asyncio.Queue[tuple[float, bytes]]) -
 
 @asynccontextmanager
 async def slow_watches(kubeconfig: Path, folder: Path) -> AsyncIterator[tuple[SlowWatches, Path]]:
-    """The door, and the kubeconfig of who goes through it, for as long as the block lasts."""
+    """The transport, and the kubeconfig of who goes through it, for as long as the block lasts."""
     access = load_access(kubeconfig)
     async with HttpTransport(access, credentials_for(access, SystemClock())) as server:
-        door = SlowWatches(server)
+        transport = SlowWatches(server)
         app = web.Application(client_max_size=2**24)
-        app.router.add_route("*", "/{path:.*}", door.serve)
+        app.router.add_route("*", "/{path:.*}", transport.serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             (address,) = runner.addresses
-            yield door, _kubeconfig(folder, address[1])
+            yield transport, _kubeconfig(folder, address[1])
         finally:
-            door.let_go()
+            transport.let_go()
             await runner.cleanup()
 
 
 def _kubeconfig(folder: Path, port: int) -> Path:
     document = {
-        "current-context": "door",
-        "contexts": [{"name": "door", "context": {"cluster": "door"}}],
-        "clusters": [{"name": "door", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "current-context": "transport",
+        "contexts": [{"name": "transport", "context": {"cluster": "transport"}}],
+        "clusters": [{"name": "transport", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
     }
-    path = folder / "door.kubeconfig"
+    path = folder / "transport.kubeconfig"
     path.write_text(json.dumps(document))
     return path

@@ -34,7 +34,7 @@ PATIENCE: Final = 90.0
 LOOK_EVERY: Final = 0.1
 
 
-class Diary:
+class Recorder:
     """A journal that remembers the reasons, and when claims were decided upon."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Story:
         self.client = client
         self.cluster = cluster
         self.namespace = namespace
-        self.diary = Diary()
+        self.recorder = Recorder()
         self.errors: list[TenureError] = []
         self.cloud: KwokCloud
 
@@ -106,8 +106,8 @@ async def tenure_at_work(
     plane: ControlPlane, namespace: str, *types: str, settings: Settings
 ) -> AsyncIterator[Story]:
     """With these types to buy, or with all that there are."""
-    async with connected(plane.kubeconfig) as people, connected(account(plane)) as transport:
-        client = Client(people)
+    async with connected(plane.kubeconfig) as users, connected(account(plane)) as transport:
+        client = Client(users)
         namespace_ = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         with suppress(AlreadyExists):
             await client.create(NAMESPACES, namespace_)
@@ -125,7 +125,7 @@ async def tenure_at_work(
                 transport=transport,
                 cloud=story.cloud,
                 clock=SystemClock(),
-                journal=story.diary,
+                journal=story.recorder,
                 settings=settings,
                 random=Random(1),
                 report=story.errors.append,

@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODES, PODS, Resource
-from tests.real.users import LOOK_EVERY, PATIENCE, People
+from tests.real.users import LOOK_EVERY, PATIENCE, Users
 
 Json = dict[str, Any]
 SECOND: Final = timedelta(seconds=1)
@@ -62,9 +62,9 @@ class Life(msgspec.Struct):
         self.ended, self.gone_at = int(metadata["resourceVersion"]), datetime.now(UTC)
 
 
-class Departures:
-    def __init__(self, people: People) -> None:
-        self._people = people
+class Terminations:
+    def __init__(self, users: Users) -> None:
+        self._users = users
         #: By UID, those that are gone included.
         self.pods: dict[str, Life] = {}
         self.nodes: dict[str, Life] = {}
@@ -108,7 +108,7 @@ class Departures:
         return lives[uid]
 
     async def _follow(self, resource: Resource, lives: dict[str, Life]) -> None:
-        client = self._people.client
+        client = self._users.client
         items, version = await client.list_all(resource)
         for item in items:
             self._note(lives, msgspec.json.decode(item)["metadata"])

@@ -73,7 +73,7 @@ async def _anti_affinity(cluster: ControlPlane) -> None:
         await story.apply(a_deployment("other", cpu="5"))
         await story.until(PODS, lambda pods: "other" in _running(pods), "running")
         assert len(await story.all(NODES)) == 2
-        assert Reason.FAILED_SCHEDULING not in story.diary.reasons
+        assert Reason.FAILED_SCHEDULING not in story.recorder.reasons
 
 
 def _running(pods: list[Json]) -> set[str]:
@@ -131,7 +131,7 @@ async def _arriving(cluster: ControlPlane) -> Came:
         async with asyncio.timeout(PATIENCE):
             while _count(pods := await story.all(PODS)) < 4 * REPLICAS:
                 await asyncio.sleep(10 * LOOK_EVERY)
-            decisions = _decisions(await story.claims(), pods, story.diary.created_at)
+            decisions = _decisions(await story.claims(), pods, story.recorder.created_at)
             instances = await story.cloud.list_instances(story.cluster)
             for deployment in deployments:
                 await story.client.patch(

@@ -33,10 +33,10 @@ async def patched(leaving: Leaving, resource: Resource, thing: Json) -> str:
     meta = thing["metadata"]
     told = {"status": {"conditions": [*thing["status"]["conditions"], BEYOND]}}
     where = meta.get("namespace", "")
-    await leaving.people.client.patch(
+    await leaving.users.client.patch(
         resource, meta["name"], told, namespace=where, subresource="status"
     )
-    (now,) = [one for one in await leaving.people.all(resource) if names([one]) == names([thing])]
+    (now,) = [one for one in await leaving.users.all(resource) if names([one]) == names([thing])]
     (found,) = [c for c in now["status"]["conditions"] if c["type"] == BEYOND["type"]]
     return str(found["lastTransitionTime"])
 
@@ -46,7 +46,7 @@ async def mended(leaving: Leaving, resource: Resource, thing: Json) -> None:
     even from Tenure: it is replaced as a whole."""
     meta = thing["metadata"]
     where, name = meta.get("namespace", ""), meta["name"]
-    now = msgspec.json.decode(await leaving.people.client.get(resource, name, where))
+    now = msgspec.json.decode(await leaving.users.client.get(resource, name, where))
     told = now["status"]["conditions"]
     now["status"]["conditions"] = [c for c in told if c["type"] != BEYOND["type"]]
     path = resource.path(where, name, "status")
@@ -65,10 +65,10 @@ def test_a_protected_pod_with_an_instant_beyond_the_calendar_keeps_its_node(
         kept = await leaving.pod("kept")
         assert await patched(leaving, PODS, kept) == "10000-01-01T23:58:59Z"
         claim = await leaving.claim_in("far")
-        await leaving.people.delete(NODE_CLAIMS, claim)
+        await leaving.users.delete(NODE_CLAIMS, claim)
         node = claim["status"]["nodeName"]
         await leaving.event("FailedDraining", node, "beyond/kept", DO_NOT_DISRUPT)
-        assert names(await leaving.people.all(PODS)) == ["kept"]
+        assert names(await leaving.users.all(PODS)) == ["kept"]
         await mended(leaving, PODS, kept)
         await leaving.patch(PODS, kept, annotations={DO_NOT_DISRUPT: None})
         await leaving.scene.until_gone(claim)
@@ -83,17 +83,17 @@ def test_a_node_with_an_instant_beyond_the_calendar_is_not_lost(
         first = a_deployment("first", **in_place("far"))
         await leaving.settle(a_place("far"), first, pods=1)
         claim = await leaving.claim_in("far")
-        (node,) = await leaving.people.all(NODES)
+        (node,) = await leaving.users.all(NODES)
         assert await patched(leaving, NODES, node) == "10000-01-01T23:58:59Z"
         # That another node comes shows that Tenure has seen the first one as it is now.
-        await leaving.people.apply(a_place("near"), a_deployment("second", **in_place("near")))
+        await leaving.users.apply(a_place("near"), a_deployment("second", **in_place("near")))
         await leaving.scene.all_run(2)
         now = await leaving.claim_in("far")
         assert names([now]) == names([claim])
         assert not is_true("NodeLost")(now)
         assert "deletionTimestamp" not in now["metadata"]
         await mended(leaving, NODES, node)
-        await leaving.people.delete(NODE_CLAIMS, claim)
+        await leaving.users.delete(NODE_CLAIMS, claim)
         await leaving.scene.until_gone(claim)
         evicted = [order for order in leaving.audit.orders() if order.verb == "evict"]
         assert evicted, "it was drained, as any other"

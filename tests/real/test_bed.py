@@ -21,7 +21,7 @@ from testbed.controlplane import ControlPlane, control_plane
 from tests.folders import ROOT
 from tests.real import unhealthy as patients
 from tests.real.cluster import connected
-from tests.real.users import People, is_true, people_at
+from tests.real.users import Users, is_true, users_at
 
 #: Seconds; a control plane needs four.
 PATIENCE = 120.0
@@ -107,20 +107,20 @@ def test_what_is_written_into_the_conditions_of_a_node_outlives_its_heartbeat(
     claim = {"status": {"nodeName": "sick"}}
 
     async def story() -> None:
-        async with people_at(cluster, "conditions") as people, asyncio.timeout(PATIENCE):
-            await people.client.create(NODES, {"metadata": {"name": "sick", "labels": labels}})
-            await people.until(NODES, lambda nodes: all(map(is_true("Ready"), nodes)), "ready")
-            await patients.say(people, claim, "KWOKUnhealthy", "True")
-            await patients.say(people, claim, "Ready", "False")
-            await beat(people, after=await beat(people, after=""))
-            node = await patients.node_of(people, claim)
+        async with users_at(cluster, "conditions") as users, asyncio.timeout(PATIENCE):
+            await users.client.create(NODES, {"metadata": {"name": "sick", "labels": labels}})
+            await users.until(NODES, lambda nodes: all(map(is_true("Ready"), nodes)), "ready")
+            await patients.say(users, claim, "KWOKUnhealthy", "True")
+            await patients.say(users, claim, "Ready", "False")
+            await beat(users, after=await beat(users, after=""))
+            node = await patients.node_of(users, claim)
             conditions = {each["type"]: each["status"] for each in node["status"]["conditions"]}
             assert conditions == {"KWOKUnhealthy": "True", "Ready": "False"}
 
-    async def beat(people: People, *, after: str) -> str:
+    async def beat(users: Users, *, after: str) -> str:
         """Until its Lease is renewed; when that was."""
         while True:
-            found, _ = await people.client.list_all(LEASES, field_selector="metadata.name=sick")
+            found, _ = await users.client.list_all(LEASES, field_selector="metadata.name=sick")
             for lease in map(msgspec.json.decode, found):
                 if (renewed := lease["spec"]["renewTime"]) > after:
                     return str(renewed)

@@ -23,7 +23,7 @@ from tests.real.deadlines import in_place
 from tests.real.process import Process, tenure_run
 from tests.real.scene import BRISK, EIGHT_CORES
 from tests.real.unhealthy import a_healed_pool
-from tests.real.users import Json, People, is_true, names, people_at, running
+from tests.real.users import Json, Users, is_true, names, running, users_at
 
 #: Less than the step: a clock that is an hour ahead has both behind it.
 TOLERATED: Final = {"policies": [{"conditionType": "Ready", "toleration": "20m"}]}
@@ -65,11 +65,11 @@ def test_a_step_of_the_clock_stops_nothing_and_ends_nothing(
 
 async def _story(cluster: ControlPlane, folder: Path, offset: str, direction: str) -> None:
     clock = SetClock(folder)
-    async with people_at(cluster, f"clock-{direction}") as people:
+    async with users_at(cluster, f"clock-{direction}") as users:
         with tenure_run(account(cluster), folder, *BRISK, **clock.environment) as tenure:
             tenure.until_leading()
-            await _boots_and_is_unhealthy(people)
-            before = names(await people.all(NODE_CLAIMS))
+            await _boots_and_is_unhealthy(users)
+            before = names(await users.all(NODE_CLAIMS))
             turns = metric(tenure, "tenure_turns_total")
 
             clock.set(offset)
@@ -77,33 +77,33 @@ async def _story(cluster: ControlPlane, folder: Path, offset: str, direction: st
             tenure.until_said("nothing is taken away, and no deadline is set, until they agree")
             # The loop works: somebody who comes now gets a node.
             late = a_deployment("late", **in_place("late"))
-            await people.apply(_plain_pool("late"), late)
-            await people.until(PODS, lambda pods: _runs("late-", pods), "late running")
+            await users.apply(_plain_pool("late"), late)
+            await users.until(PODS, lambda pods: _runs("late-", pods), "late running")
             await asyncio.sleep(WATCHED)
             assert metric(tenure, "tenure_turns_total") > turns
             assert metric(tenure, "tenure_leader") == 1
             series = f'tenure_clock_steps_total{{direction="{direction}"}}'
             assert metric(tenure, series) == 1
             assert tenure.get("/healthz")[0] == 200
-            claims = await people.all(NODE_CLAIMS)
+            claims = await users.all(NODE_CLAIMS)
             assert set(before) < set(names(claims)), "nothing was taken away"
             assert not [claim for claim in claims if _leaving(claim)]
 
             clock.set("+0")
             tenure.until_said("agrees with the API server's again")
             (spare,) = [one for one in claims if one["metadata"]["name"] not in before]
-            await people.delete(NODE_CLAIMS, spare)
-            await people.until(
+            await users.delete(NODE_CLAIMS, spare)
+            await users.until(
                 NODE_CLAIMS,
                 lambda claims: names([spare])[0] not in names(claims),
                 "gone: what was held goes on",
             )
-            assert set(before) <= set(names(await people.all(NODE_CLAIMS)))
+            assert set(before) <= set(names(await users.all(NODE_CLAIMS)))
 
 
-async def _boots_and_is_unhealthy(people: People) -> None:
+async def _boots_and_is_unhealthy(users: Users) -> None:
     """One claim whose Node does not come for long, and one whose Node is not Ready."""
-    await people.apply(
+    await users.apply(
         a_node_class(),
         a_node_class("slow", nodeRegistrationDelay="30m"),
         _plain_pool("slow", node_class="slow"),
@@ -111,13 +111,13 @@ async def _boots_and_is_unhealthy(people: People) -> None:
         a_healed_pool("sick", repair=TOLERATED),
         a_deployment("web", **in_place("sick")),
     )
-    await people.until(PODS, lambda pods: _runs("web-", pods), "web running")
-    claims = await people.until(
+    await users.until(PODS, lambda pods: _runs("web-", pods), "web running")
+    claims = await users.until(
         NODE_CLAIMS, lambda claims: sum(map(is_true("Launched"), claims)) == 2, "launched"
     )
     (sick,) = [claim for claim in claims if is_true("Initialized")(claim)]
-    await patients.say(people, sick, "Ready", "False")
-    await people.until(NODES, lambda nodes: not any(map(is_true("Ready"), nodes)), "not Ready")
+    await patients.say(users, sick, "Ready", "False")
+    await users.until(NODES, lambda nodes: not any(map(is_true("Ready"), nodes)), "not Ready")
 
 
 def _plain_pool(name: str, **more: Any) -> Json:

@@ -28,7 +28,7 @@ def test_a_drain_goes_on_after_kill_9_and_the_budget_holds(
             claims = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
             leaving, pods = claims[0], await scene.pods_on(claims[0])
             scene.seen.count_from_now()
-            await scene.people.delete(NODE_CLAIMS, leaving)
+            await scene.users.delete(NODE_CLAIMS, leaving)
             await scene.until_drained_in_part(leaving, len(pods) - 4)
             first.kill()
         assert await scene.pods_on(leaving), "it was killed in the middle"
@@ -50,13 +50,13 @@ def test_a_launch_of_many_goes_on_after_kill_9_and_once_more(
         web = a_deployment("web", replicas=20, cpu="1500m")
         with scene.tenure("first", *SLOW_LAUNCH) as first:
             settled = asyncio.create_task(scene.settle(web, type_=TWO_CORES, pods=20))
-            await scene.people.until(NODES, lambda nodes: len(nodes) >= 3, "under way")
+            await scene.users.until(NODES, lambda nodes: len(nodes) >= 3, "under way")
             first.kill()
-        before = len(await scene.people.all(NODES))
+        before = len(await scene.users.all(NODES))
         with scene.tenure("second", *SLOW_LAUNCH) as second:
-            await scene.people.until(NODES, lambda nodes: len(nodes) >= before + 3, "on its way")
+            await scene.users.until(NODES, lambda nodes: len(nodes) >= before + 3, "on its way")
             second.kill()
-        assert len(await scene.people.all(NODES)) < 20, "it was killed in the middle"
+        assert len(await scene.users.all(NODES)) < 20, "it was killed in the middle"
         with scene.tenure("third", *SHORT_LEASE) as third:
             await settled
             await scene.in_order(claims=20, ever=20)

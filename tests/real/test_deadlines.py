@@ -36,7 +36,7 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
         second["metadata"]["name"] = "again"
         budgets = (a_budget(minAvailable=2), a_budget("twice", maxUnavailable=1), second)
         await leaving.settle(a_place("bounded", "60s"), web, twice, *budgets, pods=3)
-        pods = await leaving.people.all(PODS)
+        pods = await leaving.users.all(PODS)
         claim, deadline = await leaving.leave("bounded")
         node = claim["status"]["nodeName"]
         holders = ["PDB held/web can never allow", "2 PDBs cover the pod (held/again, held/twice)"]
@@ -52,7 +52,7 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
         assert refused(leaving, "web-") == {429}
         assert refused(leaving, "twice-") == {500}, "two budgets: the API never evicts such a pod"
         await leaving.scene.until_gone(claim)
-        assert node not in names(await leaving.people.all(NODES))
+        assert node not in names(await leaving.users.all(NODES))
         await leaving.scene.all_run(3)
 
     tell(cluster, tmp_path, "held", story)
@@ -81,7 +81,7 @@ def test_a_protection_holds_until_its_end_and_one_without_end_until_the_deadline
             for name, value in values.items()
         ]
         await leaving.settle(a_place("bounded", "75s"), *pods, pods=len(values))
-        there = {names([pod])[0]: pod for pod in await leaving.people.all(PODS)}
+        there = {names([pod])[0]: pod for pod in await leaving.users.all(PODS)}
         claim, deadline = await leaving.leave("bounded")
         await leaving.event("DoNotDisruptUntil", "brief", '"30s" protects it until ')
 

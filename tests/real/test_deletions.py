@@ -27,13 +27,13 @@ def test_what_a_person_deletes_ends_gracefully_with_all_that_belongs_to_it(
             pods, node = await scene.pods_on(leaving), leaving["status"]["nodeName"]
             scene.seen.count_from_now()
             name = node if what is NODES else leaving["metadata"]["name"]
-            (deleted,) = [x for x in await scene.people.all(what) if names([x]) == [name]]
-            await scene.people.delete(what, deleted)
+            (deleted,) = [x for x in await scene.users.all(what) if names([x]) == [name]]
+            await scene.users.delete(what, deleted)
             await scene.until_gone(leaving)
             await scene.all_run(30)
             await scene.in_order(claims=2, ever=3)
-            assert node not in names(await scene.people.all(NODES))
-            assert not set(pods) & set(names(await scene.people.all(PODS)))
+            assert node not in names(await scene.users.all(NODES))
+            assert not set(pods) & set(names(await scene.users.all(PODS)))
             assert sorted(scene.audit.evicted()) == pods
             assert 25 <= scene.seen.fewest < 30
             assert await asyncio.to_thread(tenure.stop) == 0

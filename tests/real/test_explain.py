@@ -18,7 +18,7 @@ from tests.builders import a_budget, a_cluster, a_deployment, a_pod
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account, install_account
 from tests.real.cluster import install_crds
 from tests.real.process import PATIENCE, Process, tenure_run
-from tests.real.users import Json, people_at, running
+from tests.real.users import Json, running, users_at
 
 FLAGS = (f"--leader-election-namespace={NAMESPACE}", "--drain-min=1s", "--termination-poll=1s")
 #: What nobody else writes here.
@@ -75,14 +75,14 @@ def _foretells(printed: Printed, kubeconfig: Path, node: str) -> None:
 
 
 async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None:
-    async with people_at(cluster, "looks") as people:
+    async with users_at(cluster, "looks") as users:
         with tenure_run(account(cluster), folder, *FLAGS) as tenure:
             tenure.until_leading()
             web, budget = a_deployment("web", replicas=2), a_budget("web", maxUnavailable=0)
-            await people.apply(*a_cluster(web, budget, a_pod("huge", cpu="900")))
-            await people.until(PODS, lambda pods: len(running(pods)) == 2, "running")
-            (claim, *_) = await people.all(NODE_CLAIMS)
-            await people.delete(NODE_CLAIMS, claim)
+            await users.apply(*a_cluster(web, budget, a_pod("huge", cpu="900")))
+            await users.until(PODS, lambda pods: len(running(pods)) == 2, "running")
+            (claim, *_) = await users.all(NODE_CLAIMS)
+            await users.delete(NODE_CLAIMS, claim)
             tenure.until_said("verdict", concern="termination", reason="FailedDraining")
             node = claim["status"]["nodeName"]
             questions = (f"node/{node}", f"claim/{claim['metadata']['name']}", "pool/general")
@@ -106,14 +106,14 @@ def test_a_plan_without_a_replica_says_what_would_be_done_and_does_nothing(
 
 
 async def _plans(cluster: ControlPlane, printed: Printed) -> None:
-    async with people_at(cluster, "plans") as people:
-        await people.apply(*a_cluster(a_deployment("web", replicas=3)))
-        await people.until(
+    async with users_at(cluster, "plans") as users:
+        await users.apply(*a_cluster(a_deployment("web", replicas=3)))
+        await users.until(
             PODS,
             lambda pods: len(pods) == 3 and all("conditions" in p["status"] for p in pods),
             "seen by the scheduler",
         )
-        before = [await people.all(resource) for resource in OURS]
+        before = [await users.all(resource) for resource in OURS]
 
         async def actions() -> list[str]:
             # By the account that is shipped: its rights are enough.
@@ -124,7 +124,7 @@ async def _plans(cluster: ControlPlane, printed: Printed) -> None:
         async with asyncio.timeout(60):
             while not any(a.startswith("Create NodeClaim general-") for a in await actions()):
                 await asyncio.sleep(0.2)  # Pods are still gathered.
-        after = [await people.all(resource) for resource in OURS]
+        after = [await users.all(resource) for resource in OURS]
         assert after == before
 
 

@@ -54,7 +54,7 @@ def test_a_node_that_is_held_goes_when_it_is_deleted_and_drained_without_evictio
         await leaving.settle(place, web, a_budget(minAvailable=2), a_daemon_set("agent"), pods=3)
         claim = await leaving.claim_in("general")
         node = claim["status"]["nodeName"]
-        held = await leaving.people.all(PODS)
+        held = await leaving.users.all(PODS)
         await do(cluster, shown("kubectl delete node").replace(NODE, node))
         await leaving.event("FailedDraining", node, "protects it for ever")
         assert await leaving.events("TerminationGracePeriodExpiring", node) == []
@@ -83,9 +83,9 @@ def test_a_deadline_is_written_on_the_claim_and_can_be_brought_forward(
         claim = await leaving.claim_in("bounded")
         await stale(leaving)
 
-        (pod,) = await leaving.people.all(PODS)
-        (node,) = await leaving.people.all(NODES)
-        await leaving.people.delete(NODES, node)
+        (pod,) = await leaving.users.all(PODS)
+        (node,) = await leaving.users.all(NODES)
+        await leaving.users.delete(NODES, node)
         deadline = await leaving.deadline(claim)
         deleted = (await leaving.claim_in("bounded"))["metadata"]["deletionTimestamp"]
         assert deadline == datetime.fromisoformat(deleted) + timedelta(hours=2)
@@ -109,7 +109,7 @@ async def stale(leaving: Leaving) -> None:
     claim = await leaving.claim_in("bounded")
     stamp = {TERMINATION_TIMESTAMP: "2020-01-01T00:00:00Z"}
     await leaving.patch(NODE_CLAIMS, claim, annotations=stamp)
-    (after,) = await leaving.people.until(
+    (after,) = await leaving.users.until(
         NODE_CLAIMS, lambda claims: not any(map(stamp_of, claims)), "without a stamp"
     )
     assert "deletionTimestamp" not in after["metadata"]

@@ -43,10 +43,10 @@ def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_boun
         pool = a_careful_pool(node_class="slow", disruption=nobody)
         web = a_deployment("web", replicas=3)
         await leaving.settle(a_node_class("slow", **SLOWLY), pool, web, held, pods=4)
-        claim, pods = await leaving.claim_in("general"), await leaving.people.all(PODS)
-        node = await patients.node_of(leaving.people, claim)
+        claim, pods = await leaving.claim_in("general"), await leaving.users.all(PODS)
+        node = await patients.node_of(leaving.users, claim)
         await leaving.patch(NODES, node, annotations=PROTECTED)
-        since = await patients.say(leaving.people, claim, "KWOKUnhealthy", "True")
+        since = await patients.say(leaving.users, claim, "KWOKUnhealthy", "True")
 
         blocked = "budget 0 (Unhealthy) allows 0 of 1 node, and none is leaving"
         for about in (names([node])[0], names([claim])[0]):
@@ -54,7 +54,7 @@ def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_boun
         assert len(leaving.scene.seen.claims) == 1
         assert not chronicle.seen(node, has_taint(DISRUPTED_TAINT))
         one = {"spec": {"disruption": {"budgets": [{"nodes": "1"}]}}}
-        await leaving.people.client.patch(NODE_POOLS, "general", one)
+        await leaving.users.client.patch(NODE_POOLS, "general", one)
 
         await replaced_first(leaving, chronicle, claim, node, pods)
         last = leaving.scene.seen.claims[claim["metadata"]["uid"]]
@@ -109,7 +109,7 @@ async def replacement_of(leaving: Leaving, claim: Json) -> Json:
     def ours(claims: list[Json]) -> list[Json]:
         return [c for c in claims if c["metadata"].get("annotations", {}).get(REPLACES) == uid]
 
-    claims = await leaving.people.until(NODE_CLAIMS, lambda now: bool(ours(now)), "replaced")
+    claims = await leaving.users.until(NODE_CLAIMS, lambda now: bool(ours(now)), "replaced")
     (new,) = ours(claims)
     return new
 
@@ -121,11 +121,11 @@ def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
         policy = {"conditionType": "KWOKUnhealthy", "toleration": "2s"}
         pool = a_careful_pool(policy, template={"readinessTTL": "15s"})
         await leaving.settle(pool, a_deployment("web", replicas=3), pods=3)
-        claim, pods = await leaving.claim_in("general"), await leaving.people.all(PODS)
-        node = await patients.node_of(leaving.people, claim)
+        claim, pods = await leaving.claim_in("general"), await leaving.users.all(PODS)
+        node = await patients.node_of(leaving.users, claim)
         late = {"spec": {"nodeRegistrationDelay": "10m"}}
-        await leaving.people.client.patch(KWOK_NODE_CLASSES, "default", late)
-        await patients.say(leaving.people, claim, "KWOKUnhealthy", "True")
+        await leaving.users.client.patch(KWOK_NODE_CLASSES, "default", late)
+        await patients.say(leaving.users, claim, "KWOKUnhealthy", "True")
 
         new = await replacement_of(leaving, claim)
         closed = await chronicle.first(node, has_taint(DISRUPTED_TAINT), "closed")
@@ -136,13 +136,13 @@ def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
 
         is_closed = has_taint(DISRUPTED_TAINT)
         await chronicle.first(node, lambda it: not is_closed(it), "open again", after=closed)
-        (claim,) = await leaving.people.until(
+        (claim,) = await leaving.users.until(
             NODE_CLAIMS,
             lambda now: not any(map(says("DisruptionReason", "True"), now)),
             "as it was",
         )
         assert (stamp_of(claim), is_leaving(claim)) == ("", False)
-        assert names(running(await leaving.people.all(PODS))) == names(pods)
+        assert names(running(await leaving.users.all(PODS))) == names(pods)
         assert leaving.audit.orders() == []
         assert await leaving.scene.pods_on(claim) == names(pods)
 
@@ -172,10 +172,10 @@ def test_a_bound_decides_whether_pods_can_hold_a_repair(
 async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
     """Nobody says how long the drain may take: a protected pod would hold it for ever."""
     claim, pod = await leaving.claim_in("unbounded"), await pod_of(leaving, "web-")
-    await patients.say(leaving.people, claim, "example.com/Odd", "True")
+    await patients.say(leaving.users, claim, "example.com/Odd", "True")
     why = "pods are in its way, and no grace period bounds its drain"
     await leaving.event("DisruptionBlocked", names([claim])[0], why, names([pod])[0])
-    assert names([claim])[0] in names(await leaving.people.all(NODE_CLAIMS))
+    assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS))
     await leaving.patch(PODS, pod, annotations={DO_NOT_DISRUPT: None})
     new = await replacement_of(leaving, claim)
     ready = await chronicle.first(new, says("Initialized", "True"), "initialized")
@@ -187,7 +187,7 @@ async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
 async def at_once(leaving: Leaving, chronicle: Chronicle) -> None:
     """A node that is not Ready is left at once by the provider's word, once there is another."""
     claim, pod = await leaving.claim_in("at-once"), await pod_of(leaving, "api-")
-    await patients.say(leaving.people, claim, "Ready", "False")
+    await patients.say(leaving.users, claim, "Ready", "False")
     new = await replacement_of(leaving, claim)
     ready = await chronicle.first(new, says("Initialized", "True"), "initialized")
     assert await chronicle.first(claim, is_leaving, "leaving") > ready
@@ -197,13 +197,13 @@ async def at_once(leaving: Leaving, chronicle: Chronicle) -> None:
 
 
 async def pod_of(leaving: Leaving, prefix: str) -> Json:
-    (pod,) = [p for p in await leaving.people.all(PODS) if names([p])[0].startswith(prefix)]
+    (pod,) = [p for p in await leaving.users.all(PODS) if names([p])[0].startswith(prefix)]
     return pod
 
 
 def tell_all(cluster: ControlPlane, folder: Path, namespace: str, story: Any) -> None:
     async def told(leaving: Leaving) -> None:
-        chronicle = Chronicle(leaving.people)
+        chronicle = Chronicle(leaving.users)
         async with chronicle.written():
             await story(leaving, chronicle)
 

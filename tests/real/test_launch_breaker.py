@@ -57,7 +57,7 @@ async def _preempting_daemon(cluster: ControlPlane, *, daemon_first: bool) -> No
         await asyncio.sleep(QUIET)
         assert _both_run(await story.all(PODS))
         assert len(await story.claims()) == 1
-        assert Reason.PODS_PENDING_AGAIN not in story.diary.reasons
+        assert Reason.PODS_PENDING_AGAIN not in story.recorder.reasons
 
 
 def _both_run(pods: list[Json]) -> bool:
@@ -100,7 +100,7 @@ async def _tainting_agent(cluster: ControlPlane) -> None:
 
 async def _held(story: Story) -> None:
     async with asyncio.timeout(PATIENCE):
-        while Reason.LAUNCH_BREAKER_OPEN not in story.diary.reasons:
+        while Reason.LAUNCH_BREAKER_OPEN not in story.recorder.reasons:
             await asyncio.sleep(LOOK_EVERY)
 
 

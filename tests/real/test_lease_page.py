@@ -21,7 +21,7 @@ from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
 from testbed.manifests import rendered
 from tests.folders import ROOT
-from tests.kube.karpenter import NAME, Stranger, lease_of
+from tests.kube.karpenter import NAME, Karpenter, lease_of
 from tests.real.account import account, install_account
 from tests.real.cluster import connected
 from tests.real.leasereplicas import without_leases
@@ -81,12 +81,12 @@ class Move:
         with tenure_run(account(self._plane), self._folder, name=name, **environment) as process:
             yield process
 
-    def karpenter(self, deed: Callable[[Stranger], Any]) -> None:
+    def karpenter(self, entry: Callable[[Karpenter], Any]) -> None:
         """As it starts and stops."""
 
         async def done() -> None:
             async with connected(self._plane.kubeconfig) as transport:
-                await deed(Stranger(Client(transport), SystemClock(), WHERE))
+                await entry(Karpenter(Client(transport), SystemClock(), WHERE))
 
         asyncio.run(done())
 

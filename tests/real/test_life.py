@@ -118,7 +118,7 @@ async def _life(cluster: ControlPlane) -> None:
         await _nothing_is_left_of_it(story, claims[0])
         await story.scale_to_zero("web")
     assert story.errors == []
-    assert set(LIFE) <= story.diary.reasons
+    assert set(LIFE) <= story.recorder.reasons
 
 
 async def _delete_and_drain(story: Story, claim: Json) -> None:

@@ -32,19 +32,19 @@ def test_full_nodes_fall_ill_at_once_and_none_goes_without_a_replacement(
         web = a_deployment("web", replicas=NODES, cpu="6")
         slow = a_node_class("slow", nodeRegistrationDelay="8s")
         await leaving.settle(slow, pool, web, pods=NODES)
-        claims = await leaving.people.all(NODE_CLAIMS)
+        claims = await leaving.users.all(NODE_CLAIMS)
         assert len(claims) == NODES
         await asyncio.gather(
-            *(patients.say(leaving.people, c, "KWOKUnhealthy", "True") for c in claims)
+            *(patients.say(leaving.users, c, "KWOKUnhealthy", "True") for c in claims)
         )
         old, without, fewest = {c["metadata"]["uid"] for c in claims}, set(), NODES
         async with asyncio.timeout(150):
             while True:
-                now = await leaving.people.all(NODE_CLAIMS)
+                now = await leaving.users.all(NODE_CLAIMS)
                 for claim in now:
                     if claim["metadata"].get("annotations", {}).get(REPLACED_BY) == "":
                         without |= set(names([claim]))
-                fewest = min(fewest, len(running(await leaving.people.all(PODS))))
+                fewest = min(fewest, len(running(await leaving.users.all(PODS))))
                 if not old & {c["metadata"]["uid"] for c in now}:
                     break
                 await asyncio.sleep(0.3)

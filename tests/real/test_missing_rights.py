@@ -8,7 +8,7 @@ from pathlib import Path
 from testbed.controlplane import ControlPlane
 from tests.real.account import RESOURCES
 from tests.real.process import tenure_run
-from tests.real.users import people_at
+from tests.real.users import users_at
 
 SOMEBODY = "latecomer"
 KINDS = 10
@@ -35,7 +35,7 @@ def test_without_rights_it_names_them_and_goes_on_when_they_are_granted(
 
 
 async def _grant(cluster: ControlPlane) -> None:
-    async with people_at(cluster, "grudging") as people:
+    async with users_at(cluster, "grudging") as users:
         binding = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",
@@ -49,4 +49,4 @@ async def _grant(cluster: ControlPlane) -> None:
                 {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": SOMEBODY}
             ],
         }
-        await people.client.create(RESOURCES["ClusterRoleBinding"], binding)
+        await users.client.create(RESOURCES["ClusterRoleBinding"], binding)

@@ -29,9 +29,9 @@ def taken_away(scene: Scene, leaving: Json) -> list[str]:
     """What Tenure has ended, deleted or evicted that was not of this claim."""
     gone = {leaving["metadata"]["name"], leaving["status"]["nodeName"]}
     return [
-        f"{deed.resource} {deed.name}"
-        for deed in scene.audit.deeds("tenure", verb="delete")
-        if deed.name not in gone
+        f"{entry.resource} {entry.name}"
+        for entry in scene.audit.entries("tenure", verb="delete")
+        if entry.name not in gone
     ]
 
 
@@ -44,7 +44,7 @@ def test_the_api_server_is_away_in_the_middle_of_a_drain_and_comes_back(
             leaving, _ = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
             pods = await scene.pods_on(leaving)
             scene.seen.count_from_now()
-            await scene.people.delete(NODE_CLAIMS, leaving)
+            await scene.users.delete(NODE_CLAIMS, leaving)
             await scene.until_drained_in_part(leaving, len(pods) - 3)
             await asyncio.to_thread(cluster.stop_api_server)
             await asyncio.to_thread(tenure.until_said, "stopped: the lease was last renewed at")
@@ -74,9 +74,9 @@ def test_what_went_while_history_was_forgotten_is_known_to_be_gone_and_nothing_e
             leaving, _ = await scene.settle(web, type_=EIGHT_CORES, pods=30)
             await knows_pods(tenure, 30)
             tenure.pause()
-            await scene.people.scale("web", 20)
-            await scene.people.delete(NODE_CLAIMS, leaving)
-            await scene.people.until(PODS, lambda pods: len(pods) == 20, "fewer")
+            await scene.users.scale("web", 20)
+            await scene.users.delete(NODE_CLAIMS, leaving)
+            await scene.users.until(PODS, lambda pods: len(pods) == 20, "fewer")
             await asyncio.to_thread(cluster.forget_history)
             tenure.wake()
             await scene.until_gone(leaving)
@@ -113,25 +113,25 @@ def test_watches_that_are_late_or_silent_make_it_slower_and_nothing_else(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
-        async with slow_watches(account(cluster), tmp_path) as (door, kubeconfig):
+        async with slow_watches(account(cluster), tmp_path) as (transport, kubeconfig):
             with scene.tenure("tenure", kubeconfig=kubeconfig) as tenure:
-                door.late_by = LATE_BY
+                transport.late_by = LATE_BY
                 web, budget = a_deployment("web", replicas=30), a_budget("web", maxUnavailable=8)
                 leaving, _ = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
                 scene.seen.count_from_now()
-                await scene.people.delete(NODE_CLAIMS, leaving)
+                await scene.users.delete(NODE_CLAIMS, leaving)
                 await scene.until_gone(leaving)
                 await scene.all_run(30)
                 await scene.in_order(claims=2, ever=3)
                 assert scene.seen.fewest >= 22
 
-                await scene.people.scale("web", 45)
-                await scene.people.until(NODES, lambda nodes: len(nodes) == 3, "launched")
-                door.hold_back()
-                lines = door.lines
+                await scene.users.scale("web", 45)
+                await scene.users.until(NODES, lambda nodes: len(nodes) == 3, "launched")
+                transport.hold_back()
+                lines = transport.lines
                 await asyncio.sleep(HELD_FOR)
-                assert door.lines == lines, "it has heard of nothing meanwhile"
-                door.let_go()
+                assert transport.lines == lines, "it has heard of nothing meanwhile"
+                transport.let_go()
                 await scene.all_run(45)
                 await scene.in_order(claims=3, ever=4)
                 await knows_pods(tenure, 45)
@@ -146,9 +146,9 @@ def test_watches_that_are_late_or_silent_make_it_slower_and_nothing_else(
 def twice(scene: Scene) -> list[str]:
     """What was made, deleted or evicted more than once, by name."""
     done = [
-        f"{deed.verb} {deed.resource} {deed.name}"
+        f"{entry.verb} {entry.resource} {entry.name}"
         for verb in ("create", "delete")
-        for deed in scene.audit.deeds("tenure", verb=verb)
-        if deed.done and deed.resource != "events"
+        for entry in scene.audit.entries("tenure", verb=verb)
+        if entry.done and entry.resource != "events"
     ]
-    return sorted({deed for deed in done if done.count(deed) > 1})
+    return sorted({entry for entry in done if done.count(entry) > 1})

@@ -169,7 +169,7 @@ async def _late(cluster: ControlPlane) -> None:
         assert await _waiting(successor) == []
         await successor.scale_to_zero("web")
     assert successor.errors == []
-    assert {Reason.REGISTERED, Reason.IN_SERVICE} <= successor.diary.reasons
+    assert {Reason.REGISTERED, Reason.IN_SERVICE} <= successor.recorder.reasons
 
 
 def _launched(claim: Json) -> bool:

@@ -16,7 +16,7 @@ from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_cluster, a_deployment, a_node_class, a_pool
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account
 from tests.real.process import Process, tenure_run
-from tests.real.users import Json, People, is_true, names, people_at, running
+from tests.real.users import Json, Users, is_true, names, running, users_at
 
 FLAGS: Final = (
     f"--leader-election-namespace={NAMESPACE}",
@@ -30,9 +30,9 @@ def all_run(pods: list[Json]) -> bool:
     return len(running(pods)) == len(pods) == PODS_WANTED
 
 
-async def waiting(people: People) -> list[Json]:
+async def waiting(users: Users) -> list[Json]:
     """Nodes that are launched, and not due."""
-    items, _ = await people.client.list_all(CONFIG_MAPS, PROVIDER_NAMESPACE)
+    items, _ = await users.client.list_all(CONFIG_MAPS, PROVIDER_NAMESPACE)
     found = map(msgspec.json.decode, items)
     return [each for each in found if each["metadata"]["name"].startswith("kwok-")]
 
@@ -46,34 +46,34 @@ def test_nodes_register_although_the_controller_was_killed_after_their_launch(
 
 async def _killed(cluster: ControlPlane, folder: Path) -> None:
     kubeconfig = account(cluster)
-    async with people_at(cluster, "killed") as people:
-        await people.apply(
+    async with users_at(cluster, "killed") as users:
+        await users.apply(
             a_node_class(nodeRegistrationDelay="20s"),
             a_pool(),
             a_deployment("web", replicas=PODS_WANTED, cpu="500m", memory="256Mi"),
         )
         with tenure_run(kubeconfig, folder, *FLAGS, name="first") as first:
-            claims = await people.until(
+            claims = await users.until(
                 NODE_CLAIMS, lambda claims: any(map(is_true("Launched"), claims)), "launched"
             )
             first.kill()
-            assert await people.all(NODES) == [], "not due yet"
-            assert await waiting(people)
+            assert await users.all(NODES) == [], "not due yet"
+            assert await waiting(users)
         with tenure_run(kubeconfig, folder, *FLAGS, name="second"):
-            await people.until(PODS, all_run, "all running")
-            after = await people.until(
+            await users.until(PODS, all_run, "all running")
+            after = await users.until(
                 NODE_CLAIMS, lambda claims: all(map(is_true("Ready"), claims)), "ready"
             )
-            nodes = await people.all(NODES)
+            nodes = await users.all(NODES)
             assert set(names(claims)) <= set(names(after))
             assert sorted(c["status"]["nodeName"] for c in after) == names(nodes), "nothing doubled"
-            assert await waiting(people) == []
-            await people.scale("web", 0)
-            await people.until(PODS, lambda pods: not pods, "gone")
-            await people.delete(NODE_CLAIMS, *await people.all(NODE_CLAIMS))
-            await people.until(NODE_CLAIMS, lambda claims: not claims, "gone")
-            await people.until(NODES, lambda nodes: not nodes, "gone")
-            assert await waiting(people) == []
+            assert await waiting(users) == []
+            await users.scale("web", 0)
+            await users.until(PODS, lambda pods: not pods, "gone")
+            await users.delete(NODE_CLAIMS, *await users.all(NODE_CLAIMS))
+            await users.until(NODE_CLAIMS, lambda claims: not claims, "gone")
+            await users.until(NODES, lambda nodes: not nodes, "gone")
+            assert await waiting(users) == []
 
 
 NAME: Final = "hungry-tesla-2718281828"
@@ -155,21 +155,21 @@ def test_a_node_that_karpenter_launched_serves_on_and_is_drained_when_its_claim_
 
 
 async def _taken_over(cluster: ControlPlane, folder: Path) -> None:
-    async with people_at(cluster, "taken") as people:
-        await people.apply(*a_cluster())
-        await _as_karpenter_left_it(people.client)
-        await people.apply(a_deployment("web", replicas=PODS_WANTED, cpu="500m", memory="256Mi"))
+    async with users_at(cluster, "taken") as users:
+        await users.apply(*a_cluster())
+        await _as_karpenter_left_it(users.client)
+        await users.apply(a_deployment("web", replicas=PODS_WANTED, cpu="500m", memory="256Mi"))
         with tenure_run(account(cluster), folder, *FLAGS, "--garbage-period=1s") as tenure:
             tenure.until_leading()
-            pods = await people.until(PODS, all_run, "all running")
+            pods = await users.until(PODS, all_run, "all running")
             assert {pod["spec"]["nodeName"] for pod in pods} == {NAME}
             tenure.until(lambda: looks_for_garbage(tenure) >= 3, "three looks for garbage")
-            (claim,) = await people.all(NODE_CLAIMS)
+            (claim,) = await users.all(NODE_CLAIMS)
             assert "deletionTimestamp" not in claim["metadata"]
 
-            await people.delete(NODE_CLAIMS, claim)
-            await people.until(NODES, lambda nodes: NAME not in names(nodes), "gone")
-            await people.until(
+            await users.delete(NODE_CLAIMS, claim)
+            await users.until(NODES, lambda nodes: NAME not in names(nodes), "gone")
+            await users.until(
                 NODE_CLAIMS, lambda claims: "general-x7k2p" not in names(claims), "gone"
             )
-            await people.until(PODS, all_run, "all running elsewhere")
+            await users.until(PODS, all_run, "all running elsewhere")

@@ -26,14 +26,14 @@ def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving) -> None:
-        chronicle = Chronicle(leaving.people)
+        chronicle = Chronicle(leaving.users)
         async with chronicle.written():
             protected = {DO_NOT_DISRUPT: "true"}
             held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=5)
             web = a_deployment("web", replicas=2)
             await leaving.settle(a_careful_pool(POLICY), web, held, pods=3)
             claim = await leaving.claim_in("general")
-            node = await patients.node_of(leaving.people, claim)
+            node = await patients.node_of(leaving.users, claim)
             for boots in (2, 3):
                 await rebooted(leaving, chronicle, claim)
                 assert len(boots_of(chronicle, node)) == boots
@@ -41,7 +41,7 @@ def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
             assert leaving.audit.orders("held") == [], "nobody even asked"
             await leaving.scene.in_order(claims=1, ever=1)
 
-            await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+            await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
             why = "rebooted 2 times within a day, so it is replaced"
             await leaving.event("Replacing", names([claim])[0], why)
             await leaving.scene.until_gone(claim)
@@ -58,18 +58,18 @@ def test_a_reboot_is_carried_out_although_the_condition_clears(
     """While the protected pod holds the drain, until its bound is over."""
 
     async def story(leaving: Leaving) -> None:
-        chronicle = Chronicle(leaving.people)
+        chronicle = Chronicle(leaving.users)
         async with chronicle.written():
             protected = {DO_NOT_DISRUPT: "true"}
             held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=5)
             await leaving.settle(a_careful_pool(POLICY), held, pods=1)
             claim = await leaving.claim_in("general")
-            node = await patients.node_of(leaving.people, claim)
-            await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+            node = await patients.node_of(leaving.users, claim)
+            await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
             asked = await chronicle.first(
                 claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted"
             )
-            await patients.recover(leaving.people, claim, "KWOKRebootRequired")
+            await patients.recover(leaving.users, claim, "KWOKRebootRequired")
             await chronicle.first(
                 claim, says("Rebooting", "False", "RebootSucceeded"), "rebooted", after=asked
             )
@@ -88,7 +88,7 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
     repair falls due that would replace it."""
 
     async def story(leaving: Leaving) -> None:
-        chronicle = Chronicle(leaving.people)
+        chronicle = Chronicle(leaving.users)
         async with chronicle.written():
             protected = {DO_NOT_DISRUPT: "true"}
             held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=2)
@@ -96,12 +96,12 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             bounded = {**broken, "terminationGracePeriod": "5s"}
             await leaving.settle(a_careful_pool(POLICY, bounded), held, pods=1)
             claim = await leaving.claim_in("general")
-            node = await patients.node_of(leaving.people, claim)
-            await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+            node = await patients.node_of(leaving.users, claim)
+            await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
             asked = await chronicle.first(
                 claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted"
             )
-            await leaving.people.delete(NODE_CLAIMS, claim)
+            await leaving.users.delete(NODE_CLAIMS, claim)
             ended = await chronicle.first(
                 claim, says("Rebooting", "False", "RebootCancelled"), "ended", after=asked
             )
@@ -111,7 +111,7 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             assert leaving.audit.orders("held") == [], "nobody was asked to leave for it"
             assert len(boots_of(chronicle, node)) == 1
 
-            await patients.say(leaving.people, claim, "KWOKUnhealthy", "True")
+            await patients.say(leaving.users, claim, "KWOKUnhealthy", "True")
             await leaving.deadline(claim)
             await leaving.scene.until_gone(claim)
             await leaving.scene.all_run(1)
@@ -121,17 +121,17 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
 
 async def rebooted(leaving: Leaving, chronicle: Chronicle, claim: Json) -> None:
     """Who can go goes first; nobody comes meanwhile; it takes what cannot go along."""
-    node = await patients.node_of(leaving.people, claim)
-    pods = await leaving.people.all(PODS)
+    node = await patients.node_of(leaving.users, claim)
+    pods = await leaving.users.all(PODS)
     began = version_of(node)
-    await patients.say(leaving.people, claim, "KWOKRebootRequired", "True")
+    await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
     asked = await chronicle.first(
         claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted", after=began
     )
     issued = await chronicle.first(
         claim, says("Rebooting", "True", "RebootIssued"), "issued", after=asked
     )
-    await patients.recover(leaving.people, claim, "KWOKRebootRequired")
+    await patients.recover(leaving.users, claim, "KWOKRebootRequired")
     over = await chronicle.first(
         claim, says("Rebooting", "False", "RebootSucceeded"), "over", after=issued
     )

@@ -30,12 +30,12 @@ def test_a_reboot_goes_on_after_kill_9_and_happens_once(
             "toleration": "2s",
             "terminationGracePeriod": "20s",
         }
-        chronicle = Chronicle(scene.people)
+        chronicle = Chronicle(scene.users)
         async with chronicle.written():
             with scene.tenure("first", *SHORT_LEASE) as first:
                 claim = await patients.settle(scene, policy, web, budget, pods=2)
-                node = await patients.node_of(scene.people, claim)
-                await patients.say(scene.people, claim, "KWOKRebootRequired", "True")
+                node = await patients.node_of(scene.users, claim)
+                await patients.say(scene.users, claim, "KWOKRebootRequired", "True")
                 requested = says("Rebooting", "True", "RebootRequested")
                 await chronicle.first(claim, requested, "to be rebooted")
                 first.kill()
@@ -45,7 +45,7 @@ def test_a_reboot_goes_on_after_kill_9_and_happens_once(
                 second.kill()
             with scene.tenure("third", *SHORT_LEASE) as third:
                 await chronicle.first(claim, says("Rebooting", "False", "RebootSucceeded"), "over")
-                await patients.recover(scene.people, claim, "KWOKRebootRequired")
+                await patients.recover(scene.users, claim, "KWOKRebootRequired")
                 await scene.ready_claims()
                 await scene.in_order(claims=1, ever=1)
                 assert await asyncio.to_thread(third.stop) == 0
@@ -54,6 +54,6 @@ def test_a_reboot_goes_on_after_kill_9_and_happens_once(
             before, after = boots_of(chronicle, node)
             assert (before, after[:5]) == ("", "kwok-")
             assert scene.seen.fewest == 2, "they rode along"
-            assert names(await scene.people.all(NODES)) == names([node])
+            assert names(await scene.users.all(NODES)) == names([node])
 
     tell(cluster, tmp_path, "killed-in-a-reboot", story)

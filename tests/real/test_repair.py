@@ -44,7 +44,7 @@ def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
             a_stateful_set("db", annotations=PROTECTED, **in_place("silent")),
             pods=6,
         )
-        for node in await leaving.people.all(NODES):
+        for node in await leaving.users.all(NODES):
             await leaving.patch(NODES, node, annotations=PROTECTED)
         await asyncio.gather(broken(leaving), silent(leaving))
         await leaving.scene.in_order(claims=2, ever=4)
@@ -56,10 +56,10 @@ def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
 async def broken(leaving: Leaving) -> None:
     """Not ready, but its kubelet still stops what it is told to stop: over within seconds."""
     claim = await leaving.claim_in("broken")
-    since = await patients.say(leaving.people, claim, "Ready", "False")
+    since = await patients.say(leaving.users, claim, "Ready", "False")
     await told_on(leaving, claim, "Ready=False (Broken) since ")
     await leaving.seen.node_gone(claim)
-    await leaving.people.until(PODS, lambda pods: elsewhere("web-", pods, claim) == 3, "moved")
+    await leaving.users.until(PODS, lambda pods: elsewhere("web-", pods, claim) == 3, "moved")
     forced_since(leaving, claim, since + TOLERATED)
     orders = [order for order in leaving.audit.orders() if order.name.startswith("web-")]
     assert len(orders) == 3
@@ -69,10 +69,10 @@ async def broken(leaving: Leaving) -> None:
 async def silent(leaving: Leaving) -> None:
     """Its kubelet is dead, so its pods may run on: nobody of the same name before the instance ends."""
     claim, pod = await leaving.claim_in("silent"), await leaving.pod("db-0")
-    since = await patients.silence(leaving.people, claim)
+    since = await patients.silence(leaving.users, claim)
     await told_on(leaving, claim, "Ready=Unknown (NodeStatusUnknown) since ")
-    await leaving.people.until(PODS, lambda pods: elsewhere("api-", pods, claim) == 2, "moved")
-    assert names([claim])[0] in names(await leaving.people.all(NODE_CLAIMS)), "nobody waits for it"
+    await leaving.users.until(PODS, lambda pods: elsewhere("api-", pods, claim) == 2, "moved")
+    assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS)), "nobody waits for it"
     node = await leaving.seen.node_gone(claim)
     forced_since(leaving, claim, since + TOLERATED)
     (old,) = leaving.seen.of("db-0")
@@ -123,9 +123,9 @@ def test_a_veto_holds_the_repair_until_it_is_taken_off_or_over(
 async def vetoed(leaving: Leaving) -> None:
     """On the Node, until a person takes it off."""
     claim = await leaving.claim_in("asked")
-    node = await patients.node_of(leaving.people, claim)
+    node = await patients.node_of(leaving.users, claim)
     await leaving.patch(NODES, node, annotations={DO_NOT_REPAIR: "true"})
-    await patients.say(leaving.people, claim, "Ready", "False")
+    await patients.say(leaving.users, claim, "Ready", "False")
     for about in (names([node])[0], names([claim])[0]):
         said = await leaving.event("DoNotRepair", about, f'{DO_NOT_REPAIR}: "true" vetoes it')
         assert said["type"] == "Normal"
@@ -138,7 +138,7 @@ async def vetoed_for_a_while(leaving: Leaving) -> None:
     """On the claim, for twelve seconds from when that was seen."""
     claim = await leaving.claim_in("awhile")
     await leaving.patch(NODE_CLAIMS, claim, annotations={DO_NOT_REPAIR: "12s"})
-    await patients.say(leaving.people, claim, "Ready", "False")
+    await patients.say(leaving.users, claim, "Ready", "False")
     said = await leaving.event("DoNotRepair", names([claim])[0], '"12s" vetoes it until ')
     until = at(said["message"].rpartition(" until ")[2])
     await leaving.scene.until_gone(claim)
@@ -151,9 +151,9 @@ def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
     async def story(leaving: Leaving) -> None:
         pool = a_healed_pool("general", type_=TWO_CORES, repair={"maxUnhealthy": 1})
         await leaving.settle(pool, a_deployment("web", replicas=3, cpu="1500m"), pods=3)
-        well, sick, recovers = await leaving.people.all(NODE_CLAIMS)
+        well, sick, recovers = await leaving.users.all(NODE_CLAIMS)
         for claim in (sick, recovers):
-            await patients.say(leaving.people, claim, "Ready", "False")
+            await patients.say(leaving.users, claim, "Ready", "False")
         blocked = "2 nodes are sick of 3, and nothing is repaired above 1 (maxUnhealthy 1)"
         for about in (sick, recovers):
             await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)
@@ -161,7 +161,7 @@ def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
         await leaving.event("NodeRepairBlocked", "general", blocked)
         assert len(leaving.scene.seen.claims) == 3, "nothing was done so far"
 
-        await patients.recover(leaving.people, recovers)
+        await patients.recover(leaving.users, recovers)
         await leaving.scene.until_gone(sick)
         await leaving.scene.all_run(3)
         left = names(await leaving.scene.ready_claims())

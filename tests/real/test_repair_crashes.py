@@ -37,17 +37,17 @@ def test_a_repair_with_care_goes_on_after_kill_9_while_it_waits_and_while_it_dra
         with scene.tenure("first", *SHORT_LEASE) as first:
             claim = await patients.settle(scene, sick, web, budget, pods=8)
             pods = await scene.pods_on(claim)
-            await patients.say(scene.people, claim, "KWOKUnhealthy", "True")
-            await scene.people.until(NODE_CLAIMS, lambda now: len(now) == 2, "replaced")
+            await patients.say(scene.users, claim, "KWOKUnhealthy", "True")
+            await scene.users.until(NODE_CLAIMS, lambda now: len(now) == 2, "replaced")
             first.kill()
-        (new,) = [c for c in await scene.people.all(NODE_CLAIMS) if names([c]) != names([claim])]
+        (new,) = [c for c in await scene.users.all(NODE_CLAIMS) if names([c]) != names([claim])]
         assert new["metadata"]["annotations"][REPLACES] == claim["metadata"]["uid"]
         assert not is_leaving(await again(scene, claim)), "it was killed before the drain"
         with scene.tenure("second", *SLOW_DRAIN) as second:
             await scene.until_drained_in_part(claim, len(pods) - 2)
             second.kill()
         assert is_leaving(await again(scene, claim))
-        assert running(on(claim, await scene.people.all(PODS))), "it was killed in the drain"
+        assert running(on(claim, await scene.users.all(PODS))), "it was killed in the drain"
         with scene.tenure("third", *SHORT_LEASE) as third:
             await scene.until_gone(claim)
             await scene.all_run(8)
@@ -60,5 +60,5 @@ def test_a_repair_with_care_goes_on_after_kill_9_while_it_waits_and_while_it_dra
 
 
 async def again(scene: Scene, claim: Json) -> Json:
-    (found,) = [c for c in await scene.people.all(NODE_CLAIMS) if names([c]) == names([claim])]
+    (found,) = [c for c in await scene.users.all(NODE_CLAIMS) if names([c]) == names([claim])]
     return found

@@ -46,11 +46,11 @@ def test_only_the_leader_acts_and_when_it_is_killed_the_other_goes_on_after_the_
                 await waits(b)
                 web = a_deployment("web", replicas=4, cpu="1500m")
                 await scene.settle(web, type_=TWO_CORES, pods=4)
-                assert scene.audit.deeds(A)
-                assert scene.audit.deeds(B) == []
+                assert scene.audit.entries(A)
+                assert scene.audit.entries(B) == []
                 a.kill()
                 renewed_at = (await scene.lease()).spec.renew_time
-                await scene.people.scale("web", 8)
+                await scene.users.scale("web", 8)
                 await scene.all_run(8)
                 await scene.in_order(claims=8, ever=8)
                 lease = (await scene.lease()).spec
@@ -58,8 +58,8 @@ def test_only_the_leader_acts_and_when_it_is_killed_the_other_goes_on_after_the_
                 assert renewed_at is not None
                 assert lease.acquire_time is not None
                 assert lease.acquire_time - renewed_at >= timedelta(seconds=9)
-                assert scene.audit.deeds(A)[-1].at < lease.acquire_time
-                assert scene.audit.deeds(B)[0].at > lease.acquire_time
+                assert scene.audit.entries(A)[-1].at < lease.acquire_time
+                assert scene.audit.entries(B)[0].at > lease.acquire_time
                 assert await asyncio.to_thread(b.stop) == 0
 
     tell(cluster, tmp_path, "leader-killed", story)
@@ -79,11 +79,11 @@ def test_a_leader_that_is_told_to_stop_hands_over_in_seconds(
             assert await asyncio.to_thread(first.stop) == 0
             await leads(second)
             assert time.monotonic() - stopped_at < HANDED_OVER_WITHIN
-            await scene.people.scale("web", 4)
+            await scene.users.scale("web", 4)
             await scene.all_run(4)
             await scene.in_order(claims=4, ever=4)
             mine, yours = (A, B) if first is a else (B, A)
-            assert scene.audit.deeds(mine)[-1].at < scene.audit.deeds(yours)[0].at
+            assert scene.audit.entries(mine)[-1].at < scene.audit.entries(yours)[0].at
             assert await asyncio.to_thread(second.stop) == 0
 
     tell(cluster, tmp_path, "leader-stopped", story)
@@ -111,7 +111,7 @@ def test_a_leader_that_sleeps_longer_than_the_lease_does_nothing_when_it_wakes(
             )
             with scene.tenure(B, *lease, kubeconfig=b_) as b:
                 await waits(b)
-                await scene.people.delete(NODE_CLAIMS, *claims)
+                await scene.users.delete(NODE_CLAIMS, *claims)
                 await scene.until_drained_in_part(claims[0], 14)
                 assert in_flight(a) >= 5, "enough that would leave on waking"
                 a.pause()
@@ -127,7 +127,7 @@ def test_a_leader_that_sleeps_longer_than_the_lease_does_nothing_when_it_wakes(
                 assert await asyncio.to_thread(b.stop) == 0
                 await asyncio.to_thread(a.until_said, "leading: the Lease", times=2)
             assert a.said("stopped: the lease was last renewed at")
-            await scene.people.scale("web", 50)
+            await scene.users.scale("web", 50)
             await scene.all_run(50)
             assert scene.seen.doubled() == {}
             assert await asyncio.to_thread(a.stop) == 0
@@ -136,7 +136,7 @@ def test_a_leader_that_sleeps_longer_than_the_lease_does_nothing_when_it_wakes(
 
 
 async def acted_since(scene: Scene, who: str, at: datetime) -> list[str]:
-    return [f"{d.verb} {d.resource} {d.name}" for d in scene.audit.deeds(who) if d.at >= at]
+    return [f"{d.verb} {d.resource} {d.name}" for d in scene.audit.entries(who) if d.at >= at]
 
 
 def in_flight(process: Process) -> float:

@@ -28,7 +28,7 @@ from testbed.controlplane import ControlPlane
 from tests.builders import a_cluster, a_deployment, a_pool
 from tests.real.account import NAMESPACE, account
 from tests.real.process import Process, tenure_run
-from tests.real.users import Json, People, is_true, names, people_at, running
+from tests.real.users import Json, Users, is_true, names, running, users_at
 
 PODS_WANTED = 100
 FLAGS = (f"--leader-election-namespace={NAMESPACE}", "--drain-min=1s", "--termination-poll=1s")
@@ -73,33 +73,33 @@ def test_a_hundred_pods_get_nodes_and_run_and_nothing_is_left_when_they_go(
 async def _life(cluster: ControlPlane, folder: Path) -> str:
     """The name of a claim that came and went."""
     kubeconfig = account(cluster)
-    async with people_at(cluster, "hundred") as people:
+    async with users_at(cluster, "hundred") as users:
         with tenure_run(kubeconfig, folder, *FLAGS) as tenure:
             tenure.until_ready()
             tenure.until_leading()
-            await _scale_up(people)
+            await _scale_up(users)
             _healthy(tenure)
-            await _told_by_events(people)
-            (claim, *_) = names(await people.all(NODE_CLAIMS))
-            await _scale_to_zero(people, tenure)
+            await _told_by_events(users)
+            (claim, *_) = names(await users.all(NODE_CLAIMS))
+            await _scale_to_zero(users, tenure)
             _measured(tenure)
             assert tenure.stop() == 0
         _logged(tenure, kubeconfig)
         return claim
 
 
-async def _scale_up(people: People) -> None:
-    await people.apply(
+async def _scale_up(users: Users) -> None:
+    await users.apply(
         *a_cluster(a_deployment("web", replicas=PODS_WANTED, cpu="900m", memory="512Mi"))
     )
-    await people.until(PODS, lambda pods: len(running(pods)) == PODS_WANTED, "all running")
-    claims = await people.until(
+    await users.until(PODS, lambda pods: len(running(pods)) == PODS_WANTED, "all running")
+    claims = await users.until(
         NODE_CLAIMS, lambda claims: all(map(is_true("Ready"), claims)), "ready"
     )
     assert claims
-    nodes = await people.all(NODES)
+    nodes = await users.all(NODES)
     assert sorted(c["status"]["nodeName"] for c in claims) == names(nodes), "one for each claim"
-    (pool,) = await people.until(
+    (pool,) = await users.until(
         NODE_POOLS, lambda pools: pools[0]["status"].get("nodes") == len(nodes), "counted"
     )
     assert is_true("Ready")(pool)
@@ -116,7 +116,7 @@ def _healthy(tenure: Process) -> None:
     assert total(page, "karpenter_nodepools_usage") > 0
 
 
-async def _told_by_events(people: People) -> None:
+async def _told_by_events(users: Users) -> None:
     """On the pods themselves, once each; pods that found room by themselves are no news."""
 
     def nominations(events: list[Json]) -> list[str]:
@@ -127,18 +127,18 @@ async def _told_by_events(people: People) -> None:
             if event["reason"] == Reason.NOMINATED and event["involvedObject"]["kind"] == "Pod"
         ]
 
-    events = await people.until(EVENTS, lambda events: bool(nominations(events)), "told")
+    events = await users.until(EVENTS, lambda events: bool(nominations(events)), "told")
     told = nominations(events)
     assert len(told) == len(set(told))
-    assert set(told) <= set(names(await people.all(PODS)))
+    assert set(told) <= set(names(await users.all(PODS)))
 
 
-async def _scale_to_zero(people: People, tenure: Process) -> None:
-    await people.scale("web", 0)
-    await people.until(PODS, lambda pods: not pods, "gone")
-    await people.delete(NODE_CLAIMS, *await people.all(NODE_CLAIMS))
-    await people.until(NODE_CLAIMS, lambda claims: not claims, "gone")
-    await people.until(NODES, lambda nodes: not nodes, "gone: an instance of kwok is its Node")
+async def _scale_to_zero(users: Users, tenure: Process) -> None:
+    await users.scale("web", 0)
+    await users.until(PODS, lambda pods: not pods, "gone")
+    await users.delete(NODE_CLAIMS, *await users.all(NODE_CLAIMS))
+    await users.until(NODE_CLAIMS, lambda claims: not claims, "gone")
+    await users.until(NODES, lambda nodes: not nodes, "gone: an instance of kwok is its Node")
 
 
 def _measured(tenure: Process) -> None:
@@ -194,21 +194,21 @@ def test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way(
 
 
 async def _broken(cluster: ControlPlane, folder: Path) -> None:
-    async with people_at(cluster, "broken") as people:
+    async with users_at(cluster, "broken") as users:
         with tenure_run(account(cluster), folder, *FLAGS) as tenure:
             tenure.until_leading()
             broken = a_pool("broken", node_class="nowhere", weight=100)
-            await people.apply(*a_cluster(broken, a_deployment("web", replicas=3)))
-            await people.until(PODS, lambda pods: len(running(pods)) == 3, "running")
+            await users.apply(*a_cluster(broken, a_deployment("web", replicas=3)))
+            await users.until(PODS, lambda pods: len(running(pods)) == 3, "running")
             said = tenure.until_said("verdict", subject="NodePool/broken", reason="PoolNotReady")
             assert "nowhere" in said["because"]
-            (pool,) = (p for p in await people.all(NODE_POOLS) if names([p]) == ["broken"])
+            (pool,) = (p for p in await users.all(NODE_POOLS) if names([p]) == ["broken"])
             assert not is_true("Ready")(pool)
             assert tenure.get("/readyz")[0] == 200
-            await people.delete(DEPLOYMENTS, *await people.all(DEPLOYMENTS))
-            await people.delete(NODE_POOLS, *await people.all(NODE_POOLS))
-            await people.until(NODE_CLAIMS, lambda claims: not claims, "gone with their pool")
-            await people.until(NODES, lambda nodes: not nodes, "gone")
+            await users.delete(DEPLOYMENTS, *await users.all(DEPLOYMENTS))
+            await users.delete(NODE_POOLS, *await users.all(NODE_POOLS))
+            await users.until(NODE_CLAIMS, lambda claims: not claims, "gone with their pool")
+            await users.until(NODES, lambda nodes: not nodes, "gone")
             assert tenure.stop() == 0
 
 
@@ -219,18 +219,18 @@ def test_without_leader_election_it_acts_at_once_and_leaves_every_lease_alone(
 
 
 async def _alone(cluster: ControlPlane, folder: Path) -> None:
-    async with people_at(cluster, "alone") as people:
-        before = (await people.client.list_all(LEASES))[0]
+    async with users_at(cluster, "alone") as users:
+        before = (await users.client.list_all(LEASES))[0]
         with tenure_run(account(cluster), folder, *FLAGS, "--disable-leader-election") as tenure:
             tenure.until_ready()
             tenure.until_said("leader election is off: nothing else may act on this cluster")
-            await people.apply(*a_cluster(a_deployment("web", replicas=2)))
-            await people.until(PODS, lambda pods: len(running(pods)) == 2, "running")
+            await users.apply(*a_cluster(a_deployment("web", replicas=2)))
+            await users.until(PODS, lambda pods: len(running(pods)) == 2, "running")
             assert tenure.get("/readyz") == (200, "ok: leading: without a Lease\n")
             assert total(tenure.get("/metrics")[1], "tenure_leader") == 1
             assert tenure.stop() == 0
         named = "karpenter-leader-election"
-        after = (await people.client.list_all(LEASES))[0]
+        after = (await users.client.list_all(LEASES))[0]
         assert [item for item in after if named in bytes(item).decode()] == [
             item for item in before if named in bytes(item).decode()
         ]

@@ -32,22 +32,22 @@ def test_a_successor_that_tenure_has_not_heard_of_is_not_taken_for_its_predecess
     """Tenure hears nothing while the pod that it is about to send away is replaced."""
 
     async def story(scene: Scene) -> None:
-        async with slow_watches(account(cluster), tmp_path) as (door, through):
+        async with slow_watches(account(cluster), tmp_path) as (transport, through):
             with scene.tenure("tenure", *SHORT_LEASE, kubeconfig=through) as tenure:
                 leaving = Leaving(scene, tenure)
                 claim, old = await settled(leaving, period="60s" if verb == "delete" else None)
-                await leaving.people.delete(NODE_CLAIMS, claim)
+                await leaving.users.delete(NODE_CLAIMS, claim)
                 await leaving.event("FailedDraining", claim["status"]["nodeName"], "db-0")
-                door.hold_back()
+                transport.hold_back()
                 new = await replaced(leaving, old)
                 if verb == "evict":  # Else the budget holds it until the deadline.
-                    budgets = await leaving.people.all(POD_DISRUPTION_BUDGETS)
-                    await leaving.people.delete(POD_DISRUPTION_BUDGETS, *budgets)
+                    budgets = await leaving.users.all(POD_DISRUPTION_BUDGETS)
+                    await leaving.users.delete(POD_DISRUPTION_BUDGETS, *budgets)
                 order = await conflicting(leaving, verb)
                 assert order.uid == old["metadata"]["uid"]
-                door.let_go()
+                transport.let_go()
                 await scene.until_gone(claim)
-                (after,) = running(await leaving.people.all(PODS))
+                (after,) = running(await leaving.users.all(PODS))
                 assert after["metadata"]["uid"] == new["metadata"]["uid"]
                 assert {o.uid for o in leaving.audit.orders()} == {old["metadata"]["uid"]}
                 assert await asyncio.to_thread(tenure.stop) == 0
@@ -63,17 +63,17 @@ async def settled(leaving: Leaving, period: str | None) -> tuple[Json, Json]:
         *(db, a_budget("db", minAvailable=1), a_deployment("spare", cpu=CPU)),
         pods=2,
     )
-    await leaving.people.scale("spare", 0)
-    (pod,) = await leaving.people.until(PODS, lambda pods: names(pods) == ["db-0"], "alone")
-    (claim,) = [claim for claim in await leaving.people.all(NODE_CLAIMS) if on(claim, [pod])]
+    await leaving.users.scale("spare", 0)
+    (pod,) = await leaving.users.until(PODS, lambda pods: names(pods) == ["db-0"], "alone")
+    (claim,) = [claim for claim in await leaving.users.all(NODE_CLAIMS) if on(claim, [pod])]
     return claim, pod
 
 
 async def replaced(leaving: Leaving, old: Json) -> Json:
     """Its successor, which runs on another node."""
-    await leaving.people.delete(PODS, old)
+    await leaving.users.delete(PODS, old)
     uid, node = old["metadata"]["uid"], old["spec"]["nodeName"]
-    (new,) = await leaving.people.until(
+    (new,) = await leaving.users.until(
         PODS,
         lambda pods: bool(running(pods)) and all(p["metadata"]["uid"] != uid for p in pods),
         "replaced",

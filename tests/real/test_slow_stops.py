@@ -54,7 +54,7 @@ def test_slow_pods_are_waited_for_and_none_of_them_ever_runs_twice(
             pods=6,
         )
         await asyncio.gather(patient(leaving), hasty(leaving), hung(leaving), cut(leaving))
-        await leaving.people.until(PODS, lambda pods: len(running(pods)) == 5, "running again")
+        await leaving.users.until(PODS, lambda pods: len(running(pods)) == 5, "running again")
 
     tell(cluster, tmp_path, "slow", story)
 
@@ -105,7 +105,7 @@ async def hung(leaving: Leaving) -> None:
 async def cut(leaving: Leaving) -> None:
     """Told by hand to stop within five minutes, and then its node has half a minute."""
     pod = await leaving.pod("long")
-    await leaving.people.delete(PODS, pod)
+    await leaving.users.delete(PODS, pod)
     told = (await leaving.seen.told(pod)).told
     claim, deadline = await leaving.leave("cut")
     node = await leaving.seen.node_gone(claim)
@@ -119,7 +119,7 @@ async def cut(leaving: Leaving) -> None:
 
 async def succeeded(leaving: Leaving, name: str, after: Life) -> None:
     """One more pod of that name was made, after the end of another thing."""
-    await leaving.people.until(
+    await leaving.users.until(
         PODS, lambda pods: name in names(running(pods)), f"with another {name}"
     )
     _, new = leaving.seen.of(name)

@@ -14,7 +14,7 @@ from tenure.model.api.resource import NODES
 from testbed.controlplane import KWOK_LABEL, ControlPlane, control_plane
 from tests.folders import ROOT
 from tests.real.programs import said
-from tests.real.users import Json, People, is_true, names, people_at
+from tests.real.users import Json, Users, is_true, names, users_at
 
 #: What the page calls the node.
 NODE: Final = "kwok-general-x7k2p"
@@ -55,21 +55,21 @@ def test_the_commands_of_the_page_make_a_node_sick_and_kwok_leaves_it_so(
 
 async def _falls_ill(plane: ControlPlane) -> None:
     unhealthy, label, not_ready = shown()
-    async with people_at(plane, "sick") as people:
+    async with users_at(plane, "sick") as users:
         key, _, value = KWOK_LABEL.partition("=")
         for name in (NODE, "other"):
             manifest = {"metadata": {"name": name, "labels": {key: value}}}
-            await people.client.create(NODES, manifest)
-        await until_well(people, NODE, "other")
+            await users.client.create(NODES, manifest)
+        await until_well(users, NODE, "other")
         await do(plane, unhealthy)
         await do(plane, label)
         await do(plane, not_ready)
         await do(plane, not_ready.replace(NODE, "other"))
-        await until_well(people, "other")
-        (sick,) = [node for node in await people.all(NODES) if names([node]) == [NODE]]
+        await until_well(users, "other")
+        (sick,) = [node for node in await users.all(NODES) if names([node]) == [NODE]]
         assert conditions(sick) == {"Ready": "False", "KWOKUnhealthy": "True"}
         await do(plane, f"kubectl label node {NODE} kwok.x-k8s.io/stage-")
-        await until_well(people, NODE)
+        await until_well(users, NODE)
 
 
 def shown() -> list[str]:
@@ -85,13 +85,13 @@ async def do(plane: ControlPlane, command: str) -> None:
     await asyncio.to_thread(said, plane.kubeconfig, "bash", "-euc", command)
 
 
-async def until_well(people: People, *expected: str) -> None:
+async def until_well(users: Users, *expected: str) -> None:
     """Ready again; whoever was told otherwise is so by kwok's word alone."""
 
     def well(nodes: list[Json]) -> bool:
         return set(expected) <= set(names(filter(is_true("Ready"), nodes)))
 
-    await people.until(NODES, well, "well")
+    await users.until(NODES, well, "well")
 
 
 def conditions(node: Json) -> dict[str, str]:

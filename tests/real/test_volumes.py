@@ -63,10 +63,10 @@ def test_an_empty_node_waits_for_its_volumes_but_not_beyond_its_deadline(
             a_pod("second", **in_place("bounded")),
             pods=2,
         )
-        for node in await leaving.people.all(NODES):
+        for node in await leaving.users.all(NODES):
             await leaving.patch(NODES, node, annotations=ATTACHED_FOR)
-        where = leaving.people.namespace
-        await leaving.people.apply(
+        where = leaving.users.namespace
+        await leaving.users.apply(
             *a_disk("red", where),
             *a_disk("blue", where),
             a_pod_with("red", **in_place("patient")),
@@ -89,7 +89,7 @@ async def detached_in_time(leaving: Leaving) -> None:
     )
     waits = await volumes_of(leaving, claim, "Unknown")
     assert (waits["reason"], waits["message"]) == ("AwaitingVolumeDetachment", name)
-    assert names([claim])[0] in names(await leaving.people.all(NODE_CLAIMS))
+    assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS))
     await detach(leaving, attachment)
     await leaving.seen.node_gone(claim)
     await leaving.scene.until_gone(claim)
@@ -103,7 +103,7 @@ async def never_detached(leaving: Leaving) -> None:
     life = await leaving.seen.node_gone(claim)
     assert life.gone >= deadline
     await leaving.scene.until_gone(claim)
-    assert attachment["metadata"]["name"] in names(await leaving.people.all(VOLUME_ATTACHMENTS))
+    assert attachment["metadata"]["name"] in names(await leaving.users.all(VOLUME_ATTACHMENTS))
     said = await leaving.event("TerminationGracePeriodElapsed", names([claim])[0])
     assert attachment["metadata"]["name"] in said["message"]
 
@@ -116,12 +116,12 @@ async def attached(leaving: Leaving, volume: str) -> Json:
             each for each in attachments if each["spec"]["source"]["persistentVolumeName"] == volume
         ]
 
-    wanted = await leaving.people.until(
+    wanted = await leaving.users.until(
         VOLUME_ATTACHMENTS, lambda now: bool(of_volume(now)), f"asked for {volume}"
     )
     (attachment,) = of_volume(wanted)
     await leaving.patch(VOLUME_ATTACHMENTS, attachment, finalizers=[FINALIZER])
-    await leaving.people.client.patch(
+    await leaving.users.client.patch(
         VOLUME_ATTACHMENTS,
         attachment["metadata"]["name"],
         {"status": {"attached": True}},
@@ -133,7 +133,7 @@ async def attached(leaving: Leaving, volume: str) -> Json:
 async def detach(leaving: Leaving, attachment: Json) -> None:
     """When the controller manager wants it, for the pod is gone, an attacher lets it go."""
     name = attachment["metadata"]["name"]
-    await leaving.people.until(
+    await leaving.users.until(
         VOLUME_ATTACHMENTS,
         lambda now: any("deletionTimestamp" in a["metadata"] for a in now if names([a]) == [name]),
         "to be detached",
@@ -153,7 +153,7 @@ async def volumes_of(leaving: Leaving, claim: Json, status: str) -> Json:
             if (condition["type"], condition["status"]) == ("VolumesDetached", status)
         ]
 
-    claims = await leaving.people.until(
+    claims = await leaving.users.until(
         NODE_CLAIMS, lambda now: bool(conditions(now)), f"VolumesDetached={status}"
     )
     (condition,) = conditions(claims)

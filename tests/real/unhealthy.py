@@ -17,7 +17,7 @@ from testbed.controlplane import KWOK_LABEL
 from tests.builders import Manifest, a_node_class, a_pool, a_requirement
 from tests.real.chronicle import Chronicle
 from tests.real.scene import EIGHT_CORES, Scene
-from tests.real.users import Json, People
+from tests.real.users import Json, Users
 
 #: What makes kwok play the kubelet of a node.
 PLAYED: Final = KWOK_LABEL.partition("=")[0]
@@ -40,20 +40,20 @@ def a_careful_pool(*policies: dict[str, Any], **spec: Any) -> Manifest:
 async def settle(scene: Scene, policy: dict[str, Any], *manifests: Manifest, pods: int) -> Json:
     """On one node of such a pool, of which the next would come five seconds late; its claim."""
     slow = a_node_class("slow", nodeRegistrationDelay="5s")
-    await scene.people.apply(slow, a_careful_pool(policy, node_class="slow"), *manifests)
+    await scene.users.apply(slow, a_careful_pool(policy, node_class="slow"), *manifests)
     await scene.all_run(pods)
     (claim,) = await scene.ready_claims()
     scene.seen.count_from_now()
     return claim
 
 
-async def node_of(people: People, claim: Json) -> Json:
-    node: Json = msgspec.json.decode(await people.client.get(NODES, claim["status"]["nodeName"]))
+async def node_of(users: Users, claim: Json) -> Json:
+    node: Json = msgspec.json.decode(await users.client.get(NODES, claim["status"]["nodeName"]))
     return node
 
 
 async def say(
-    people: People, claim: Json, type_: str, status: str, reason: str = "Broken"
+    users: Users, claim: Json, type_: str, status: str, reason: str = "Broken"
 ) -> datetime:
     """A condition of the claim's Node is so from now on; the instant that is written there."""
     at = datetime.now(UTC).replace(microsecond=0)
@@ -67,26 +67,26 @@ async def say(
         "lastTransitionTime": instant,
     }
     while True:
-        node = await node_of(people, claim)
+        node = await node_of(users, claim)
         others = [c for c in node["status"].get("conditions", []) if c["type"] != type_]
         version = {"resourceVersion": node["metadata"]["resourceVersion"]}
         patch = {"metadata": version, "status": {"conditions": [*others, said]}}
         try:
-            await people.client.patch(NODES, node["metadata"]["name"], patch, subresource="status")
+            await users.client.patch(NODES, node["metadata"]["name"], patch, subresource="status")
         except Conflict:
             continue  # Somebody else wrote in between: on top of that, then.
         return at
 
 
-async def recover(people: People, claim: Json, type_: str = "Ready") -> None:
-    await say(people, claim, type_, "True" if type_ == "Ready" else "False", "WellAgain")
+async def recover(users: Users, claim: Json, type_: str = "Ready") -> None:
+    await say(users, claim, type_, "True" if type_ == "Ready" else "False", "WellAgain")
 
 
-async def silence(people: People, claim: Json) -> datetime:
+async def silence(users: Users, claim: Json) -> datetime:
     """Its kubelet is dead: it stops no pod, renews no Lease, and the cluster does not know it."""
     patch = {"metadata": {"labels": {PLAYED: None}}}
-    await people.client.patch(NODES, claim["status"]["nodeName"], patch)
-    return await say(people, claim, "Ready", "Unknown", "NodeStatusUnknown")
+    await users.client.patch(NODES, claim["status"]["nodeName"], patch)
+    return await say(users, claim, "Ready", "Unknown", "NodeStatusUnknown")
 
 
 def is_rebooted(node: Json) -> bool:

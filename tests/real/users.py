@@ -22,7 +22,7 @@ PATIENCE: Final = 120.0
 LOOK_EVERY: Final = 0.1
 
 
-class People:
+class Users:
     def __init__(self, client: Client, namespace: str) -> None:
         self.client = client
         self.namespace = namespace
@@ -66,13 +66,13 @@ class People:
 
 
 @asynccontextmanager
-async def people_at(plane: ControlPlane, namespace: str) -> AsyncIterator[People]:
+async def users_at(plane: ControlPlane, namespace: str) -> AsyncIterator[Users]:
     """Administrators, who come with a namespace of their own."""
     async with connected(plane.kubeconfig) as transport:
         client = Client(transport)
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await client.create(NAMESPACES, manifest)
-        yield People(client, namespace)
+        yield Users(client, namespace)
 
 
 def names(objects: Iterable[Json]) -> list[str]:

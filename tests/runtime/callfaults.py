@@ -16,13 +16,13 @@ from tests.runtime.taps import Tap
 from tests.runtime.worlds import Tapped
 
 
-class Drama(Tapped):
+class FaultyStory(Tapped):
     """The story, with something done to its ``fatal`` call."""
 
     def __init__(
         self,
         fatal: int,
-        do: Callable[[Drama, Tap, bool], object] | None,
+        do: Callable[[FaultyStory, Tap, bool], object] | None,
         *manifests: dict[str, Any],
     ) -> None:
         super().__init__(*manifests)
@@ -54,22 +54,22 @@ class Drama(Tapped):
                 self.cloud_tap.thaw()
 
 
-def dies(drama: Drama, tap: Tap, done: bool) -> object:
+def dies(faulty: FaultyStory, tap: Tap, done: bool) -> object:
     """The call is carried out, and nothing ever leaves this process again."""
     if done:
-        drama.happened = "died"
-        drama.api_tap.freeze()
-        drama.cloud_tap.freeze()
+        faulty.happened = "died"
+        faulty.api_tap.freeze()
+        faulty.cloud_tap.freeze()
     return None
 
 
-def loses(drama: Drama, tap: Tap, done: bool) -> object:
+def loses(faulty: FaultyStory, tap: Tap, done: bool) -> object:
     """The call is carried out, and its answer says that it was not."""
     if done:
-        drama.happened = "lost"
+        faulty.happened = "lost"
     return done or None
 
 
-def refuses(drama: Drama, tap: Tap, done: bool) -> object:
-    drama.happened = "refused"
-    return Unavailable("not now") if tap is drama.api_tap else ProviderError("not now")
+def refuses(faulty: FaultyStory, tap: Tap, done: bool) -> object:
+    faulty.happened = "refused"
+    return Unavailable("not now") if tap is faulty.api_tap else ProviderError("not now")

@@ -22,7 +22,7 @@ from tests.builders import (
     a_pool,
     a_requirement,
 )
-from tests.runtime.callfaults import Drama, dies, loses, refuses
+from tests.runtime.callfaults import FaultyStory, dies, loses, refuses
 from tests.runtime.taps import Tap
 
 PODS = 20
@@ -30,8 +30,8 @@ PODS = 20
 CALLS = 70
 
 
-class Move(Drama):
-    def __init__(self, fatal: int, do: Callable[[Drama, Tap, bool], object] | None) -> None:
+class Move(FaultyStory):
+    def __init__(self, fatal: int, do: Callable[[FaultyStory, Tap, bool], object] | None) -> None:
         big = a_requirement("node.kubernetes.io/instance-type", "m7i.xlarge")
         super().__init__(
             fatal,
@@ -48,40 +48,40 @@ class Move(Drama):
         self.play(6 * MINUTE)
 
 
-def ends_well(drama: Move) -> None:
-    assert drama.running("web") == PODS
-    claims = drama.store.list(NODE_CLAIMS)
+def ends_well(faulty: Move) -> None:
+    assert faulty.running("web") == PODS
+    claims = faulty.store.list(NODE_CLAIMS)
     assert not [c for c in claims if "deletionTimestamp" in c["metadata"]]
-    instances = sorted(i.claim_uid for i in drama.cloud.instances())
+    instances = sorted(i.claim_uid for i in faulty.cloud.instances())
     assert instances == sorted(c["metadata"]["uid"] for c in claims), "one each, none leaked"
-    assert len(drama.store.list(NODES)) == len(claims)
-    assert drama.cloud.launch_count == len(claims) + 1, "the deleted one, and no other"
-    drama.checkers.assert_kept()
+    assert len(faulty.store.list(NODES)) == len(claims)
+    assert faulty.cloud.launch_count == len(claims) + 1, "the deleted one, and no other"
+    faulty.checkers.assert_kept()
 
 
 def test_the_story_ends_well_when_nothing_goes_wrong() -> None:
-    with closing(Move(0, None)) as drama:
-        drama.tell()
-        ends_well(drama)
-        assert 40 < drama.count_of_calls <= CALLS
+    with closing(Move(0, None)) as faulty:
+        faulty.tell()
+        ends_well(faulty)
+        assert 40 < faulty.count_of_calls <= CALLS
 
 
 @pytest.mark.parametrize("fatal", range(1, CALLS + 1))
 def test_tenure_dies_after_the_call(fatal: int) -> None:
-    with closing(Move(fatal, dies)) as drama:
-        drama.tell()
-        ends_well(drama)
+    with closing(Move(fatal, dies)) as faulty:
+        faulty.tell()
+        ends_well(faulty)
 
 
 @pytest.mark.parametrize("fatal", range(1, CALLS + 1))
 def test_the_answer_to_the_call_is_lost(fatal: int) -> None:
-    with closing(Move(fatal, loses)) as drama:
-        drama.tell()
-        ends_well(drama)
+    with closing(Move(fatal, loses)) as faulty:
+        faulty.tell()
+        ends_well(faulty)
 
 
 @pytest.mark.parametrize("fatal", range(1, CALLS + 1, 5))
 def test_the_call_is_refused(fatal: int) -> None:
-    with closing(Move(fatal, refuses)) as drama:
-        drama.tell()
-        ends_well(drama)
+    with closing(Move(fatal, refuses)) as faulty:
+        faulty.tell()
+        ends_well(faulty)

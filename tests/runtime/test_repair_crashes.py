@@ -15,7 +15,7 @@ import pytest
 from tenure.model.api.names import DISRUPTED_TAINT
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tests.builders import MINUTE, a_deployment, a_node_class, a_pool, a_requirement
-from tests.runtime.callfaults import Drama, dies, loses, refuses
+from tests.runtime.callfaults import FaultyStory, dies, loses, refuses
 from tests.runtime.taps import Tap
 
 PODS = 6
@@ -23,8 +23,8 @@ PODS = 6
 CALLS = 65
 
 
-class Repair(Drama):
-    def __init__(self, fatal: int, do: Callable[[Drama, Tap, bool], object] | None) -> None:
+class Repair(FaultyStory):
+    def __init__(self, fatal: int, do: Callable[[FaultyStory, Tap, bool], object] | None) -> None:
         small = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
         super().__init__(
             fatal,
@@ -42,42 +42,42 @@ class Repair(Drama):
         self.play(6 * MINUTE)
 
 
-def ends_well(drama: Repair) -> None:
-    assert drama.running("web") == PODS
-    claims = drama.store.list(NODE_CLAIMS)
-    assert drama.old not in {c["metadata"]["name"] for c in claims}
+def ends_well(faulty: Repair) -> None:
+    assert faulty.running("web") == PODS
+    claims = faulty.store.list(NODE_CLAIMS)
+    assert faulty.old not in {c["metadata"]["name"] for c in claims}
     assert not [c for c in claims if "deletionTimestamp" in c["metadata"]]
-    instances = sorted(i.claim_uid for i in drama.cloud.instances())
+    instances = sorted(i.claim_uid for i in faulty.cloud.instances())
     assert instances == sorted(c["metadata"]["uid"] for c in claims), "one each, none leaked"
-    taints = [t["key"] for n in drama.store.list(NODES) for t in n["spec"].get("taints", ())]
+    taints = [t["key"] for n in faulty.store.list(NODES) for t in n["spec"].get("taints", ())]
     assert DISRUPTED_TAINT not in taints
-    assert drama.cloud.launch_count == len(claims) + 1, "the unhealthy one, and no other"
-    drama.checkers.assert_kept()
+    assert faulty.cloud.launch_count == len(claims) + 1, "the unhealthy one, and no other"
+    faulty.checkers.assert_kept()
 
 
 def test_the_story_ends_well_when_nothing_goes_wrong() -> None:
-    with closing(Repair(0, None)) as drama:
-        drama.tell()
-        ends_well(drama)
-        assert 30 < drama.count_of_calls <= CALLS
+    with closing(Repair(0, None)) as faulty:
+        faulty.tell()
+        ends_well(faulty)
+        assert 30 < faulty.count_of_calls <= CALLS
 
 
 @pytest.mark.parametrize("fatal", range(1, CALLS + 1))
 def test_tenure_dies_after_the_call(fatal: int) -> None:
-    with closing(Repair(fatal, dies)) as drama:
-        drama.tell()
-        ends_well(drama)
+    with closing(Repair(fatal, dies)) as faulty:
+        faulty.tell()
+        ends_well(faulty)
 
 
 @pytest.mark.parametrize("fatal", range(1, CALLS + 1))
 def test_the_answer_to_the_call_is_lost(fatal: int) -> None:
-    with closing(Repair(fatal, loses)) as drama:
-        drama.tell()
-        ends_well(drama)
+    with closing(Repair(fatal, loses)) as faulty:
+        faulty.tell()
+        ends_well(faulty)
 
 
 @pytest.mark.parametrize("fatal", range(1, CALLS + 1, 5))
 def test_the_call_is_refused(fatal: int) -> None:
-    with closing(Repair(fatal, refuses)) as drama:
-        drama.tell()
-        ends_well(drama)
+    with closing(Repair(fatal, refuses)) as faulty:
+        faulty.tell()
+        ends_well(faulty)

@@ -17,7 +17,7 @@ from tests.scenarios.files import a_story, written
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Any:
+def scenario_of(tmp_path: Path) -> Any:
     """Plays stories; closes their worlds afterwards."""
     simulations: list[Simulation] = []
 
@@ -55,8 +55,8 @@ HELD = {
 
 
 @pytest.mark.parametrize("expectation", HELD.values(), ids=HELD.keys())
-def test_an_expectation_that_holds(stage: Any, expectation: dict[str, Any]) -> None:
-    assert only(stage(expect=[expectation]).run()).held is Held.YES
+def test_an_expectation_that_holds(scenario_of: Any, expectation: dict[str, Any]) -> None:
+    assert only(scenario_of(expect=[expectation]).run()).held is Held.YES
 
 
 FAILED = {
@@ -89,40 +89,46 @@ FAILED = {
 
 @pytest.mark.parametrize(("expectation", "found"), FAILED.values(), ids=FAILED.keys())
 def test_an_expectation_that_fails_says_what_was_found(
-    stage: Any, expectation: dict[str, Any], found: str
+    scenario_of: Any, expectation: dict[str, Any], found: str
 ) -> None:
-    result = stage(expect=[expectation]).run()
+    result = scenario_of(expect=[expectation]).run()
     assert only(result).held is Held.NO
     assert found in only(result).found
     assert not result.fine
 
 
-def test_an_expectation_says_what_it_expects(stage: Any) -> None:
-    story = stage(expect=[{"name": "all run", "by": "3m", "pods": {"app": "web", "running": 3}}])
+def test_an_expectation_says_what_it_expects(scenario_of: Any) -> None:
+    story = scenario_of(
+        expect=[{"name": "all run", "by": "3m", "pods": {"app": "web", "running": 3}}]
+    )
     assert only(story.run()).expected == "all run (by 3m): pods of app web: exactly 3 running"
 
 
-def test_a_run_cut_short_fails_nothing_that_it_did_not_reach(stage: Any) -> None:
-    result = stage(until=MINUTE / 6, expect=[{"by": "3m", "pods": {"running": 3}}]).run()
+def test_a_run_cut_short_fails_nothing_that_it_did_not_reach(scenario_of: Any) -> None:
+    result = scenario_of(until=MINUTE / 6, expect=[{"by": "3m", "pods": {"running": 3}}]).run()
     assert only(result).held is Held.UNREACHED
     assert result.fine
 
 
-def test_what_is_expected_at_an_instant_is_looked_at_before_what_happens_then(stage: Any) -> None:
-    story = stage(
+def test_what_is_expected_at_an_instant_is_looked_at_before_what_happens_then(
+    scenario_of: Any,
+) -> None:
+    story = scenario_of(
         events=[{"at": "2m", "scale": {"deployment": "web", "replicas": 0}}],
         expect=[{"at": "2m", "pods": {"running": 3}}],
     )
     assert story.run().fine
 
 
-def test_what_is_expected_after_an_instant_is_looked_at_after_what_happens_then(stage: Any) -> None:
-    story = stage(
+def test_what_is_expected_after_an_instant_is_looked_at_after_what_happens_then(
+    scenario_of: Any,
+) -> None:
+    story = scenario_of(
         events=[{"at": "2m", "scale": {"deployment": "web", "replicas": 0}}],
         expect=[{"after": "2m", "within": "1m", "objects": {"kind": "pod", "count": 3}}],
     )
     assert story.run().fine  # The pods are still there; what follows is what must not be.
-    story = stage(
+    story = scenario_of(
         events=[{"at": "2m", "delete": {"pool": "general"}}],
         expect=[{"always": {"objects": {"kind": "pool", "count": 0}}, "after": "2m"}],
     )
@@ -133,14 +139,14 @@ def events(*steps: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"at": "2m", **step} for step in steps]
 
 
-def test_a_step_that_cannot_be_done_fails_the_run(stage: Any) -> None:
-    result = stage(events=events({"delete": {"node": "nowhere"}}), expect=[]).run()
+def test_a_step_that_cannot_be_done_fails_the_run(scenario_of: Any) -> None:
+    result = scenario_of(events=events({"delete": {"node": "nowhere"}}), expect=[]).run()
     assert only(result).held is Held.NO
     assert only(result).found == "there is no such object: Node nowhere"
 
 
-def test_apply_delete_scale_and_patch_do_what_kubectl_does(stage: Any) -> None:
-    story = stage(
+def test_apply_delete_scale_and_patch_do_what_kubectl_does(scenario_of: Any) -> None:
+    story = scenario_of(
         events=events(
             {"apply": [a_pod("extra"), a_deployment("late", replicas=2)]},
             {"scale": {"deployment": "web", "replicas": 1}},
@@ -158,9 +164,9 @@ def test_apply_delete_scale_and_patch_do_what_kubectl_does(stage: Any) -> None:
     assert [f for f in story.run().findings if f.held is not Held.YES] == []
 
 
-def test_the_oldest_and_the_newest_are_told_apart(stage: Any) -> None:
+def test_the_oldest_and_the_newest_are_told_apart(scenario_of: Any) -> None:
     late = a_deployment("late", replicas=1, cpu="6", memory="20Gi")
-    story = stage(
+    story = scenario_of(
         until=6 * MINUTE,
         events=[
             {"at": "2m", "apply": late},
@@ -189,14 +195,16 @@ def test_the_oldest_and_the_newest_are_told_apart(stage: Any) -> None:
     ids=["cordon", "silence", "set-condition", "reboot"],
 )
 def test_a_node_can_be_made_to_suffer(
-    stage: Any, step: dict[str, Any], state: dict[str, int]
+    scenario_of: Any, step: dict[str, Any], state: dict[str, int]
 ) -> None:
-    story = stage(events=events(step), expect=[{"after": "2m", "within": "2m", "nodes": state}])
+    story = scenario_of(
+        events=events(step), expect=[{"after": "2m", "within": "2m", "nodes": state}]
+    )
     assert story.run().fine
 
 
-def test_a_silent_kubelet_comes_back(stage: Any) -> None:
-    story = stage(
+def test_a_silent_kubelet_comes_back(scenario_of: Any) -> None:
+    story = scenario_of(
         events=[{"at": "2m", "silence": {}}, {"at": "3m30s", "resume": {}}],
         expect=[
             {"at": "3m", "nodes": {"not-ready": 1}},
@@ -206,10 +214,10 @@ def test_a_silent_kubelet_comes_back(stage: Any) -> None:
     assert story.run().fine
 
 
-def test_every_kubelet_of_a_zone_falls_silent_and_comes_back(stage: Any) -> None:
+def test_every_kubelet_of_a_zone_falls_silent_and_comes_back(scenario_of: Any) -> None:
     nodes = [a_bare_node(f"{zone}-{i}", zone) for zone in ("zone-a", "zone-b") for i in (1, 2)]
     there = {"labels": "topology.kubernetes.io/zone=zone-a", "pick": "all"}
-    story = stage(
+    story = scenario_of(
         objects=nodes,
         events=[{"at": "2m", "silence": there}, {"at": "4m", "resume": there}],
         expect=[
@@ -225,8 +233,8 @@ def a_bare_node(name: str, zone: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 
-def test_a_lost_instance_is_noticed_and_replaced(stage: Any) -> None:
-    story = stage(
+def test_a_lost_instance_is_noticed_and_replaced(scenario_of: Any) -> None:
+    story = scenario_of(
         until=15 * MINUTE,
         events=events({"vanish": {"node": {"pool": "general"}}}),
         expect=[{"at": "end", "pods": {"app": "web", "running": 3}}],
@@ -236,9 +244,9 @@ def test_a_lost_instance_is_noticed_and_replaced(stage: Any) -> None:
     assert result.fine, result.findings
 
 
-def test_faults_are_exactly_what_the_newest_line_says(stage: Any) -> None:
+def test_faults_are_exactly_what_the_newest_line_says(scenario_of: Any) -> None:
     dry: dict[str, Any] = {"cloud-dry": [{}]}
-    story = stage(
+    story = scenario_of(
         faults=dry,
         events=[{"at": "1m", "faults": {}}],
         expect=[
@@ -250,8 +258,8 @@ def test_faults_are_exactly_what_the_newest_line_says(stage: Any) -> None:
     assert story.run().fine
 
 
-def test_a_crash_that_lasts_means_that_nothing_is_done_meanwhile(stage: Any) -> None:
-    story = stage(
+def test_a_crash_that_lasts_means_that_nothing_is_done_meanwhile(scenario_of: Any) -> None:
+    story = scenario_of(
         events=[{"at": "0s", "crash": {"down-for": "2m"}}],
         expect=[
             {"always": {"claims": {"count": 0}}, "until": "2m"},
@@ -261,8 +269,8 @@ def test_a_crash_that_lasts_means_that_nothing_is_done_meanwhile(stage: Any) -> 
     assert story.run().fine
 
 
-def test_a_restart_of_the_api_server_is_survived(stage: Any) -> None:
-    story = stage(
+def test_a_restart_of_the_api_server_is_survived(scenario_of: Any) -> None:
+    story = scenario_of(
         events=[{"at": "30s", "api-restart": {}}, {"at": "2m", "say": "still here"}],
         expect=[{"at": "end", "pods": {"running": 3}}],
     )
@@ -272,11 +280,11 @@ def test_a_restart_of_the_api_server_is_survived(stage: Any) -> None:
     ]
 
 
-def test_a_node_that_a_person_brings_comes_to_life_and_is_left_alone(stage: Any) -> None:
+def test_a_node_that_a_person_brings_comes_to_life_and_is_left_alone(scenario_of: Any) -> None:
     status = {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "100"}}
     status["capacity"] = status["allocatable"]
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "theirs"}, "status": status}
-    story = stage(
+    story = scenario_of(
         objects=[a_node_class(), a_pool(), node, a_deployment(replicas=3)],
         expect=[{"by": "1m", "pods": {"running": 3}}, {"never": {"claims": {"count": {"min": 1}}}}],
     )
@@ -285,8 +293,8 @@ def test_a_node_that_a_person_brings_comes_to_life_and_is_left_alone(stage: Any)
     assert "finalizers" not in story.world.store.get(NODES, "", "theirs")["metadata"]
 
 
-def test_a_broken_promise_fails_the_run(stage: Any) -> None:
-    story = stage(expect=[])
+def test_a_broken_promise_fails_the_run(scenario_of: Any) -> None:
+    story = scenario_of(expect=[])
     story.run_until(2 * MINUTE)
     instance = story.world.cloud.instances()[0]
     story.world.loop.run_until_complete(story.world.cloud.terminate(instance.provider_id))

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from tests.bed import PROCESS_STORY
-from tests.contract.backends import RealDoor
+from tests.contract.backends import RealBackend
 from tests.folders import ROOT
 from tests.workers import DEADLINES, PROCESSES, STORIES, together
 
 REAL_TESTS = ROOT / "tests" / "real"
 STORY = "tests/real/test_life.py::test_pods_get_nodes"
-REAL = f"tests/contract/test_lists.py::test_a_list[through the {RealDoor.name} door]"
-STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"
+REAL = f"tests/contract/test_lists.py::test_a_list[on the {RealBackend.name} API server]"
+STORE = "tests/contract/test_lists.py::test_a_list[on the store API server]"
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         (STORY, "tests/real/test_bed.py::test_a_port", True),
-        (REAL, "tests/contract/test_writes.py::test_it[through the real door-1]", True),
+        (REAL, "tests/contract/test_writes.py::test_it[on the real API server-1]", True),
         (STORY, "tests/real/test_crashes.py::test_a_kill", False),
         (
             "tests/real/test_replicas.py::test_a_pause",
@@ -28,9 +28,9 @@ STORE = "tests/contract/test_lists.py::test_a_list[through the store door]"
         ),
         (REAL, STORY, False),
         (STORE, REAL, False),
-        (STORE, "tests/contract/test_lists.py::test_b[through the store door]", False),
+        (STORE, "tests/contract/test_lists.py::test_b[on the store API server]", False),
     ],
-    ids=["stories", "the contract", "a process", "processes", "both", "two doors", "the store"],
+    ids=["stories", "the contract", "a process", "processes", "both", "two backends", "the store"],
 )
 def test_what_shares_a_bed_shares_a_worker(one: str, other: str, same: bool) -> None:
     assert (together(one) == together(other)) is same

@@ -97,9 +97,9 @@ def test_kubectl_is_told_the_same_by_both(tmp_path: Path) -> None:
             (folder / name).write_text((HERE / name).read_text())
     with control_plane(controllers=CONTROLLERS) as plane, served(tmp_path) as kubeconfig:
         install_crds(plane)
-        doors = list(zip(folders, (plane.kubeconfig, kubeconfig), strict=True))
+        backends = list(zip(folders, (plane.kubeconfig, kubeconfig), strict=True))
         for command in commands():
-            real, ours = (typed(command, *door) for door in doors)
+            real, ours = (typed(command, *backend) for backend in backends)
             if ours != real:
                 differences.append(f"$ {command}\nreal:\n{real}\nours:\n{ours}\n")
     assert not differences, "\n".join(differences)

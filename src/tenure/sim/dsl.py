@@ -18,7 +18,7 @@ from typing import Any
 from tenure.model.api import resource as r
 from tenure.sim.actors.kubelet.podstatus import PodPace
 from tenure.sim.apiserver.store.tree import Obj
-from tenure.sim.scenario.context import Stage
+from tenure.sim.scenario.context import ScenarioContext
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter, Target, select
 from tenure.sim.world import World, WorldOptions
@@ -27,7 +27,7 @@ from tenure.sim.world import World, WorldOptions
 class Story(World):
     def __init__(self, *manifests: Mapping[str, Any], options: WorldOptions | None = None) -> None:
         super().__init__(options)
-        self._stage = Stage(self)
+        self._stage = ScenarioContext(self)
         for manifest in manifests:
             self.apply(manifest)
 

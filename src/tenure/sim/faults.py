@@ -70,7 +70,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     #: Not empty: every kubelet refuses the pods of this app: they fail, with reason OutOfcpu.
     kubelet_refuses_app: str = ""
 
-    # What others do to nodes and pods (``actors.meddlers``).
+    # What others do to nodes and pods (``actors.nodes.otherprograms``).
     #: Not empty: an agent puts this taint, ``key=value:Effect``, on every Node, again and again.
     node_taint: str = ""
     #: Not empty: a controller deletes the pods of this app …

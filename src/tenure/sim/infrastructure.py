@@ -18,7 +18,7 @@ from tenure.sim.actors.kubelet.kubelet import Kubelets, KubeletTimings
 from tenure.sim.actors.kubelet.podstatus import PodPace
 from tenure.sim.actors.kubelet.startupagents import StartupAgents
 from tenure.sim.actors.nodes.lifecycle import NodeLifecycle
-from tenure.sim.actors.nodes.meddlers import Meddlers
+from tenure.sim.actors.nodes.otherprograms import OtherPrograms
 from tenure.sim.actors.nodes.podgc import PodGarbageCollector
 from tenure.sim.actors.nodes.tainteviction import TaintEviction
 from tenure.sim.actors.volumes.driver import VolumeTimings
@@ -91,7 +91,7 @@ class Infrastructure:
             environment, store, options.startup_agents, faults=self.faults
         )
 
-        self.meddlers = Meddlers(environment, store, self.faults)
+        self.other_programs = OtherPrograms(environment, store, self.faults)
 
     def _is_alive(self, node: str) -> bool:
         """Storage is there before the kubelets that it asks about."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tenure.cli.cluster.read import CannotLook, look
+from tenure.cli.cluster.read import CannotRead, read
 from tenure.cli.explain.explanation import Question
 from tenure.cli.main import run
 from tenure.core.decision import Verdict
@@ -25,7 +25,7 @@ from tenure.ports.transport import Request, Response
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
-from tests.cli.readclusters import TheCloudOf, a_door, seen
+from tests.cli.readclusters import TheCloudOf, a_transport, seen
 from tests.kube.transports import Scripted, Silent, answered, in_time, refused
 from tests.sim.nodeworld import a_request
 
@@ -66,10 +66,12 @@ def test_a_look_concludes_what_the_replica_at_work_concluded(
     seconds: int, leaving: bool, world: World
 ) -> None:
     after(seconds * SECOND, world, leaving=leaving and seconds > 60)
-    sight, door = seen(world)
-    assert words(sight.scene.evaluator.in_force()) == words(world.controller.evaluator.in_force())
-    assert sight.notes == ()
-    assert door.methods == {"GET"}
+    reading, api = seen(world)
+    assert words(reading.evaluated.evaluator.in_force()) == words(
+        world.controller.evaluator.in_force()
+    )
+    assert reading.notes == ()
+    assert api.methods == {"GET"}
 
 
 def test_a_look_changes_nothing_although_there_is_much_to_do(world: World) -> None:
@@ -79,9 +81,9 @@ def test_a_look_changes_nothing_although_there_is_much_to_do(world: World) -> No
     world.crash(stay_down=True)
     world.run(30 * SECOND)
     before = world.store.version
-    sight, door = seen(world)
-    assert {v.reason for v in sight.scene.evaluator.actionable()} >= {Reason.NEEDED_FOR_PODS}
-    assert door.methods == {"GET"}
+    reading, api = seen(world)
+    assert {v.reason for v in reading.evaluated.evaluator.actionable()} >= {Reason.NEEDED_FOR_PODS}
+    assert api.methods == {"GET"}
     assert world.store.version == before
     assert world.cloud.instances() == ()
 
@@ -91,8 +93,8 @@ def test_a_provider_is_told_that_somebody_only_looks(world: World) -> None:
     provider = TheCloudOf(world)
 
     async def story() -> None:
-        door = LookOnlyTransport(a_door(world))
-        await look(door, Settings(), provider, world.environment.clock)
+        api = LookOnlyTransport(a_transport(world))
+        await read(api, Settings(), provider, world.environment.clock)
 
     world.loop.run_until_complete(story())
     (surroundings,) = provider.surroundings
@@ -101,15 +103,15 @@ def test_a_provider_is_told_that_somebody_only_looks(world: World) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_what_would_change_something_is_refused_before_anybody_is_reached(method: str) -> None:
-    door = Scripted(answered({}))
+    api = Scripted(answered({}))
 
     async def story() -> None:
         request = Request(method=method, path="/api/v1/nodes/a", body=b"{}")
         with pytest.raises(NotLeader, match="only looks, and changes nothing"):
-            await LookOnlyTransport(door).request(request)
+            await LookOnlyTransport(api).request(request)
 
     in_time(story)
-    assert door.requests == []
+    assert api.requests == []
 
 
 def test_a_cloud_that_is_looked_at_launches_and_ends_nothing(world: World) -> None:
@@ -149,7 +151,7 @@ def test_of_several_pods_only_as_many_are_to_be_evicted_as_their_budget_allows(
         at_most=MINUTE,
         step=SECOND / 100,
     )
-    reasons = Counter(v.reason for v in seen(world)[0].scene.evaluator.in_force())
+    reasons = Counter(v.reason for v in seen(world)[0].evaluated.evaluator.in_force())
     assert reasons[Reason.EVICTING] + reasons[Reason.POD_TERMINATING] == 2
     assert reasons[Reason.EVICTION_WAITS] == 3
 
@@ -165,7 +167,7 @@ def test_several_budgets_on_a_pod_are_a_no_with_both_named(world: World) -> None
     world.run(20 * SECOND)
     held = [
         verdict
-        for verdict in seen(world)[0].scene.evaluator.in_force()
+        for verdict in seen(world)[0].evaluated.evaluator.in_force()
         if verdict.reason is Reason.EVICTION_REFUSED and verdict.subject.kind == "Pod"
     ]
     assert held
@@ -185,7 +187,7 @@ NO_KIND = Response(status=404, body=b"404 page not found")
 def test_every_kind_that_cannot_be_listed_is_named_with_what_to_do(world: World) -> None:
     forbidden = refused(403, "Forbidden")
     answers = {"/nodepools": NO_KIND, "/nodeclaims": NO_KIND, "/daemonsets": forbidden}
-    with pytest.raises(CannotLook) as caught:
+    with pytest.raises(CannotRead) as caught:
         seen(after(MINUTE, world), answers)
     unknown = "the API server does not have this kind; install the CRDs: tenure crds | kubectl"
     pools, claims, daemons = caught.value.problems
@@ -206,8 +208,8 @@ def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None
     world.store.delete(NODE_CLAIMS, "", name)
     world.run(2 * MINUTE)
     gone = Question(NODE_CLAIMS, name)
-    sight, _ = seen(world, about=gone)
-    said = gone.not_found(sight.scene, sight.last_word)
+    reading, _ = seen(world, about=gone)
+    said = gone.not_found(reading.evaluated, reading.last_word)
     assert said.startswith(
         f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last heard of at"
     )
@@ -221,22 +223,22 @@ def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) 
         world.apply(manifest)
     world.run(20 * MINUTE)
     hello = Response(status=200, body=b'{"gitVersion": "v1.36.3+tenure"}')
-    sight, _ = seen(world, {"/version": hello})
-    assert sight.leader == "tenure up, which serves this cluster"
-    (note,) = sight.notes
+    reading, _ = seen(world, {"/version": hello})
+    assert reading.leader == "tenure up, which serves this cluster"
+    (note,) = reading.notes
     assert note == (
         "the cloud's instances could not be found out: only tenure up, which serves this cluster, "
         "knows them"
     )
-    said = {verdict.reason for verdict in sight.scene.evaluator.in_force()}
+    said = {verdict.reason for verdict in reading.evaluated.evaluator.in_force()}
     assert said == {"InService", "PoolCurrent"}
 
 
 def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) -> None:
-    sight, _ = seen(after(MINUTE, world), {"/leases": refused(403, "Forbidden")})
-    (note,) = sight.notes
+    reading, _ = seen(after(MINUTE, world), {"/leases": refused(403, "Forbidden")})
+    (note,) = reading.notes
     assert note == "who acts could not be found out: 403 Forbidden: said Forbidden"
-    assert list(sight.scene.evaluator.in_force())
+    assert list(reading.evaluated.evaluator.in_force())
 
 
 def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: World) -> None:
@@ -259,7 +261,7 @@ def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: Wo
 def test_a_server_that_never_answers_is_given_up(world: World) -> None:
     async def story() -> None:
         with pytest.raises(Unavailable, match="no answer"):
-            await look(Silent(), Settings(), TheCloudOf(world), world.environment.clock)
+            await read(Silent(), Settings(), TheCloudOf(world), world.environment.clock)
 
     world.loop.run_until_complete(story())
     assert world.elapsed == 5 * SECOND
@@ -267,9 +269,9 @@ def test_a_server_that_never_answers_is_given_up(world: World) -> None:
 
 def test_something_that_is_no_api_server_is_recognised(world: World) -> None:
     async def story() -> None:
-        door = Scripted(answered(b"<html>welcome</html>"))
+        api = Scripted(answered(b"<html>welcome</html>"))
         with pytest.raises(Unavailable, match="no Kubernetes API server"):
-            await look(door, Settings(), TheCloudOf(world), world.environment.clock)
+            await read(api, Settings(), TheCloudOf(world), world.environment.clock)
 
     world.loop.run_until_complete(story())
 

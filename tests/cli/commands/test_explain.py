@@ -238,7 +238,7 @@ NOT_READY = {"type": "Ready", "status": "False", "reason": "Odd"}
 
 
 def of_pool(story: Story) -> str:
-    answer = explanation(Question(NODE_POOLS, "general"), seen(story)[0].scene)
+    answer = explanation(Question(NODE_POOLS, "general"), seen(story)[0].evaluated)
     assert answer is not None
     return as_text(answer)
 
@@ -287,7 +287,7 @@ def test_a_pool_of_another_provider_is_named_to_a_pod_that_fits_nowhere() -> Non
     with Story(a_node_class(), foreign, a_deployment(replicas=1)) as story:
         story.run(MINUTE)
         pod = story.the(PODS)["metadata"]["name"]
-        answer = explanation(Question(PODS, pod, "default"), seen(story)[0].scene)
+        answer = explanation(Question(PODS, pod, "default"), seen(story)[0].evaluated)
     assert answer is not None
     assert answer.verdicts[0].reason == "FailedScheduling"
     assert answer.verdicts[0].message.endswith(
@@ -322,6 +322,6 @@ def test_a_terminating_pod_is_deleted_since_it_was_asked_to_stop() -> None:
         story.run(3 * MINUTE)
         story.store.delete(PODS, "default", "slow")
         story.run(MINUTE)
-        answer = explanation(Question(PODS, "slow", "default"), seen(story)[0].scene)
+        answer = explanation(Question(PODS, "slow", "default"), seen(story)[0].evaluated)
     assert answer is not None
     assert answer.state.startswith("being deleted since 2026-01-05T08:03:00Z; ")

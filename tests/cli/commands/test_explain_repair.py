@@ -22,8 +22,8 @@ def a_story(**pool: Any) -> Story:
 
 def explained(story: Story, *, as_json: bool = False) -> str:
     name = story.the(NODES)["metadata"]["name"]
-    scene = seen(story)[0].scene
-    answer = explanation(Question(NODES, name), scene)
+    evaluated = seen(story)[0].evaluated
+    answer = explanation(Question(NODES, name), evaluated)
     assert answer is not None
     return to_json(answer) if as_json else as_text(answer)
 
@@ -135,7 +135,7 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
             "policy": "the pool's defaultTolerationDuration Never",
         }
         claim = story.the(NODE_CLAIMS)["metadata"]["name"]
-        answer = explanation(Question(NODE_CLAIMS, claim), seen(story)[0].scene)
+        answer = explanation(Question(NODE_CLAIMS, claim), seen(story)[0].evaluated)
         assert answer is not None
         assert json.loads(to_json(answer))["repairs"] == [outlook]
 
@@ -176,7 +176,7 @@ def test_the_breaker_is_told_in_numbers_of_nodes() -> None:
         ):
             story.kubelets.set_condition(node, "Ready", "False", "Flood")
             story.run(5 * SECOND)
-            answer = explanation(Question(NODES, nodes[0]), seen(story)[0].scene)
+            answer = explanation(Question(NODES, nodes[0]), seen(story)[0].evaluated)
             assert answer is not None
             told = as_text(answer)
             assert said in told

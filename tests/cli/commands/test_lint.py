@@ -422,18 +422,18 @@ def test_what_belongs_to_another_provider_is_left_alone() -> None:
 
 
 def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
-    """Through the door that a real cluster has."""
+    """Through the api that a real cluster has."""
     with World() as world:
         for manifest in a_cluster(
             a_written_deployment(replicas=4), a_written_budget(maxUnavailable=0)
         ):
             world.apply(manifest)
         world.run(3 * MINUTE)
-        sight, door = seen(world)
-        remarks, _ = remarks_on_cluster(sight.scene.snapshot, sight.scene.at)
-        (name, *_) = sight.scene.snapshot.nodes
-        told = explanation(Question.parse(["node", name]), sight.scene)
-    assert door.methods == {"GET"}
+        reading, api = seen(world)
+        remarks, _ = remarks_on_cluster(reading.evaluated.snapshot, reading.evaluated.at)
+        (name, *_) = reading.evaluated.snapshot.nodes
+        told = explanation(Question.parse(["node", name]), reading.evaluated)
+    assert api.methods == {"GET"}
     assert [str(remark.finding.code) for remark in remarks] == ["BudgetNeverAllows"]
     assert "maxUnavailable 0 of 4 pods can never allow an eviction" in str(remarks[0])
     assert told is not None

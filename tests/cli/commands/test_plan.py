@@ -263,7 +263,7 @@ def test_an_instance_that_is_terminating_is_not_to_be_terminated_again() -> None
             if any(
                 ENDING in map(itemgetter("type"), one["status"]["conditions"]) for one in claims
             ):
-                found.append(plan_of(seen(story)[0].scene))
+                found.append(plan_of(seen(story)[0].evaluated))
     assert found, "the instance takes its time"
     for plan in found:
         assert not any(isinstance(one.action, Terminate) for one in plan.to_do)

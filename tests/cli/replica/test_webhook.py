@@ -17,19 +17,19 @@ from tenure.providers.registry import find
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.telemetry.logs import make_log
 from tenure.runtime.telemetry.metrics import Metrics
-from tests.kube.memoryapi import CONFIGURATION, Cabinet, Json, a_configuration
+from tests.kube.memoryapi import CONFIGURATION, Json, MemoryApi, a_configuration
 
 URL = "https://127.0.0.1:9443/validate"
 POD = Reached(Access(server="https://10.0.0.1", namespace="own"), "the pod's account", in_pod=True)
 LAPTOP = Reached(Access(server="https://10.0.0.1", namespace="someones"), "a kubeconfig")
 
 
-def webhook_of(settings: Settings, reached: Reached, cabinet: Cabinet) -> Webhook | None:
+def webhook_of(settings: Settings, reached: Reached, api_server: MemoryApi) -> Webhook | None:
     return new_webhook(
         settings,
         reached,
         find("kwok"),
-        client=cabinet.client,
+        client=api_server.client,
         log=make_log(io.BytesIO(), SystemClock(), level="info", text=True),
         metrics=Metrics(),
     )
@@ -37,20 +37,20 @@ def webhook_of(settings: Settings, reached: Reached, cabinet: Cabinet) -> Webhoo
 
 def kept_at(reached: Reached, configuration: Json) -> list[str]:
     """The Secrets that one look of it leaves."""
-    cabinet = Cabinet()
-    cabinet.put(CONFIGURATION, configuration)
+    api_server = MemoryApi()
+    api_server.put(CONFIGURATION, configuration)
 
     async def look() -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        webhook = webhook_of(Settings(webhook_port=port), reached, cabinet)
+        webhook = webhook_of(Settings(webhook_port=port), reached, api_server)
         assert webhook is not None
         await webhook.look()
         await webhook.close()
 
     asyncio.run(look())
-    return [path for _, path in cabinet.writes if "/secrets/" in path]
+    return [path for _, path in api_server.writes if "/secrets/" in path]
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_keys_are_kept_where_all_replicas_find_them(
 
 
 def test_port_0_is_no_webhook() -> None:
-    assert webhook_of(Settings(webhook_port=0), POD, Cabinet()) is None
+    assert webhook_of(Settings(webhook_port=0), POD, MemoryApi()) is None

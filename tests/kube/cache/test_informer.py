@@ -91,26 +91,26 @@ def test_a_list_then_events_then_a_bookmark_then_on_from_there() -> None:
         a_line("DELETED", a_pool("b", 8)),
         a_line("BOOKMARK", {"metadata": {"resourceVersion": "40"}}),
     ]
-    door = Played(a_list(a_pool("a", 3)), Lines(lines), Lines(then="stays"))
+    transport = Played(a_list(a_pool("a", 3)), Lines(lines), Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         assert await followed.after(1) == ["a"]
         assert followed.cache.tables.table(NODE_POOLS)["a"].metadata.resource_version == "7"
-        assert door.watched_from == ["5", "40"]
-        assert door.lists == 1
+        assert transport.watched_from == ["5", "40"]
+        assert transport.lists == 1
         assert followed.reports == []
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_a_bookmark_without_a_version_moves_nothing() -> None:
-    door = Played(a_list(), Lines([a_line("BOOKMARK", {"metadata": {}})]), Lines(then="stays"))
+    transport = Played(a_list(), Lines([a_line("BOOKMARK", {"metadata": {}})]), Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(1)
-        assert (door.watched_from, door.lists) == (["5", "5"], 1)
+        assert (transport.watched_from, transport.lists) == (["5", "5"], 1)
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 @pytest.mark.parametrize(
@@ -121,63 +121,63 @@ def test_a_bookmark_without_a_version_moves_nothing() -> None:
     ],
 )
 def test_a_version_that_is_too_old_means_to_list_again(too_old: Any) -> None:
-    door = Played(a_list(), too_old, Lines(then="stays"))
+    transport = Played(a_list(), too_old, Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(1)
-        assert door.lists == 2
+        assert transport.lists == 2
         assert followed.reports == [], "that is no fault"
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_a_server_that_forgets_at_once_is_not_asked_in_a_loop() -> None:
-    door = Played(a_list(), refused(410, "Expired"))
+    transport = Played(a_list(), refused(410, "Expired"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(600)
-        assert door.lists < 40
+        assert transport.lists < 40
         assert not followed.informer.connected
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_streams_that_end_at_once_are_not_opened_in_a_loop() -> None:
-    door = Played(a_list(), Lines())
+    transport = Played(a_list(), Lines())
 
     async def tell(followed: Followed) -> None:
         await followed.after(600)
-        assert len(door.opened_at) < 40
-        assert door.lists == 1, "nothing was lost, so nothing is listed again"
+        assert len(transport.opened_at) < 40
+        assert transport.lists == 1, "nothing was lost, so nothing is listed again"
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_pauses_grow_are_jittered_and_end_where_they_may() -> None:
-    door = Played(a_list(), Lines())
+    transport = Played(a_list(), Lines())
 
     async def tell(followed: Followed) -> None:
         await followed.after(900)
-        gaps = [b - a for a, b in zip(door.opened_at, door.opened_at[1:], strict=False)]
+        gaps = [b - a for a, b in zip(transport.opened_at, transport.opened_at[1:], strict=False)]
         longest = RETRY_MAX.total_seconds()
         assert 0.1 <= gaps[0] <= 0.2
         assert all(0.5 * longest <= gap <= longest for gap in gaps[-5:])
         assert len(set(gaps[-5:])) == 5
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_a_stream_that_brought_something_begins_the_pauses_anew() -> None:
     bookmark = Lines([a_line("BOOKMARK", {"metadata": {"resourceVersion": "9"}})], then="breaks")
-    door = Played(a_list(), *[Lines()] * 8, bookmark, Lines(then="stays"))
+    transport = Played(a_list(), *[Lines()] * 8, bookmark, Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(120)
-        assert door.opened_at[8] - door.opened_at[7] > 5
-        assert door.opened_at[9] - door.opened_at[8] <= 0.2
+        assert transport.opened_at[8] - transport.opened_at[7] > 5
+        assert transport.opened_at[9] - transport.opened_at[8] <= 0.2
         assert followed.reports == ["503 ServiceUnavailable: connection reset"]
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_stream_that_brought_something_begins_the_pauses_anew() -> None:
     ],
 )
 def test_nothing_that_a_server_may_say_ends_an_informer(nonsense: Any) -> None:
-    door = Played(
+    transport = Played(
         a_list(), nonsense, nonsense, Lines([a_line("ADDED", a_pool("a", 9))], then="stays")
     )
 
@@ -200,19 +200,19 @@ def test_nothing_that_a_server_may_say_ends_an_informer(nonsense: Any) -> None:
         assert await followed.after(10) == ["a"]
         assert len(followed.reports) == 2
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_a_list_that_cannot_be_read_is_tried_again() -> None:
-    door = Played(answered(b"<html>"), Lines(then="stays"))
+    transport = Played(answered(b"<html>"), Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(60)
-        assert 5 < door.lists < 20
+        assert 5 < transport.lists < 20
         assert not followed.informer.synced
         assert "cannot be read" in followed.reports[0]
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_an_api_that_never_answers_is_waited_for() -> None:
@@ -243,18 +243,18 @@ class Probed(Played):
 def test_a_quiet_kind_whose_bookmarks_are_late_is_no_news_and_not_listed_anew() -> None:
     first, second = Lines(then="stays"), Lines([a_line("ADDED", a_pool("b", 12))], then="stays")
     same = a_list(a_pool("a", 3), version="9")
-    door = Probed(a_list(a_pool("a", 3)), same, first, second)
+    transport = Probed(a_list(a_pool("a", 3)), same, first, second)
 
     async def tell(followed: Followed) -> None:
         assert await followed.after(SILENCE - 1) == ["a"]
         assert not first.closed
         assert await followed.after(2) == ["a", "b"]
         assert followed.reports == []
-        assert door.watched_from == ["5", "9"], "it goes on from the version of the page"
+        assert transport.watched_from == ["5", "9"], "it goes on from the version of the page"
         assert followed.informer.lists == 1
         assert followed.informer.is_fresh(followed.clock.monotonic())
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 @pytest.mark.parametrize(
@@ -270,50 +270,52 @@ def test_a_silent_watch_that_is_behind_is_said_and_opened_again_where_it_was(
     probed: Response, missed: str
 ) -> None:
     first = Lines([a_line("ADDED", a_pool("a", 9))], then="stays")
-    door = Probed(a_list(), probed, first, Lines([a_line("ADDED", a_pool("b", 12))], then="stays"))
+    transport = Probed(
+        a_list(), probed, first, Lines([a_line("ADDED", a_pool("b", 12))], then="stays")
+    )
 
     async def tell(followed: Followed) -> None:
         assert await followed.after(SILENCE - 1) == ["a"]
         assert await followed.after(2) == ["a", "b"]
         assert first.closed
-        assert door.watched_from == ["5", "9"]
+        assert transport.watched_from == ["5", "9"]
         (report,) = followed.reports
         said = "503 ServiceUnavailable: the watch of nodepools.karpenter.sh fell silent and missed"
         assert report == f"{said} {missed}"
         assert followed.informer.lists == 1
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_a_page_that_is_not_the_whole_list_proves_nothing_about_the_rest() -> None:
     """It is opened again without a word, but what we have is not fresh by that."""
     page = a_list(a_pool("a", 3), version="9", continue_="more")
-    door = Probed(a_list(a_pool("a", 3), a_pool("z", 4)), page, Lines(then="stays"))
+    transport = Probed(a_list(a_pool("a", 3), a_pool("z", 4)), page, Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(SILENCE + 1)
-        assert (followed.reports, door.watched_from) == ([], ["5", "5"])
+        assert (followed.reports, transport.watched_from) == ([], ["5", "5"])
         await followed.after(SILENCE)
         assert not followed.informer.is_fresh(followed.clock.monotonic())
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_an_object_that_cannot_be_read_is_compared_as_well() -> None:
     bad = a_pool("bad", 6) | {"spec": {"weight": {"heavy": True}}}
-    door = Probed(a_list(bad), a_list(bad, version="9"), Lines(then="stays"))
+    transport = Probed(a_list(bad), a_list(bad, version="9"), Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(SILENCE + 1)
-        assert door.watched_from == ["5", "9"]
+        assert transport.watched_from == ["5", "9"]
         assert len(followed.reports) == 1, "of the object, when it was listed"
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_what_was_written_by_us_since_is_not_taken_for_something_missed() -> None:
     page = a_list(a_pool("a", 3), version="9")
-    door = Probed(a_list(a_pool("a", 3)), page, Lines(then="stays"))
+    transport = Probed(a_list(a_pool("a", 3)), page, Lines(then="stays"))
 
     async def tell(followed: Followed) -> None:
         await followed.after(1)
@@ -322,12 +324,12 @@ def test_what_was_written_by_us_since_is_not_taken_for_something_missed() -> Non
         await followed.after(SILENCE + 1)
         assert followed.reports == []
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_an_object_that_cannot_be_read_stops_no_other_and_recovers() -> None:
     bad = a_pool("bad", 6) | {"spec": {"weight": {"heavy": True}}}
-    door = Played(
+    transport = Played(
         a_list(a_pool("good", 3), bad),
         Lines([a_line("ADDED", a_pool("late", 7))]),
         Lines([a_line("MODIFIED", a_pool("bad", 8))], then="stays"),
@@ -339,11 +341,11 @@ def test_an_object_that_cannot_be_read_stops_no_other_and_recovers() -> None:
         assert len(followed.reports) == 1
         assert followed.reports[0].startswith("NodePool/bad: got 'Expected `int")
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 def test_health_says_what_was_heard_and_when() -> None:
-    door = Played(a_list(), Lines([a_line("ADDED", a_pool("a", 9))], then="stays"))
+    transport = Played(a_list(), Lines([a_line("ADDED", a_pool("a", 9))], then="stays"))
 
     async def tell(followed: Followed) -> None:
         informer = followed.informer
@@ -353,7 +355,7 @@ def test_health_says_what_was_heard_and_when() -> None:
         assert informer.is_fresh(FRESH_FOR.total_seconds())
         assert not informer.is_fresh(FRESH_FOR.total_seconds() + 1)
 
-    follow(door, tell)
+    follow(transport, tell)
 
 
 # -- on the embedded store ------------------------------------------------------------------

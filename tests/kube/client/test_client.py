@@ -100,9 +100,9 @@ def test_nonsense_in_the_status_is_no_trouble_either(said: int, waits: timedelta
 
 
 def test_no_answer_at_all_is_unavailable() -> None:
-    door = Scripted(errors.Unavailable("connection refused"))
+    transport = Scripted(errors.Unavailable("connection refused"))
     with pytest.raises(errors.Unavailable, match="connection refused"):
-        run_virtually(Client(door).get(PODS, "web", "default"))
+        run_virtually(Client(transport).get(PODS, "web", "default"))
 
 
 def test_no_call_waits_longer_than_five_seconds_for_an_answer() -> None:
@@ -116,30 +116,30 @@ def test_no_call_waits_for_ever_for_a_watch_to_open() -> None:
 
 
 def test_a_list_is_read_page_by_page_and_its_version_is_the_last_pages() -> None:
-    door = Scripted(
+    transport = Scripted(
         a_list({"metadata": {"name": "a"}}, version="7", continue_="next"),
         a_list({"metadata": {"name": "b"}}, version="7"),
     )
-    items, version = run_virtually(Client(door).list_all(NODE_CLAIMS))
+    items, version = run_virtually(Client(transport).list_all(NODE_CLAIMS))
     assert [bytes(item) for item in items] == [
         b'{"metadata":{"name":"a"}}',
         b'{"metadata":{"name":"b"}}',
     ]
     assert version == "7"
-    assert [dict(request.query) for request in door.requests] == [
+    assert [dict(request.query) for request in transport.requests] == [
         {"limit": "500"},
         {"limit": "500", "continue": "next"},
     ]
 
 
 def test_the_next_page_is_asked_for_before_this_one_is_read() -> None:
-    door = Scripted(
+    transport = Scripted(
         a_list({"metadata": {"name": "a"}}, version="7", continue_="next"),
         a_list({"metadata": {"name": "b"}}, version="7"),
     )
 
     async def read() -> list[int]:
-        return [len(door.requests) async for _ in Client(door).pages(NODE_CLAIMS)]
+        return [len(transport.requests) async for _ in Client(transport).pages(NODE_CLAIMS)]
 
     assert run_virtually(read()) == [2, 2]
 
@@ -164,36 +164,41 @@ def test_a_list_that_cannot_be_read_is_an_outage(body: bytes) -> None:
 
 
 def sent(call: Any) -> Any:
-    door = Scripted(answered({}))
-    run_virtually(call(Client(door)))
-    return door
+    transport = Scripted(answered({}))
+    run_virtually(call(Client(transport)))
+    return transport
 
 
 def test_an_eviction_insists_on_the_uid() -> None:
-    door = sent(lambda client: client.evict("web", "default", uid="u1", grace_period_seconds=1))
-    assert door.requests[0].path == "/api/v1/namespaces/default/pods/web/eviction"
-    assert door.body()["deleteOptions"] == {"preconditions": {"uid": "u1"}, "gracePeriodSeconds": 1}
+    transport = sent(
+        lambda client: client.evict("web", "default", uid="u1", grace_period_seconds=1)
+    )
+    assert transport.requests[0].path == "/api/v1/namespaces/default/pods/web/eviction"
+    assert transport.body()["deleteOptions"] == {
+        "preconditions": {"uid": "u1"},
+        "gracePeriodSeconds": 1,
+    }
 
 
 def test_a_plain_eviction_leaves_the_grace_to_the_pod() -> None:
-    door = sent(lambda client: client.evict("web", "default", uid="u1"))
-    assert door.body()["deleteOptions"] == {"preconditions": {"uid": "u1"}}
+    transport = sent(lambda client: client.evict("web", "default", uid="u1"))
+    assert transport.body()["deleteOptions"] == {"preconditions": {"uid": "u1"}}
 
 
 def test_a_deletion_insists_on_uid_and_version_and_leaves_orphans_to_the_collector() -> None:
-    door = sent(lambda client: client.delete(NODE_CLAIMS, "a", uid="u1", resource_version="9"))
-    assert door.requests[0].method == "DELETE"
-    assert door.body()["preconditions"] == {"uid": "u1", "resourceVersion": "9"}
-    assert door.body()["propagationPolicy"] == "Background"
+    transport = sent(lambda client: client.delete(NODE_CLAIMS, "a", uid="u1", resource_version="9"))
+    assert transport.requests[0].method == "DELETE"
+    assert transport.body()["preconditions"] == {"uid": "u1", "resourceVersion": "9"}
+    assert transport.body()["propagationPolicy"] == "Background"
 
 
 def test_a_patch_is_a_merge_patch_of_the_object_or_its_status() -> None:
-    door = sent(lambda client: client.patch(NODE_CLAIMS, "a", {"x": 1}, subresource="status"))
-    assert door.requests[0].path == "/apis/karpenter.sh/v1/nodeclaims/a/status"
-    assert door.requests[0].content_type == MERGE_PATCH
+    transport = sent(lambda client: client.patch(NODE_CLAIMS, "a", {"x": 1}, subresource="status"))
+    assert transport.requests[0].path == "/apis/karpenter.sh/v1/nodeclaims/a/status"
+    assert transport.requests[0].content_type == MERGE_PATCH
 
 
 def test_a_json_patch_is_its_steps() -> None:
     steps = [{"op": "remove", "path": "/metadata/finalizers/0"}]
-    door = sent(lambda client: client.patch_json(NODE_CLAIMS, "a", steps))
-    assert (door.requests[0].content_type, door.body()) == (JSON_PATCH, steps)
+    transport = sent(lambda client: client.patch_json(NODE_CLAIMS, "a", steps))
+    assert (transport.requests[0].content_type, transport.body()) == (JSON_PATCH, steps)

@@ -63,10 +63,10 @@ def evict(client: Client) -> Awaitable[bytes]:
     return client.evict("web", "default", uid="u1")
 
 
-def outcome(door: Any, call: Call) -> bytes | errors.ApiError:
+def outcome(transport: Any, call: Call) -> bytes | errors.ApiError:
     async def story() -> bytes | errors.ApiError:
         try:
-            body: bytes = await call(Client(door))
+            body: bytes = await call(Client(transport))
         except errors.ApiError as error:
             return error
         return body
@@ -86,10 +86,10 @@ def outcome(door: Any, call: Call) -> bytes | errors.ApiError:
     ],
 )
 def test_a_busy_server_is_asked_again(call: Call, answer: Response) -> None:
-    door = Scripted(answer, FINE)
-    assert outcome(door, call) == FINE.body
-    assert len(set(map(msgspec.json.encode, door.requests))) == 1, "the very same request"
-    assert 0.125 <= door.asked_at[1] - door.asked_at[0] <= 0.25
+    transport = Scripted(answer, FINE)
+    assert outcome(transport, call) == FINE.body
+    assert len(set(map(msgspec.json.encode, transport.requests))) == 1, "the very same request"
+    assert 0.125 <= transport.asked_at[1] - transport.asked_at[0] <= 0.25
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_a_busy_server_is_asked_again(call: Call, answer: Response) -> None:
     ],
 )
 def test_what_could_do_harm_or_is_an_answer_is_not_repeated(call: Call, answer: Response) -> None:
-    door = Scripted(answer, FINE)
-    error = outcome(door, call)
+    transport = Scripted(answer, FINE)
+    error = outcome(transport, call)
     assert isinstance(error, errors.ApiError)
-    assert (error.status, len(door.requests)) == (answer.status, 1)
+    assert (error.status, len(transport.requests)) == (answer.status, 1)
 
 
 def test_the_decider_hears_a_budgets_no_with_its_cause() -> None:
@@ -122,47 +122,51 @@ def test_the_decider_hears_a_budgets_no_with_its_cause() -> None:
 
 @pytest.mark.parametrize("call", [create, patch, delete, evict])
 def test_a_write_without_an_answer_is_not_repeated_its_author_looks_first(call: Call) -> None:
-    door = Scripted(errors.Unavailable("connection reset"), FINE)
-    assert isinstance(outcome(door, call), errors.Unavailable)
-    assert len(door.requests) == 1
+    transport = Scripted(errors.Unavailable("connection reset"), FINE)
+    assert isinstance(outcome(transport, call), errors.Unavailable)
+    assert len(transport.requests) == 1
 
 
 def test_a_read_without_an_answer_is_repeated() -> None:
-    door = Scripted(errors.Unavailable("connection reset"), FINE)
-    assert outcome(door, get) == FINE.body
+    transport = Scripted(errors.Unavailable("connection reset"), FINE)
+    assert outcome(transport, get) == FINE.body
 
 
 def test_a_create_that_meets_itself_says_that_the_name_is_taken() -> None:
-    door = Scripted(refused(504, "Timeout"), refused(409, "AlreadyExists"))
-    assert isinstance(outcome(door, create), errors.AlreadyExists)
-    assert len(door.requests) == 2
+    transport = Scripted(refused(504, "Timeout"), refused(409, "AlreadyExists"))
+    assert isinstance(outcome(transport, create), errors.AlreadyExists)
+    assert len(transport.requests) == 2
 
 
 def test_a_page_of_a_list_is_repeated_and_the_list_goes_on() -> None:
-    door = Scripted(a_list(continue_="next"), BUSY, a_list({"metadata": {}}))
-    items, _ = run_virtually(Client(door).list_all(PODS))
+    transport = Scripted(a_list(continue_="next"), BUSY, a_list({"metadata": {}}))
+    items, _ = run_virtually(Client(transport).list_all(PODS))
     assert len(items) == 1
-    assert [request.query.get("continue") for request in door.requests] == [None, "next", "next"]
+    assert [request.query.get("continue") for request in transport.requests] == [
+        None,
+        "next",
+        "next",
+    ]
 
 
 def test_the_server_says_when_and_is_not_asked_before() -> None:
-    door = Scripted(answered(b"", 429, **{"Retry-After": "2"}), FINE)
-    outcome(door, patch)
-    assert 2 < door.asked_at[1] <= 2.25
+    transport = Scripted(answered(b"", 429, **{"Retry-After": "2"}), FINE)
+    outcome(transport, patch)
+    assert 2 < transport.asked_at[1] <= 2.25
 
 
 def test_a_pause_that_does_not_fit_into_the_call_is_left_to_the_caller() -> None:
-    door = Scripted(refused(429, "TooManyRequests", retryAfterSeconds=30), FINE)
-    error = outcome(door, patch)
+    transport = Scripted(refused(429, "TooManyRequests", retryAfterSeconds=30), FINE)
+    error = outcome(transport, patch)
     assert isinstance(error, errors.TooManyRequests)
     assert error.retry_after is not None
-    assert (error.retry_after.total_seconds(), door.asked_at) == (30, [0.0])
+    assert (error.retry_after.total_seconds(), transport.asked_at) == (30, [0.0])
 
 
 def test_retries_end() -> None:
-    door = Scripted(BUSY)
-    assert isinstance(outcome(door, patch), errors.Unavailable)
-    pauses = [b - a for a, b in zip(door.asked_at, door.asked_at[1:], strict=False)]
+    transport = Scripted(BUSY)
+    assert isinstance(outcome(transport, patch), errors.Unavailable)
+    pauses = [b - a for a, b in zip(transport.asked_at, transport.asked_at[1:], strict=False)]
     assert len(pauses) == 3
     assert sum(pauses) < 1.75
     assert pauses == sorted(pauses), "each pause is longer than the one before"
@@ -206,32 +210,32 @@ def test_the_same_seed_pauses_the_same() -> None:
 
 def test_calls_beyond_the_burst_wait_for_their_turn_in_the_order_they_came() -> None:
     async def story() -> list[float]:
-        door = Scripted(FINE)
-        client = Client(door, rate_limit=RateLimit(10, 3))
+        transport = Scripted(FINE)
+        client = Client(transport, rate_limit=RateLimit(10, 3))
         await asyncio.gather(*(get(client) for _ in range(6)))
-        return door.asked_at
+        return transport.asked_at
 
     assert run_virtually(story()) == pytest.approx([0, 0, 0, 0.1, 0.2, 0.3])
 
 
 def test_what_was_not_used_is_saved_up_to_the_burst_and_no_further() -> None:
     async def story() -> list[float]:
-        door = Scripted(FINE)
-        client = Client(door, rate_limit=RateLimit(10, 2))
+        transport = Scripted(FINE)
+        client = Client(transport, rate_limit=RateLimit(10, 2))
         await asyncio.gather(*(get(client) for _ in range(2)))
         await asyncio.sleep(60)
         await asyncio.gather(*(get(client) for _ in range(3)))
-        return door.asked_at
+        return transport.asked_at
 
     assert run_virtually(story()) == pytest.approx([0, 0, 60, 60, 60.1])
 
 
 def test_waiting_for_a_turn_does_not_count_as_waiting_for_an_answer() -> None:
     async def story() -> int:
-        door = Scripted(FINE)
-        client = Client(door, rate_limit=RateLimit(0.1, 1))
+        transport = Scripted(FINE)
+        client = Client(transport, rate_limit=RateLimit(0.1, 1))
         await asyncio.gather(*(patch(client) for _ in range(3)))
-        return len(door.requests)
+        return len(transport.requests)
 
     assert run_virtually(story()) == 3
 

@@ -84,19 +84,19 @@ def test_the_time_is_asked_for_when_it_is_old_or_would_hold_something() -> None:
     async def story() -> None:
         clocks = TwoClocks()
         server = ServerTime(clocks)
-        door = Scripted(answered({}, Date=AT_NOON))
-        transport = DatedTransport(door, server, clocks)
+        scripted = Scripted(answered({}, Date=AT_NOON))
+        transport = DatedTransport(scripted, server, clocks)
         await transport.request(Request(method="GET", path="/a"))
         await server.ask_if_needed(transport, BOUND)
-        assert len(door.requests) == 1, "what is known is new"
+        assert len(scripted.requests) == 1, "what is known is new"
         clocks.pass_(61)
         await server.ask_if_needed(transport, BOUND)
-        assert len(door.requests) == 2
+        assert len(scripted.requests) == 2
         assert server.off(BOUND), "the server says noon, and it is a minute later"
         await server.ask_if_needed(transport, BOUND)
-        assert len(door.requests) == 2, "it has just been asked"
+        assert len(scripted.requests) == 2, "it has just been asked"
         clocks.pass_(2)
         await server.ask_if_needed(transport, BOUND)
-        assert len(door.requests) == 3
+        assert len(scripted.requests) == 3
 
     in_time(story)

@@ -15,7 +15,7 @@ from tenure.kube.lease.record import micro_time, new_identity
 from tenure.kube.lease.status import LeaseRole
 from tenure.model.settings import Settings
 from tests.kube.karpenter import NAME
-from tests.kube.leasereplicas import EPOCH, NAMESPACE, Stage, told
+from tests.kube.leasereplicas import EPOCH, NAMESPACE, LeaseSetup, told
 
 HOUR = timedelta(hours=1)
 KEY = f"{NAMESPACE}/{NAME}"
@@ -25,11 +25,11 @@ KEY = f"{NAMESPACE}/{NAME}"
 
 
 def test_work_that_is_stuck_loses_the_lease_to_another_and_gets_it_back_later() -> None:
-    async def story(stage: Stage) -> None:
+    async def story(setup: LeaseSetup) -> None:
         stuck = [""]
-        a = stage.replica("a", stuck=lambda: stuck[0])
+        a = setup.replica("a", stuck=lambda: stuck[0])
         await asyncio.sleep(20)
-        b = stage.replica("b")
+        b = setup.replica("b")
         await asyncio.sleep(20)
         assert a.leads
         stuck[0] = "the control loop makes no progress: a turn is overdue by 31 s"
@@ -46,8 +46,8 @@ def test_work_that_is_stuck_loses_the_lease_to_another_and_gets_it_back_later() 
 
 
 def test_work_that_makes_progress_keeps_the_lease_however_long_it_takes() -> None:
-    async def story(stage: Stage) -> None:
-        a, b = stage.replica("a", stuck=lambda: ""), stage.replica("b")
+    async def story(setup: LeaseSetup) -> None:
+        a, b = setup.replica("a", stuck=lambda: ""), setup.replica("b")
         await asyncio.sleep(600)
         assert (len(a.began) + len(b.began)) == 1
 
@@ -58,8 +58,8 @@ def test_work_that_makes_progress_keeps_the_lease_however_long_it_takes() -> Non
 
 
 def test_the_first_one_makes_the_lease_holds_it_once_without_acting_and_leads() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(14)
         (sentence,) = a.said
         assert sentence.startswith(f"waiting: there was no Lease {KEY}; the holder of one")
@@ -68,34 +68,34 @@ def test_the_first_one_makes_the_lease_holds_it_once_without_acting_and_leads() 
         await asyncio.sleep(4)
         assert 15 <= a.began[0] <= 17.5
         assert a.sentence.startswith(f"leading: the Lease {KEY} is ours since 2026-01-05T08:00:1")
-        assert stage.acts_of(a)
+        assert setup.acts_of(a)
 
     told(story, fresh=True)
 
 
 def test_the_second_one_waits_and_says_for_whom() -> None:
-    async def story(stage: Stage) -> None:
-        stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        setup.replica("a")
         await asyncio.sleep(5)
-        b = stage.replica("b")
+        b = setup.replica("b")
         await asyncio.sleep(60)
         assert b.elector.state.role is LeaseRole.WAITING
         assert b.said == [f"waiting: the Lease {KEY} is held by a since 2026-01-05T08:00:00Z"]
         assert b.elector.fence.closed() == "this replica does not hold the lease"
-        assert stage.acts_of(b) == []
+        assert setup.acts_of(b) == []
 
     told(story)
 
 
 def test_the_lease_says_what_client_go_expects_and_that_it_is_tenure() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(5)
         await a.stop()
-        assert (await stage.lease()).spec.holder_identity == ""
-        stage.replica("b")
+        assert (await setup.lease()).spec.holder_identity == ""
+        setup.replica("b")
         await asyncio.sleep(10)
-        lease = await stage.lease()
+        lease = await setup.lease()
         assert lease.spec.holder_identity == "b"
         assert (lease.spec.lease_duration_seconds, lease.spec.lease_transitions) == (15, 2)
         assert lease.spec.acquire_time is not None
@@ -108,8 +108,8 @@ def test_the_lease_says_what_client_go_expects_and_that_it_is_tenure() -> None:
 
 
 def test_a_lease_that_no_replica_ever_held_is_taken_at_once() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(1)
         assert a.said == [f"leading: the Lease {KEY} is ours since 2026-01-05T08:00:00Z"]
 
@@ -119,10 +119,10 @@ def test_a_lease_that_no_replica_ever_held_is_taken_at_once() -> None:
 @pytest.mark.parametrize("late", [0.0, 0.001], ids=["at one instant", "one after the other"])
 @pytest.mark.parametrize("fresh", [False, True], ids=["a Lease is there", "none is there"])
 def test_of_two_that_start_together_one_leads(late: float, fresh: bool) -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(late)
-        b = stage.replica("b")
+        b = setup.replica("b")
         await asyncio.sleep(30)
         assert [a.leads, b.leads].count(True) == 1
 
@@ -130,20 +130,20 @@ def test_of_two_that_start_together_one_leads(late: float, fresh: bool) -> None:
 
 
 def test_who_made_it_without_hearing_so_finds_out_and_waits_no_less() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         a.way.lose.append("POST")
         await asyncio.sleep(20)
         assert "connection reset" in a.said[0]
         assert a.began[0] >= 15
-        assert (await stage.lease()).spec.lease_transitions == 0
+        assert (await setup.lease()).spec.lease_transitions == 0
 
     told(story, fresh=True)
 
 
 def test_who_lost_the_race_to_make_it_waits_no_less_if_the_other_stops_before_it_acts() -> None:
-    async def story(stage: Stage) -> None:
-        a, b = stage.replica("a"), stage.replica("b")
+    async def story(setup: LeaseSetup) -> None:
+        a, b = setup.replica("a"), setup.replica("b")
         await asyncio.sleep(3)
         first, second = (a, b) if a.elector.state.holder == "a" else (b, a)
         await first.stop()
@@ -157,66 +157,66 @@ def test_who_lost_the_race_to_make_it_waits_no_less_if_the_other_stops_before_it
 # The work itself.
 
 
-def run_to_the_end(stage: Stage, lead: Callable[[], Awaitable[None]]) -> Awaitable[None]:
+def run_to_the_end(setup: LeaseSetup, lead: Callable[[], Awaitable[None]]) -> Awaitable[None]:
     elector = Elector(
-        client=stage.client,
-        clock=stage.environment.clock,
+        client=setup.client,
+        clock=setup.environment.clock,
         settings=Settings(),
         identity="a",
-        steady=stage.loop.time,
+        steady=setup.loop.time,
     )
     return elector.run(lead)
 
 
 def test_work_that_comes_to_its_end_gives_the_lease_back() -> None:
-    async def story(stage: Stage) -> None:
-        await run_to_the_end(stage, lambda: asyncio.sleep(30))
-        assert stage.loop.time() == 30
-        assert (await stage.lease()).spec.holder_identity == ""
+    async def story(setup: LeaseSetup) -> None:
+        await run_to_the_end(setup, lambda: asyncio.sleep(30))
+        assert setup.loop.time() == 30
+        assert (await setup.lease()).spec.holder_identity == ""
 
     told(story)
 
 
 def test_work_that_fails_gives_the_lease_back_and_fails() -> None:
-    async def story(stage: Stage) -> None:
+    async def story(setup: LeaseSetup) -> None:
         async def fails() -> None:
             await asyncio.sleep(5)
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await run_to_the_end(stage, fails)
-        assert (await stage.lease()).spec.holder_identity == ""
+            await run_to_the_end(setup, fails)
+        assert (await setup.lease()).spec.holder_identity == ""
 
     told(story)
 
 
 def test_a_lease_that_cannot_be_given_back_does_not_hold_up_the_end() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(5)
         a.way.latency = 100
-        before = stage.loop.time()
+        before = setup.loop.time()
         await a.stop()
-        assert stage.loop.time() - before <= 5
+        assert setup.loop.time() - before <= 5
         assert a.said[-1].startswith(f"the Lease {KEY} was not given back: 503")
 
     told(story)
 
 
 def test_a_lease_that_others_touch_is_given_back_all_the_same() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(5)
         a.way.latency = 0.5
 
         async def meddle() -> None:
             await asyncio.sleep(0.7)  # Between the look and the write.
-            await stage.patch({"metadata": {"annotations": {"note": "here"}}})
+            await setup.patch({"metadata": {"annotations": {"note": "here"}}})
 
         meddling = asyncio.create_task(meddle())
         await a.stop()
         await meddling
-        assert (await stage.lease()).spec.holder_identity == ""
+        assert (await setup.lease()).spec.holder_identity == ""
 
     told(story)
 
@@ -249,12 +249,12 @@ def test_every_start_has_a_name_of_its_own() -> None:
 def test_durations_that_would_let_two_act_at_once_are_refused(
     wrong: dict[str, int], at: str
 ) -> None:
-    async def story(stage: Stage) -> None:
+    async def story(setup: LeaseSetup) -> None:
         settings = Settings(**{key: timedelta(seconds=s) for key, s in wrong.items()})  # type: ignore[arg-type]
         with pytest.raises(SpecError, match=f"^{at}: got"):
             Elector(
-                client=Client(stage.door),
-                clock=stage.environment.clock,
+                client=Client(setup.transport),
+                clock=setup.environment.clock,
                 settings=settings,
                 identity="a",
             )

@@ -8,7 +8,7 @@ import pytest
 
 from tenure.kube.lease.status import LeaseRole
 from tests.kube.karpenter import NAME
-from tests.kube.leasereplicas import NAMESPACE, Replica, Stage, told
+from tests.kube.leasereplicas import NAMESPACE, LeaseSetup, Replica, told
 from tests.kube.transports import a_list
 
 KEY = f"{NAMESPACE}/{NAME}"
@@ -24,9 +24,9 @@ def holds_back(replica: Replica) -> bool:
 def test_while_karpenter_renews_the_lease_we_do_not_act_whatever_we_were_told(
     take_over: bool,
 ) -> None:
-    async def story(stage: Stage) -> None:
-        await stage.stranger()
-        a = stage.replica("a", take_over=take_over)
+    async def story(setup: LeaseSetup) -> None:
+        await setup.karpenter()
+        a = setup.replica("a", take_over=take_over)
         await asyncio.sleep(10 * MINUTE)
         assert a.began == []
         assert holds_back(a)
@@ -39,9 +39,9 @@ def test_while_karpenter_renews_the_lease_we_do_not_act_whatever_we_were_told(
 
 @pytest.mark.parametrize("clean", [False, True], ids=["it died", "it stopped cleanly"])
 def test_what_karpenter_held_last_is_left_alone_and_we_say_what_to_do(clean: bool) -> None:
-    async def story(stage: Stage) -> None:
-        karpenter = await stage.stranger()
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        karpenter = await setup.karpenter()
+        a = setup.replica("a")
         await asyncio.sleep(60)
         await karpenter.give_back() if clean else karpenter.stop()
         await asyncio.sleep(10 * MINUTE)
@@ -63,28 +63,28 @@ def test_what_karpenter_held_last_is_left_alone_and_we_say_what_to_do(clean: boo
 def test_with_take_over_it_is_ours_as_soon_as_it_is_not_renewed(
     clean: bool, soonest: float, latest: float
 ) -> None:
-    async def story(stage: Stage) -> None:
-        karpenter = await stage.stranger()
-        a = stage.replica("a", take_over=True)
+    async def story(setup: LeaseSetup) -> None:
+        karpenter = await setup.karpenter()
+        a = setup.replica("a", take_over=True)
         await asyncio.sleep(60)
         await karpenter.give_back() if clean else karpenter.stop()
-        stopped_at = stage.loop.time()
+        stopped_at = setup.loop.time()
         await asyncio.sleep(20)
         assert soonest <= a.began[0] - stopped_at <= latest
-        lease = await stage.lease()
+        lease = await setup.lease()
         assert (lease.spec.holder_identity, lease.spec.lease_transitions) == ("a", 2)
 
     told(story)
 
 
 def test_once_taken_over_it_is_tenures_and_needs_no_flag_any_more() -> None:
-    async def story(stage: Stage) -> None:
-        karpenter = await stage.stranger()
+    async def story(setup: LeaseSetup) -> None:
+        karpenter = await setup.karpenter()
         await karpenter.give_back()
-        a = stage.replica("a", take_over=True)
+        a = setup.replica("a", take_over=True)
         await asyncio.sleep(5)
         await a.stop()
-        b = stage.replica("b")
+        b = setup.replica("b")
         await asyncio.sleep(1)
         assert b.leads
 
@@ -94,14 +94,14 @@ def test_once_taken_over_it_is_tenures_and_needs_no_flag_any_more() -> None:
 def test_karpenter_takes_back_what_we_gave_back_and_then_it_is_its_own_again() -> None:
     """Our annotations stay in the Lease. The count of transitions tells."""
 
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(5)
         await a.stop()
-        karpenter = await stage.stranger()
-        b = stage.replica("b")
+        karpenter = await setup.karpenter()
+        b = setup.replica("b")
         await asyncio.sleep(5)
-        assert (await stage.lease()).annotations["tenure.dev/identity"] == "a"
+        assert (await setup.lease()).annotations["tenure.dev/identity"] == "a"
         assert holds_back(b)
         await karpenter.give_back()
         await asyncio.sleep(MINUTE)
@@ -112,13 +112,13 @@ def test_karpenter_takes_back_what_we_gave_back_and_then_it_is_its_own_again() -
 
 
 def test_karpenter_that_takes_the_lease_from_under_us_ends_the_work() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         await asyncio.sleep(30)
-        await stage.stranger()
+        await setup.karpenter()
         await asyncio.sleep(3)
         assert (a.working, holds_back(a)) == (False, True)
-        assert (await stage.lease()).spec.holder_identity == "karpenter-1"
+        assert (await setup.lease()).spec.holder_identity == "karpenter-1"
 
     told(story)
 
@@ -127,10 +127,10 @@ def test_karpenter_that_takes_the_lease_from_under_us_ends_the_work() -> None:
 
 
 def test_while_karpenter_is_at_work_in_another_namespace_we_do_not_act() -> None:
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        karpenter = await stage.stranger(ELSEWHERE)
-        a = stage.replica("a", take_over=True)
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        karpenter = await setup.karpenter(ELSEWHERE)
+        a = setup.replica("a", take_over=True)
         await asyncio.sleep(10 * MINUTE)
         assert a.began == []
         assert holds_back(a)
@@ -144,17 +144,17 @@ def test_while_karpenter_is_at_work_in_another_namespace_we_do_not_act() -> None
 
 
 def test_karpenter_that_comes_later_in_another_namespace_makes_us_stop_and_let_go() -> None:
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        a = setup.replica("a")
         await asyncio.sleep(MINUTE)
-        came_at = stage.loop.time()
-        karpenter = await stage.stranger(ELSEWHERE)
+        came_at = setup.loop.time()
+        karpenter = await setup.karpenter(ELSEWHERE)
         await asyncio.sleep(10 * MINUTE)
-        assert stage.acts_of(a)[-1] - came_at < 2.5
+        assert setup.acts_of(a)[-1] - came_at < 2.5
         assert holds_back(a)
         assert a.elector.fence.closed() == a.sentence
-        assert (await stage.lease()).spec.holder_identity == ""
+        assert (await setup.lease()).spec.holder_identity == ""
         await karpenter.give_back()
         await asyncio.sleep(3)
         assert (a.leads, len(a.began)) == (True, 2)
@@ -163,10 +163,10 @@ def test_karpenter_that_comes_later_in_another_namespace_makes_us_stop_and_let_g
 
 
 def test_a_lease_that_karpenter_left_behind_in_another_namespace_only_costs_one_wait() -> None:
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        (await stage.stranger(ELSEWHERE)).stop()
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        (await setup.karpenter(ELSEWHERE)).stop()
+        a = setup.replica("a")
         await asyncio.sleep(14)
         assert holds_back(a), "it may be renewed: it was not watched yet"
         await asyncio.sleep(5)
@@ -176,13 +176,13 @@ def test_a_lease_that_karpenter_left_behind_in_another_namespace_only_costs_one_
 
 
 def test_karpenters_lease_that_is_deleted_under_it_in_another_namespace_counts_on() -> None:
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        karpenter = await stage.stranger(ELSEWHERE)
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        karpenter = await setup.karpenter(ELSEWHERE)
+        a = setup.replica("a")
         await asyncio.sleep(MINUTE)
         karpenter.stop()
-        await stage.delete(ELSEWHERE)
+        await setup.delete(ELSEWHERE)
         await asyncio.sleep(14)
         assert holds_back(a)
         await asyncio.sleep(5)
@@ -195,16 +195,16 @@ def test_karpenters_lease_that_is_deleted_under_it_in_another_namespace_counts_o
 def test_no_lease_of_another_namespace_holds_us_for_as_long_as_it_says(deleted: bool) -> None:
     """Whoever may write Leases in a namespace of his own may write any duration."""
 
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        stranger = await stage.stranger(ELSEWHERE)
-        stranger.stop()
-        await stranger.write({"leaseDurationSeconds": 2**31 - 1})
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        karpenter = await setup.karpenter(ELSEWHERE)
+        karpenter.stop()
+        await karpenter.write({"leaseDurationSeconds": 2**31 - 1})
+        a = setup.replica("a")
         await asyncio.sleep(MINUTE)
         assert holds_back(a)
         if deleted:
-            await stage.delete(ELSEWHERE)
+            await setup.delete(ELSEWHERE)
         await asyncio.sleep(3.9 * MINUTE)
         assert holds_back(a)
         await asyncio.sleep(1.2 * MINUTE if deleted else 20)
@@ -215,11 +215,11 @@ def test_no_lease_of_another_namespace_holds_us_for_as_long_as_it_says(deleted: 
 
 @pytest.mark.parametrize("late", [0.0, 0.001, 1.0, 30.0])
 def test_of_two_tenures_in_different_namespaces_one_acts(late: float) -> None:
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        a = setup.replica("a")
         await asyncio.sleep(late)
-        b = stage.replica("b", namespace=ELSEWHERE)
+        b = setup.replica("b", namespace=ELSEWHERE)
         await asyncio.sleep(2 * MINUTE)
         assert [a.leads, b.leads].count(True) == 1
 
@@ -227,13 +227,13 @@ def test_of_two_tenures_in_different_namespaces_one_acts(late: float) -> None:
 
 
 def test_a_replica_that_lost_the_lease_it_made_waits_no_less_for_that() -> None:
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
+        a = setup.replica("a")
         await asyncio.sleep(3)
-        karpenter = await stage.stranger(ELSEWHERE)
+        karpenter = await setup.karpenter(ELSEWHERE)
         await asyncio.sleep(3)
-        assert (holds_back(a), (await stage.lease()).spec.holder_identity) == (True, "")
+        assert (holds_back(a), (await setup.lease()).spec.holder_identity) == (True, "")
         await karpenter.give_back()
         await asyncio.sleep(20)
         assert a.began[0] >= 15
@@ -245,8 +245,8 @@ def test_a_replica_that_lost_the_lease_it_made_waits_no_less_for_that() -> None:
 
 
 def test_a_lease_that_cannot_be_read_may_be_anybodys() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         a.way.instead["GET"] = a_list(
             {
                 "metadata": {"name": NAME, "namespace": ELSEWHERE},
@@ -262,8 +262,8 @@ def test_a_lease_that_cannot_be_read_may_be_anybodys() -> None:
 
 
 def test_a_lease_of_ours_that_cannot_be_read_is_out_of_reach() -> None:
-    async def story(stage: Stage) -> None:
-        a = stage.replica("a")
+    async def story(setup: LeaseSetup) -> None:
+        a = setup.replica("a")
         a.way.instead["GET"] = a_list(
             {
                 "metadata": {"name": NAME, "namespace": NAMESPACE},

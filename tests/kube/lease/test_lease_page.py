@@ -7,7 +7,7 @@ import re
 
 from tests.folders import ROOT
 from tests.kube.karpenter import NAME
-from tests.kube.leasereplicas import Stage, told
+from tests.kube.leasereplicas import LeaseSetup, told
 from tests.kube.transports import a_list
 
 PAGE = ROOT / "docs" / "leader-election.md"
@@ -24,11 +24,11 @@ def sentences() -> list[str]:
     """Of a cluster in which everything happens."""
     said: list[str] = []
 
-    async def story(stage: Stage) -> None:
+    async def story(setup: LeaseSetup) -> None:
         stuck = [""]
-        a = stage.replica("a", stuck=lambda: stuck[0])
+        a = setup.replica("a", stuck=lambda: stuck[0])
         await asyncio.sleep(60)
-        b = stage.replica("b")
+        b = setup.replica("b")
         await asyncio.sleep(10)
         b.die()
         a.way.down = True
@@ -39,7 +39,7 @@ def sentences() -> list[str]:
         await asyncio.sleep(10)
         stuck[0] = ""
         await asyncio.sleep(30)
-        karpenter = await stage.stranger()
+        karpenter = await setup.karpenter()
         await asyncio.sleep(10)
         await karpenter.give_back()
         await asyncio.sleep(10)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.model.api.resource import LEASES
-from tests.kube.leasereplicas import NAMESPACE, Replica, Stage, told
+from tests.kube.leasereplicas import NAMESPACE, LeaseSetup, Replica, told
 
 HOUR = timedelta(hours=1)
 
@@ -32,13 +32,13 @@ troubles = st.lists(
 def test_whatever_happens_two_never_act_at_once_and_in_the_end_one_does(
     troubles: list[tuple[str, str, float, bool]], seed: int, fresh: bool
 ) -> None:
-    """Each act looks at all fences: see ``Stage.acted``. One of four is in another namespace."""
+    """Each act looks at all fences: see ``LeaseSetup.acted``. One of four is in another namespace."""
 
-    async def story(stage: Stage) -> None:
-        await stage.namespace(ELSEWHERE)
+    async def story(setup: LeaseSetup) -> None:
+        await setup.namespace(ELSEWHERE)
         chance = Random(seed)
         replicas = {
-            name: stage.replica(
+            name: setup.replica(
                 name,
                 skew=chance.uniform(-1, 1) * HOUR,
                 random=Random(seed),
@@ -58,7 +58,7 @@ def test_whatever_happens_two_never_act_at_once_and_in_the_end_one_does(
                 case "lose":
                     way.lose += ["PATCH", "GET", "POST"]
                 case "delete":
-                    await _deleted(stage, ELSEWHERE if name == "d" else NAMESPACE)
+                    await _deleted(setup, ELSEWHERE if name == "d" else NAMESPACE)
             await asyncio.sleep(seconds)
             if heals:
                 _heal(replicas.values())
@@ -76,7 +76,7 @@ def _heal(replicas: Iterable[Replica]) -> None:
         way.wake()
 
 
-async def _deleted(stage: Stage, namespace: str) -> None:
-    items, _ = await stage.client.list_all(LEASES, namespace)
+async def _deleted(setup: LeaseSetup, namespace: str) -> None:
+    items, _ = await setup.client.list_all(LEASES, namespace)
     if items:
-        await stage.delete(namespace)
+        await setup.delete(namespace)

@@ -10,7 +10,7 @@ import pytest
 
 from tenure.errors import Conflict
 from tenure.kube.webhook.registration import Registration, make_trusted, read_registration
-from tests.kube.memoryapi import CONFIGURATION, Cabinet, a_configuration
+from tests.kube.memoryapi import CONFIGURATION, MemoryApi, a_configuration
 from tests.kube.transports import in_time
 
 NAME = "tenure-webhook"
@@ -48,13 +48,13 @@ def test_outside_the_cluster_a_service_does_not_lead_to_us() -> None:
 
 def test_the_bundle_is_filled_in_once_and_nothing_else_is_changed() -> None:
     async def story() -> None:
-        cabinet = Cabinet()
-        before = cabinet.put(CONFIGURATION, a_configuration(timeoutSeconds=3, rules=[{"x": 1}]))
+        api_server = MemoryApi()
+        before = api_server.put(CONFIGURATION, a_configuration(timeoutSeconds=3, rules=[{"x": 1}]))
         for _ in range(2):
-            found = await read_registration(cabinet.client, NAME)
-            await make_trusted(cabinet.client, NAME, found, "PEM")
-        assert cabinet.writes == [("PATCH", CONFIGURATION)]
-        (webhook,) = cabinet.objects[CONFIGURATION]["webhooks"]
+            found = await read_registration(api_server.client, NAME)
+            await make_trusted(api_server.client, NAME, found, "PEM")
+        assert api_server.writes == [("PATCH", CONFIGURATION)]
+        (webhook,) = api_server.objects[CONFIGURATION]["webhooks"]
         assert webhook["clientConfig"].pop("caBundle") == base64.b64encode(b"PEM").decode()
         assert webhook == before["webhooks"][0]
 
@@ -63,11 +63,11 @@ def test_the_bundle_is_filled_in_once_and_nothing_else_is_changed() -> None:
 
 def test_a_change_in_between_is_noticed() -> None:
     async def story() -> None:
-        cabinet = Cabinet()
-        cabinet.put(CONFIGURATION, a_configuration())
-        found = await read_registration(cabinet.client, NAME)
-        cabinet.put(CONFIGURATION, a_configuration(timeoutSeconds=7))
+        api_server = MemoryApi()
+        api_server.put(CONFIGURATION, a_configuration())
+        found = await read_registration(api_server.client, NAME)
+        api_server.put(CONFIGURATION, a_configuration(timeoutSeconds=7))
         with pytest.raises(Conflict):
-            await make_trusted(cabinet.client, NAME, found, "PEM")
+            await make_trusted(api_server.client, NAME, found, "PEM")
 
     in_time(story)

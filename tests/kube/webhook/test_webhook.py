@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from tenure.kube.webhook.webhook import Webhook, WebhookSettings
-from tests.kube.memoryapi import CONFIGURATION, SECRET, Cabinet, a_configuration
+from tests.kube.memoryapi import CONFIGURATION, SECRET, MemoryApi, a_configuration
 from tests.kube.reviews import a_review, admission
 from tests.kube.transports import refused
 from tests.schema.objects import an_object
@@ -40,15 +40,15 @@ class Clock:
 
 
 class Bench:
-    """A replica's webhook, and a cabinet that others may share."""
+    """A replica's webhook, and a api_server that others may share."""
 
-    def __init__(self, cabinet: Cabinet | None = None, port: int = 0) -> None:
-        self.cabinet = cabinet or Cabinet()
+    def __init__(self, api_server: MemoryApi | None = None, port: int = 0) -> None:
+        self.api_server = api_server or MemoryApi()
         self.clock = Clock()
         self.said: list[str] = []
         self.complaints: list[str] = []
         self.webhook = Webhook(
-            client=self.cabinet.client,
+            client=self.api_server.client,
             clock=self.clock,
             admission=admission(),
             settings=WebhookSettings(namespace="tenure", host="127.0.0.1", port=port),
@@ -59,7 +59,7 @@ class Bench:
     @property
     def trust(self) -> ssl.SSLContext:
         """What an API server knows that reads the configuration now."""
-        (webhook,) = self.cabinet.objects[CONFIGURATION]["webhooks"]
+        (webhook,) = self.api_server.objects[CONFIGURATION]["webhooks"]
         bundle = base64.b64decode(webhook["clientConfig"]["caBundle"]).decode()
         return ssl.create_default_context(cadata=bundle)
 
@@ -75,18 +75,18 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(cabinet: Cabinet | None = None, port: int = 0) -> AsyncIterator[Bench]:
-    made = Bench(cabinet, port)
+async def bench(api_server: MemoryApi | None = None, port: int = 0) -> AsyncIterator[Bench]:
+    made = Bench(api_server, port)
     try:
         yield made
     finally:
         await made.webhook.close()
 
 
-def registered() -> Cabinet:
-    cabinet = Cabinet()
-    cabinet.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
-    return cabinet
+def registered() -> MemoryApi:
+    api_server = MemoryApi()
+    api_server.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
+    return api_server
 
 
 def told(story: Coroutine[Any, Any, None]) -> None:
@@ -109,9 +109,9 @@ def test_a_look_that_finds_nothing_to_do_writes_nothing_and_says_nothing() -> No
     async def story() -> None:
         async with bench(registered()) as at:
             await at.webhook.look()
-            writes = list(at.cabinet.writes)
+            writes = list(at.api_server.writes)
             await at.webhook.look()
-            assert at.cabinet.writes == writes == [("POST", SECRET), ("PATCH", CONFIGURATION)]
+            assert at.api_server.writes == writes == [("POST", SECRET), ("PATCH", CONFIGURATION)]
             assert len(at.said) == 1
 
     told(story())
@@ -119,12 +119,12 @@ def test_a_look_that_finds_nothing_to_do_writes_nothing_and_says_nothing() -> No
 
 def test_two_replicas_present_the_same_certificate() -> None:
     async def story() -> None:
-        cabinet = registered()
-        async with bench(cabinet) as one, bench(cabinet) as other:
+        api_server = registered()
+        async with bench(api_server) as one, bench(api_server) as other:
             await asyncio.gather(one.webhook.look(), other.webhook.look())
             assert not (await one.review(BAD))["allowed"]
             assert not (await other.review(BAD))["allowed"]
-            assert cabinet.writes.count(("POST", SECRET)) == 1
+            assert api_server.writes.count(("POST", SECRET)) == 1
 
     told(story())
 
@@ -148,15 +148,15 @@ def test_a_renewed_certificate_is_presented_without_a_new_port_and_said() -> Non
 
 def test_a_replica_that_did_not_renew_itself_presents_what_the_other_made() -> None:
     async def story() -> None:
-        cabinet = registered()
-        async with bench(cabinet) as one, bench(cabinet) as other:
+        api_server = registered()
+        async with bench(api_server) as one, bench(api_server) as other:
             for days in (-61, 61):
                 for each in (one, other):
                     each.clock.at += days * DAY
                     await each.webhook.look()
             assert len(one.said) == len(other.said) == 2
             assert other.said[1].partition(",")[2] == one.said[1].partition(",")[2]
-            assert cabinet.writes.count(("PATCH", SECRET)) == 1
+            assert api_server.writes.count(("PATCH", SECRET)) == 1
 
     told(story())
 
@@ -165,7 +165,7 @@ def test_a_bundle_that_was_taken_away_comes_back() -> None:
     async def story() -> None:
         async with bench(registered()) as at:
             await at.webhook.look()
-            at.cabinet.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
+            at.api_server.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
             await at.webhook.look()
             assert not (await at.review(BAD))["allowed"]
 
@@ -178,16 +178,16 @@ def test_a_configuration_that_changes_meanwhile_is_read_again() -> None:
     async def story() -> None:
         async with bench(registered()) as at:
             await at.webhook.look()
-            cabinet = at.cabinet
-            cabinet.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
+            api_server = at.api_server
+            api_server.put(CONFIGURATION, a_configuration("https://127.0.0.1:9443/validate"))
 
             def another_client() -> None:
                 slower = a_configuration("https://127.0.0.1:9443/validate", timeoutSeconds=4)
-                cabinet.put(CONFIGURATION, slower)
+                api_server.put(CONFIGURATION, slower)
 
-            cabinet.meanwhile = another_client
+            api_server.meanwhile = another_client
             await at.webhook.look()
-            (webhook,) = cabinet.objects[CONFIGURATION]["webhooks"]
+            (webhook,) = api_server.objects[CONFIGURATION]["webhooks"]
             assert webhook["timeoutSeconds"] == 4
             assert at.webhook.trouble == ""
 
@@ -205,7 +205,7 @@ def test_without_a_configuration_nothing_is_written_and_nothing_listens() -> Non
             assert at.said == [
                 f"webhook: there is no {WHO}: the API server asks no webhook; it does without"
             ]
-            assert (at.complaints, at.cabinet.writes, at.webhook.port) == ([], [], None)
+            assert (at.complaints, at.api_server.writes, at.webhook.port) == ([], [], None)
 
     told(story())
 
@@ -214,7 +214,7 @@ def test_it_begins_when_the_configuration_comes() -> None:
     async def story() -> None:
         async with bench() as at:
             await at.webhook.look()
-            at.cabinet.objects |= registered().objects
+            at.api_server.objects |= registered().objects
             await at.webhook.look()
             assert not (await at.review(BAD))["allowed"]
 
@@ -238,7 +238,7 @@ def test_a_missing_permission_is_one_line(
 ) -> None:
     async def story() -> None:
         async with bench(registered()) as at:
-            at.cabinet.refusals[verb, path] = refused(403, "Forbidden")
+            at.api_server.refusals[verb, path] = refused(403, "Forbidden")
             await at.webhook.look()
             await at.webhook.look()
             (line,) = at.complaints
@@ -253,11 +253,11 @@ def test_an_api_server_that_is_away_takes_nothing_from_who_serves_already() -> N
         async with bench(registered()) as at:
             await at.webhook.look()
             for path in (SECRET, CONFIGURATION):
-                at.cabinet.refusals["GET", path] = refused(500, "InternalError")
+                at.api_server.refusals["GET", path] = refused(500, "InternalError")
             await at.webhook.look()
             assert not (await at.review(BAD))["allowed"]
             assert at.complaints[0].endswith("it goes on with the keys it has")
-            at.cabinet.refusals.clear()
+            at.api_server.refusals.clear()
             await at.webhook.look()
             assert at.webhook.trouble == ""
             assert len(at.said) == 2, "and says when all is well again"
@@ -267,11 +267,11 @@ def test_an_api_server_that_is_away_takes_nothing_from_who_serves_already() -> N
 
 def test_a_port_that_is_taken_is_one_line() -> None:
     async def story() -> None:
-        cabinet = registered()
-        async with bench(cabinet) as one:
+        api_server = registered()
+        async with bench(api_server) as one:
             await one.webhook.look()
             assert one.webhook.port is not None
-            async with bench(cabinet, one.webhook.port) as other:
+            async with bench(api_server, one.webhook.port) as other:
                 await other.webhook.look()
                 assert other.complaints == [
                     f"webhook: cannot serve on port {one.webhook.port}: Address already in use"
@@ -283,10 +283,10 @@ def test_a_port_that_is_taken_is_one_line() -> None:
 def test_a_configuration_that_does_not_lead_here_is_left_alone() -> None:
     async def story() -> None:
         async with bench() as at:
-            at.cabinet.put(CONFIGURATION, {"metadata": {}, "webhooks": []})
+            at.api_server.put(CONFIGURATION, {"metadata": {}, "webhooks": []})
             await at.webhook.look()
             assert at.said == [f"webhook: {WHO} does not lead here; it does without"]
-            assert at.cabinet.writes == []
+            assert at.api_server.writes == []
 
     told(story())
 
@@ -295,9 +295,9 @@ def test_no_key_is_ever_said() -> None:
     async def story() -> None:
         async with bench(registered()) as at:
             await at.webhook.look()
-            data = at.cabinet.objects[SECRET]["data"]
-            at.cabinet.put(SECRET, {"metadata": {}, "data": {**data, "tls.crt": "bm8="}})
-            at.cabinet.refusals["PATCH", SECRET] = refused(403, "Forbidden")
+            data = at.api_server.objects[SECRET]["data"]
+            at.api_server.put(SECRET, {"metadata": {}, "data": {**data, "tls.crt": "bm8="}})
+            at.api_server.refusals["PATCH", SECRET] = refused(403, "Forbidden")
             await at.webhook.look()
             lines = " ".join(at.said + at.complaints)
             assert "PRIVATE" not in lines

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tenure.cli.cluster.evaluated import Scene
+from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.unreadable.readers import READERS
 from tenure.model.api.kinds import decode
@@ -22,7 +22,9 @@ from tenure.sim.world import World
 
 
 @contextmanager
-def played(scenario: Path, moment: str, seed: int | None) -> Iterator[tuple[World, Scene]]:
+def played(
+    scenario: Path, moment: str, seed: int | None
+) -> Iterator[tuple[World, EvaluatedCluster]]:
     """The scenario up to that moment, for as long as the block lasts."""
     story = load_scenario(scenario)
     end = parse_moment(moment, story.options.epoch, "--at")
@@ -37,13 +39,13 @@ def played(scenario: Path, moment: str, seed: int | None) -> Iterator[tuple[Worl
         simulation.close()
 
 
-def scene_of(world: World) -> Scene:
+def scene_of(world: World) -> EvaluatedCluster:
     """The store as it is, of which Tenure may hear a moment later."""
     tables = Tables(READERS)
     for resource in WATCHED:
         for obj in world.store.list(resource):
             tables.put(resource, decode(resource, msgspec.json.encode(obj)))
-    return Scene(
+    return EvaluatedCluster(
         at=world.now,
         snapshot=Snapshot(
             tables,

@@ -13,7 +13,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     snapshot: Snapshot
     evaluator: Evaluator

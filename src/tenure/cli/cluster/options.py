@@ -19,7 +19,7 @@ from tenure.errors import SpecError
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.access import Reached
-    from tenure.cli.cluster.read import Sight
+    from tenure.cli.cluster.read import ClusterReading
     from tenure.cli.explain.explanation import Question
 
 #: Settings that have a flag here.
@@ -62,10 +62,10 @@ def no_cluster(given: Given, instead: str = "a scenario") -> None:
             raise SpecError(f"--{setting.flag}", value, f"{instead} or a cluster, not both")
 
 
-def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, Sight]:
-    """Raises ``CannotLook``, or another ``TenureError`` for input that cannot be used."""
+def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, ClusterReading]:
+    """Raises ``CannotRead``, or another ``TenureError`` for input that cannot be used."""
     from tenure.cli.cluster.access import find_access  # loaded only when called
-    from tenure.cli.cluster.read import look_at
+    from tenure.cli.cluster.read import read_cluster
     from tenure.cli.settings.config import configured, provider_of
 
     flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
@@ -74,4 +74,4 @@ def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reach
     reached = find_access(settings.kubeconfig, settings.context, os.environ)
     if about is not None:
         about = about.in_namespace(reached.access.namespace)
-    return reached, look_at(settings, reached, provider, about)
+    return reached, read_cluster(settings, reached, provider, about)

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.cluster.access import Reached
-from tenure.cli.cluster.evaluated import Scene
+from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
 from tenure.cli.explain.explanation import Question
 from tenure.cli.plan.evictions import foresee_refusals
@@ -51,14 +51,14 @@ from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPAC
 from tenure.sim.cloud.remote import LEADER, EmbeddedCloud
 
 #: For all of it; a hundred thousand pods take a fraction.
-LOOK_MAX: Final = timedelta(seconds=90)
+READ_MAX: Final = timedelta(seconds=90)
 #: A server says its time to the second, and an answer takes a moment.
 _SAME_CLOCK: Final = timedelta(seconds=5)
 
 T = TypeVar("T")
 
 
-class CannotLook(TenureError):
+class CannotRead(TenureError):
     """There is no answer; ``problems`` has a sentence for each cause."""
 
     def __init__(self, *problems: str) -> None:
@@ -69,8 +69,8 @@ class CannotLook(TenureError):
         return "; ".join(self.problems)
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    scene: Scene
+class ClusterReading(msgspec.Struct, frozen=True, kw_only=True):
+    evaluated: EvaluatedCluster
     #: Who acts on the cluster, in words.
     leader: str
     #: What could not be seen, a sentence each.
@@ -79,49 +79,49 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     last_word: str = ""
 
 
-def look_at(
+def read_cluster(
     settings: Settings, reached: Reached, provider: Provider, about: Question | None = None
-) -> Sight:
-    """Raises ``CannotLook``, or ``SpecError`` for input that cannot be used."""
-    return asyncio.run(_look_at(settings, reached, provider, about))
+) -> ClusterReading:
+    """Raises ``CannotRead``, or ``SpecError`` for input that cannot be used."""
+    return asyncio.run(_read_cluster(settings, reached, provider, about))
 
 
-async def _look_at(
+async def _read_cluster(
     settings: Settings, reached: Reached, provider: Provider, about: Question | None
-) -> Sight:
+) -> ClusterReading:
     clock = SystemClock()
     credentials = credentials_for(reached.access, clock)
     try:
         async with (
-            asyncio.timeout(LOOK_MAX.total_seconds()),
+            asyncio.timeout(READ_MAX.total_seconds()),
             HttpTransport(reached.access, credentials) as transport,
         ):
             door = LookOnlyTransport(transport)
-            return await look(door, settings, provider, clock, about)
+            return await read(door, settings, provider, clock, about)
     except TimeoutError:
-        seconds = LOOK_MAX // timedelta(seconds=1)
-        raise CannotLook(f"{_whom(reached)} did not tell all within {seconds} s") from None
+        seconds = READ_MAX // timedelta(seconds=1)
+        raise CannotRead(f"{_whom(reached)} did not tell all within {seconds} s") from None
     except Unavailable as error:
-        raise CannotLook(
+        raise CannotRead(
             f"{_whom(reached)} cannot be asked: {error.message}. "
             "Is it up, and is this the right context?"
         ) from None
     except ApiError as error:
         why = "; ".join(filter(None, (str(error), advice(error))))
-        raise CannotLook(f"{_whom(reached)} refuses: {why}") from None
+        raise CannotRead(f"{_whom(reached)} refuses: {why}") from None
 
 
 def _whom(reached: Reached) -> str:
     return f"the API server at {reached.access.server} ({reached.source})"
 
 
-async def look(
+async def read(
     transport: Transport,
     settings: Settings,
     provider: Provider,
     clock: Clock,
     about: Question | None = None,
-) -> Sight:
+) -> ClusterReading:
     """``about``: whom the look is for; if it is not there, what was last heard of it is told."""
     try:
         version = await server_version(transport)
@@ -166,12 +166,16 @@ async def look(
     evaluator, now = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
     foresee_refusals(snapshot(), observations, settings, now)
     evaluator.evaluate(snapshot(), (), (), now)
-    scene = Scene(at=now, snapshot=snapshot(), evaluator=evaluator, settings=settings, clock=which)
+    evaluated = EvaluatedCluster(
+        at=now, snapshot=snapshot(), evaluator=evaluator, settings=settings, clock=which
+    )
     last_word = ""
-    if about is not None and scene.find(about.resource, about.namespace, about.name) is None:
+    if about is not None and evaluated.find(about.resource, about.namespace, about.name) is None:
         last_word = await _or_note(lambda: _last_word(client, about), "", "its events", notes)
     leader = LEADER if embedded else _leader(leases, clock)
-    return Sight(scene=scene, leader=leader, notes=tuple(notes), last_word=last_word)
+    return ClusterReading(
+        evaluated=evaluated, leader=leader, notes=tuple(notes), last_word=last_word
+    )
 
 
 class _Ahead:
@@ -217,7 +221,7 @@ async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[s
         elif error is not None:
             raise error
     if problems:
-        raise CannotLook(*problems)
+        raise CannotRead(*problems)
     return cache
 
 

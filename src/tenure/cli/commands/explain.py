@@ -10,7 +10,7 @@ import click
 from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
 
 if TYPE_CHECKING:
-    from tenure.cli.cluster.evaluated import Scene
+    from tenure.cli.cluster.evaluated import EvaluatedCluster
     from tenure.cli.explain.explanation import Question
 
 EPILOG = """\b
@@ -85,18 +85,18 @@ def explain(
 
 
 def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.read import CannotLook
+    from tenure.cli.cluster.read import CannotRead
 
     try:
-        reached, sight = reached_and_seen(cluster, question)
-    except CannotLook as error:
+        reached, reading = reached_and_seen(cluster, question)
+    except CannotRead as error:
         for problem in error.problems:
             click.echo(problem, err=True)
         return 1
     question = question.in_namespace(reached.access.namespace)
-    for note in sight.notes:
+    for note in reading.notes:
         click.echo(f"note: {note}", err=True)
-    return _answer(question, sight.scene, as_json, sight.last_word)
+    return _answer(question, reading.evaluated, as_json, reading.last_word)
 
 
 def _in_scenario(
@@ -105,19 +105,21 @@ def _in_scenario(
     from tenure.cli.cluster.embedded import last_word, played
 
     question = question.in_namespace()
-    with played(scenario, moment, seed) as (world, scene):
-        return _answer(question, scene, as_json, last_word(world, str(question)))
+    with played(scenario, moment, seed) as (world, evaluated):
+        return _answer(question, evaluated, as_json, last_word(world, str(question)))
 
 
-def _answer(question: Question, scene: Scene, as_json: bool, last_word: str = "") -> int:
+def _answer(
+    question: Question, evaluated: EvaluatedCluster, as_json: bool, last_word: str = ""
+) -> int:
     from tenure.cli.explain.explanation import explanation
     from tenure.cli.explain.text import as_text, to_json
     from tenure.cli.view.instants import with_relative
 
-    answer = explanation(question, scene)
+    answer = explanation(question, evaluated)
     if answer is None:
-        said = question.not_found(scene, last_word)
-        click.echo("".join(with_relative([said], scene.at)), err=True)
+        said = question.not_found(evaluated, last_word)
+        click.echo("".join(with_relative([said], evaluated.at)), err=True)
         return 1
     click.echo(to_json(answer) if as_json else as_text(answer))
     return 0

@@ -62,17 +62,17 @@ def _on_files(files: tuple[str, ...], cluster: Given, as_json: bool) -> int:
 
 
 def _on_cluster(cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.read import CannotLook
+    from tenure.cli.cluster.read import CannotRead
     from tenure.cli.lint.cluster import remarks_on_cluster
 
     try:
-        _, sight = reached_and_seen(cluster)
-    except CannotLook as error:
+        _, reading = reached_and_seen(cluster)
+    except CannotRead as error:
         for problem in error.problems:
             click.echo(problem, err=True)
         return UNREADABLE
-    remarks, objects = remarks_on_cluster(sight.scene.snapshot, sight.scene.at)
-    return _tell(remarks, objects, sight.notes, as_json, sight.scene.at)
+    remarks, objects = remarks_on_cluster(reading.evaluated.snapshot, reading.evaluated.at)
+    return _tell(remarks, objects, reading.notes, as_json, reading.evaluated.at)
 
 
 def _tell(

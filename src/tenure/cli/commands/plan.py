@@ -10,7 +10,7 @@ import click
 from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
 
 if TYPE_CHECKING:
-    from tenure.cli.cluster.evaluated import Scene
+    from tenure.cli.cluster.evaluated import EvaluatedCluster
     from tenure.cli.plan.text import Setting
 
 EPILOG = """\b
@@ -65,36 +65,36 @@ def plan(
 
 
 def _on_cluster(cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.read import CannotLook
+    from tenure.cli.cluster.read import CannotRead
     from tenure.cli.plan.text import Setting
 
     try:
-        reached, sight = reached_and_seen(cluster)
-    except CannotLook as error:
+        reached, reading = reached_and_seen(cluster)
+    except CannotRead as error:
         for problem in error.problems:
             click.echo(problem, err=True)
         return 1
     setting = Setting(
         where=reached.access.server,
-        leader=sight.leader,
-        clock=sight.scene.clock,
-        notes=sight.notes,
+        leader=reading.leader,
+        clock=reading.evaluated.clock,
+        notes=reading.notes,
     )
-    return _tell(sight.scene, setting, as_json)
+    return _tell(reading.evaluated, setting, as_json)
 
 
 def _in_scenario(scenario: Path, moment: str, seed: int | None, as_json: bool) -> int:
     from tenure.cli.cluster.embedded import played
     from tenure.cli.plan.text import Setting
 
-    with played(scenario, moment, seed) as (_, scene):
-        return _tell(scene, Setting(where=str(scenario)), as_json)
+    with played(scenario, moment, seed) as (_, evaluated):
+        return _tell(evaluated, Setting(where=str(scenario)), as_json)
 
 
-def _tell(scene: Scene, setting: Setting, as_json: bool) -> int:
+def _tell(evaluated: EvaluatedCluster, setting: Setting, as_json: bool) -> int:
     from tenure.cli.plan.planning import plan_of
     from tenure.cli.plan.text import as_text, to_json
 
-    made = plan_of(scene)
+    made = plan_of(evaluated)
     click.echo(to_json(made, setting) if as_json else as_text(made, setting))
     return 0

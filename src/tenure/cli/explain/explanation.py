@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.cli.cluster.evaluated import Scene
+from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.core.claim.ownership import is_our_node
@@ -76,12 +76,12 @@ class Question(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return "/".join(part for part in (self.resource.kind, self.namespace, self.name) if part)
 
-    def not_found(self, scene: Scene, last_word: str = "") -> str:
+    def not_found(self, evaluated: EvaluatedCluster, last_word: str = "") -> str:
         """That it is not there, what was last heard of it, and what is there instead."""
-        when = f"at {scene.also_at or format_time(scene.at)}"
+        when = f"at {evaluated.also_at or format_time(evaluated.at)}"
         if last_word:
             return f"{self} is not there {when}; {last_word}"
-        names = scene.names(self.resource, self.namespace)
+        names = evaluated.names(self.resource, self.namespace)
         if not names:
             where = f" in namespace {self.namespace}" if self.namespace else ""
             return f"there is no {self} {when}, and no other {self.resource.kind}{where}"
@@ -113,50 +113,54 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[RepairOutlook, ...] = ()
 
 
-def explanation(question: Question, scene: Scene) -> Explanation | None:
+def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation | None:
     """None when there is no such object now."""
-    item = scene.find(question.resource, question.namespace, question.name)
+    item = evaluated.find(question.resource, question.namespace, question.name)
     if item is None:
         return None
     return Explanation(
         subject=str(question),
-        at=scene.at,
-        also_at=scene.also_at,
-        clock=scene.clock,
-        state=_state(item, scene.at),
+        at=evaluated.at,
+        also_at=evaluated.also_at,
+        clock=evaluated.clock,
+        state=_state(item, evaluated.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
-        verdicts=tuple(_about(scene, question.resource, item)),
+        verdicts=tuple(_about(evaluated, question.resource, item)),
         around=tuple(
-            _of_pool(scene, item)
+            _of_pool(evaluated, item)
             if isinstance(item, NodePool)
             else (
                 verdict
-                for resource, other in _around(scene, item)
-                for verdict in _about(scene, resource, other)
+                for resource, other in _around(evaluated, item)
+                for verdict in _about(evaluated, resource, other)
             )
         ),
         timetables=tuple(
-            timetable(node, scene.snapshot, scene.settings, scene.at)
-            for node in _nodes(scene, item)
+            timetable(node, evaluated.snapshot, evaluated.settings, evaluated.at)
+            for node in _nodes(evaluated, item)
         ),
         repairs=tuple(
             outlook
-            for node in _nodes(scene, item)
-            if (outlook := repair_outlook(node, scene.snapshot, scene.settings, scene.at))
+            for node in _nodes(evaluated, item)
+            if (
+                outlook := repair_outlook(
+                    node, evaluated.snapshot, evaluated.settings, evaluated.at
+                )
+            )
         ),
     )
 
 
-def _about(scene: Scene, resource: Resource, item: ApiObject) -> list[Verdict]:
-    return scene.evaluator.about(resource.kind, item.name, item.namespace)
+def _about(evaluated: EvaluatedCluster, resource: Resource, item: ApiObject) -> list[Verdict]:
+    return evaluated.evaluator.about(resource.kind, item.name, item.namespace)
 
 
-def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:
-    snapshot = scene.snapshot
+def _around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:
+    snapshot = evaluated.snapshot
     match item:
         case Pod() if (node := snapshot.nodes.get(item.spec.node_name)) is not None:
             yield r.NODES, node
-            yield from _around(scene, node)
+            yield from _around(evaluated, node)
         case Node():
             for claim in snapshot.claims_with_provider(item.spec.provider_id).values():
                 yield r.NODE_CLAIMS, claim
@@ -166,24 +170,24 @@ def _around(scene: Scene, item: ApiObject) -> Iterator[tuple[Resource, ApiObject
             return
 
 
-def _of_pool(scene: Scene, pool: NodePool) -> Iterator[Verdict]:
+def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
     """What of the pool needs attention: its Nodes and claims, and pods that its limits keep waiting.
 
     Of a Node and its claim about which the same is said, the Node.
     """
-    snapshot, told = scene.snapshot, set()
+    snapshot, told = evaluated.snapshot, set()
     things = [
         *((r.NODES, one) for one in snapshot.nodes_of_pool(pool.name).values()),
         *((r.NODE_CLAIMS, one) for one in snapshot.claims_of_pool(pool.name).values()),
     ]
     for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
-        for verdict in _about(scene, resource, thing):
+        for verdict in _about(evaluated, resource, thing):
             key = (verdict.concern, verdict.reason, verdict.message)
             if needs_attention(verdict) and key not in told:
                 told.add(key)
                 yield verdict
     for name in sorted(snapshot.unschedulable_pods()):
-        for verdict in _about(scene, r.PODS, snapshot.pods[name]):
+        for verdict in _about(evaluated, r.PODS, snapshot.pods[name]):
             if any(_is(pool, blocker.subject) for blocker in verdict.blockers):
                 yield verdict
 
@@ -198,16 +202,16 @@ def _is(pool: NodePool, subject: Subject) -> bool:
     return (subject.kind, subject.name) == (r.NODE_POOLS.kind, pool.name)
 
 
-def _nodes(scene: Scene, item: ApiObject) -> Iterator[Node]:
+def _nodes(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[Node]:
     """The Node itself, if it is ours, or the claim's."""
-    snapshot = scene.snapshot
+    snapshot = evaluated.snapshot
     match item:
         case Node() if is_our_node(item, snapshot):
             yield item
         case NodeClaim():
             nodes = snapshot.nodes_with_provider(item.provider_id)
             for name in sorted(nodes):
-                yield from _nodes(scene, nodes[name])
+                yield from _nodes(evaluated, nodes[name])
         case _:
             return
 

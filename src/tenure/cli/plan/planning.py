@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.cli.cluster.evaluated import Scene
+from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES
@@ -43,9 +43,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     next_at: datetime | None
 
 
-def plan_of(scene: Scene) -> Plan:
-    verdicts = sorted(scene.evaluator.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
-    verdicts = [_unless_under_way(verdict, scene.snapshot) for verdict in verdicts]
+def plan_of(evaluated: EvaluatedCluster) -> Plan:
+    verdicts = sorted(evaluated.evaluator.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
+    verdicts = [_unless_under_way(verdict, evaluated.snapshot) for verdict in verdicts]
     to_do = [verdict for verdict in verdicts if verdict.action is not None]
     quiet = [verdict for verdict in verdicts if verdict.action is None]
     not_now = [v for v in quiet if v.reason not in SETTLED or v.blockers]
@@ -53,16 +53,16 @@ def plan_of(scene: Scene) -> Plan:
     told = {v.subject for v in (*to_do, *not_now)}
     settled = [v for v in quiet if v.reason in SETTLED and v.subject not in told]
     return Plan(
-        at=scene.at,
-        also_at=scene.also_at,
+        at=evaluated.at,
+        also_at=evaluated.also_at,
         to_do=tuple(to_do),
         not_now=tuple(not_now),
         settled=Counter(v.reason for v in settled),
         settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),
         claims={
             node.name: claim.name
-            for node in scene.snapshot.nodes.values()
-            if (claim := scene.snapshot.claim_of(node)) is not None
+            for node in evaluated.snapshot.nodes.values()
+            if (claim := evaluated.snapshot.claim_of(node)) is not None
         },
         next_at=_earliest(verdicts),
     )

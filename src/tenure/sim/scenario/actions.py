@@ -14,16 +14,16 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.faults import Faults
-from tenure.sim.scenario.context import Missing, Stage, span
+from tenure.sim.scenario.context import Missing, ScenarioContext, span
 from tenure.sim.scenario.targets import ALL, Target
 
 _NONE: Final = timedelta(0)
 
 
-class Deed(Protocol):
+class StepAction(Protocol):
     """Something that happens."""
 
-    def do(self, stage: Stage) -> tuple[str, str]:
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
         """Do it; return whom it was about and what was done, for the history."""
         ...
 
@@ -31,29 +31,29 @@ class Deed(Protocol):
 class Apply(msgspec.Struct, frozen=True):
     manifests: tuple[Obj, ...]
 
-    def do(self, stage: Stage) -> tuple[str, str]:
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
         for manifest in self.manifests:
-            apply(stage, manifest)
+            apply(context, manifest)
         named = [_subject(manifest) for manifest in self.manifests]
         return named[0] if len(named) == 1 else "Script", f"applied {', '.join(named)}"
 
 
-def apply(stage: Stage, manifest: Obj) -> None:
+def apply(context: ScenarioContext, manifest: Obj) -> None:
     """Apply a manifest; a Node that a person brings gets a kubelet."""
-    obj = stage.world.apply(manifest)
+    obj = context.world.apply(manifest)
     name = obj["metadata"]["name"]
-    if obj["kind"] == r.NODES.kind and not stage.world.kubelets.is_alive(name):
-        stage.world.kubelets.adopt(name)
+    if obj["kind"] == r.NODES.kind and not context.world.kubelets.is_alive(name):
+        context.world.kubelets.adopt(name)
 
 
 class Delete(msgspec.Struct, frozen=True):
     target: Target
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        obj = stage.found(self.target)
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj = context.found(self.target)
         metadata = obj["metadata"]
         # As kubectl asks for it: what depends on the object goes with it.
-        stage.store.delete(
+        context.store.delete(
             self.target.resource,
             metadata.get("namespace", ""),
             metadata["name"],
@@ -66,11 +66,11 @@ class Patch(msgspec.Struct, frozen=True):
     target: Target
     merge: Obj
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        obj = stage.found(self.target)
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj = context.found(self.target)
         metadata = obj["metadata"]
         namespace = metadata.get("namespace", "")
-        stage.store.patch(self.target.resource, namespace, metadata["name"], self.merge)
+        context.store.patch(self.target.resource, namespace, metadata["name"], self.merge)
         return _subject(obj), f"changed {', '.join(self.merge)} of {self.target}"
 
 
@@ -78,10 +78,10 @@ class Scale(msgspec.Struct, frozen=True):
     target: Target
     replicas: int
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        obj = stage.found(self.target)
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj = context.found(self.target)
         before = obj["spec"].get("replicas", 1)
-        Patch(self.target, {"spec": {"replicas": self.replicas}}).do(stage)
+        Patch(self.target, {"spec": {"replicas": self.replicas}}).do(context)
         return _subject(obj), f"scaled from {before} to {self.replicas}"
 
 
@@ -89,9 +89,9 @@ class Cordon(msgspec.Struct, frozen=True):
     target: Target
     closed: bool
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        obj = stage.found(self.target)
-        Patch(self.target, {"spec": {"unschedulable": self.closed or None}}).do(stage)
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj = context.found(self.target)
+        Patch(self.target, {"spec": {"unschedulable": self.closed or None}}).do(context)
         return _subject(obj), "closed for new pods" if self.closed else "open for new pods again"
 
 
@@ -102,9 +102,9 @@ class SetCondition(msgspec.Struct, frozen=True):
     reason: str
     message: str
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        node = _living(stage, self.target)
-        stage.world.kubelets.set_condition(
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        node = _living(context, self.target)
+        context.world.kubelets.set_condition(
             node["metadata"]["name"], self.type, self.status, self.reason, self.message
         )
         return _subject(node), f"its kubelet says {self.type}={self.status} {self.reason}".rstrip()
@@ -115,13 +115,13 @@ class Kubelet(msgspec.Struct, frozen=True):
     verb: str
     down_for: timedelta = _NONE
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        kubelets = stage.world.kubelets
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        kubelets = context.world.kubelets
         if self.verb == "reboot":
-            node = _living(stage, self.target)
+            node = _living(context, self.target)
             kubelets.reboot(node["metadata"]["name"], self.down_for)
             return _subject(node), f"reboots, down for {span(self.down_for)}"
-        nodes = self.target.find_all(stage.store) or [stage.found(self.target)]
+        nodes = self.target.find_all(context.store) or [context.found(self.target)]
         tell = kubelets.silence if self.verb == "silence" else kubelets.resume
         for node in nodes:
             tell(node["metadata"]["name"])
@@ -135,9 +135,9 @@ class Volumes(msgspec.Struct, frozen=True):
     target: Target
     stuck: bool
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        node = stage.found(self.target)
-        attachments = stage.world.infrastructure.storage.attachments
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        node = context.found(self.target)
+        attachments = context.world.infrastructure.storage.attachments
         if self.stuck:
             attachments.stick(node["metadata"]["name"])
             return _subject(node), "no volume can be unmounted from it"
@@ -148,21 +148,21 @@ class Volumes(msgspec.Struct, frozen=True):
 class Vanish(msgspec.Struct, frozen=True):
     target: Target
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        obj = stage.found(self.target)
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj = context.found(self.target)
         field = "spec" if self.target.resource == r.NODES else "status"
         provider_id = dig(obj, field, "providerID") or ""
-        if all(provider_id != one.provider_id for one in stage.world.cloud.instances()):
+        if all(provider_id != one.provider_id for one in context.world.cloud.instances()):
             raise Missing(f"{self.target} has no instance that could vanish")
-        stage.world.cloud.vanish(provider_id)
+        context.world.cloud.vanish(provider_id)
         return _subject(obj), f"its instance {provider_id} is lost"
 
 
 class SetFaults(msgspec.Struct, frozen=True):
     faults: Faults
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        stage.world.infrastructure.faults.current = self.faults
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        context.world.infrastructure.faults.current = self.faults
         wrong = [
             name.replace("_", "-")
             for name, value in msgspec.structs.asdict(self.faults).items()
@@ -177,8 +177,8 @@ class SetFaults(msgspec.Struct, frozen=True):
 class Crash(msgspec.Struct, frozen=True):
     down_for: timedelta
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        stage.world.crash(stay_down=self.down_for > _NONE)
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        context.world.crash(stay_down=self.down_for > _NONE)
         if self.down_for > _NONE:
             return "Tenure", f"killed, started again after {span(self.down_for)}"
         return "Tenure", "killed and started again"
@@ -187,28 +187,28 @@ class Crash(msgspec.Struct, frozen=True):
 class Start(msgspec.Struct, frozen=True):
     """Not a verb of its own: the other half of a crash that lasts."""
 
-    def do(self, stage: Stage) -> tuple[str, str]:
-        stage.world.start()
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        context.world.start()
         return "Tenure", "started again"
 
 
 class ApiRestart(msgspec.Struct, frozen=True):
-    def do(self, stage: Stage) -> tuple[str, str]:
-        stage.store.compact()
-        stage.store.end_watches()
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        context.store.compact()
+        context.store.end_watches()
         return "API", "restarted: watches end, and what they knew is too old"
 
 
 class Say(msgspec.Struct, frozen=True):
     text: str
 
-    def do(self, stage: Stage) -> tuple[str, str]:
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
         return "Story", self.text
 
 
-def _living(stage: Stage, target: Target) -> Obj:
-    node = stage.found(target)
-    if not stage.world.kubelets.is_alive(node["metadata"]["name"]):
+def _living(context: ScenarioContext, target: Target) -> Obj:
+    node = context.found(target)
+    if not context.world.kubelets.is_alive(node["metadata"]["name"]):
         raise Missing(f"{target} has no kubelet that could say so")
     return node
 

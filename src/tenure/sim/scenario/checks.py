@@ -16,17 +16,17 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.offering import MICRO_DOLLARS
-from tenure.sim.scenario.context import Stage
+from tenure.sim.scenario.context import ScenarioContext
 from tenure.sim.scenario.tallies import TALLIES, condition_of
 from tenure.sim.scenario.targets import Filter, Target, select
 
 
 class Check(Protocol):
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
         """Whether it holds now, and what was found. ``since``: where its time begins."""
         ...
 
-    def depends_on(self, stage: Stage) -> object:
+    def depends_on(self, context: ScenarioContext) -> object:
         """While this stays the same, so does the answer."""
         ...
 
@@ -63,19 +63,19 @@ class CountCheck(msgspec.Struct, frozen=True):
         wanted = " and ".join(f"{bound} {_named(state)}" for state, bound in self.bounds)
         return f"{self.what} {self.filter}".strip() + f": {wanted}"
 
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
         tally, states = TALLIES[self.what]
-        found = tally(stage, self.filter)
+        found = tally(context, self.filter)
         numbers = ", ".join(f"{found[state]} {_named(state)}" for state in states)
         return all(bound.holds(found[state]) for state, bound in self.bounds), numbers
 
-    def depends_on(self, stage: Stage) -> object:
+    def depends_on(self, context: ScenarioContext) -> object:
         kinds = [{"pods": r.PODS, "nodes": r.NODES}.get(self.what, r.NODE_CLAIMS)]
         if self.what == "pods" and self.filter.pool:
             kinds.append(r.NODES)
         elif self.filter.app:
             kinds.append(r.PODS)
-        return (stage.cloud_version, *(stage.changes[kind] for kind in kinds))
+        return (context.cloud_version, *(context.changes[kind] for kind in kinds))
 
 
 def _named(state: str) -> str:
@@ -92,13 +92,13 @@ class ObjectsCheck(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.resource.plural} {self.filter}".strip() + f": {self.bound}"
 
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
-        found = select(stage.store, self.resource, self.filter)
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
+        found = select(context.store, self.resource, self.filter)
         named = [obj["metadata"]["name"] for obj in found[:5]]
         return self.bound.holds(len(found)), f"{len(found)} ({', '.join(named)})".replace(" ()", "")
 
-    def depends_on(self, stage: Stage) -> object:
-        return stage.version
+    def depends_on(self, context: ScenarioContext) -> object:
+        return context.version
 
 
 class ConditionCheck(msgspec.Struct, frozen=True):
@@ -113,8 +113,8 @@ class ConditionCheck(msgspec.Struct, frozen=True):
         because = f" because {self.reason}" if self.reason else ""
         return f"{self.target}: {self.type}={self.status}{because}"
 
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
-        obj = self.target.find(stage.store)
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
+        obj = self.target.find(context.store)
         if obj is None:
             return False, "no such object"
         condition = condition_of(obj, self.type)
@@ -125,8 +125,8 @@ class ConditionCheck(msgspec.Struct, frozen=True):
         found = f"{self.type}={condition['status']} because {condition.get('reason', '')}"
         return right, f"{obj['metadata']['name']} says {found}"
 
-    def depends_on(self, stage: Stage) -> object:
-        return stage.version
+    def depends_on(self, context: ScenarioContext) -> object:
+        return context.version
 
 
 class ReasonCheck(msgspec.Struct, frozen=True):
@@ -139,18 +139,18 @@ class ReasonCheck(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"reason {self.reason} for {self.subject}: {self.subjects} subjects"
 
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
         found = {
             entry.subject: entry.at
-            for entry in stage.said.get(self.reason, ())
+            for entry in context.said.get(self.reason, ())
             if entry.at >= since and fnmatchcase(entry.subject, self.subject)
         }
         last = max(found, key=lambda subject: (found[subject], subject), default="")
         named = f"{len(found)}, last {last}" if last else "nobody"
         return self.subjects.holds(len(found)), f"said of {named}"
 
-    def depends_on(self, stage: Stage) -> object:
-        return len(stage.said.get(self.reason, ()))
+    def depends_on(self, context: ScenarioContext) -> object:
+        return len(context.said.get(self.reason, ()))
 
 
 class VerdictCheck(msgspec.Struct, frozen=True):
@@ -162,20 +162,20 @@ class VerdictCheck(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.target}: verdict {self.reason}"
 
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
-        obj = self.target.find(stage.store)
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
+        obj = self.target.find(context.store)
         if obj is None:
             return False, "no such object"
         metadata = obj["metadata"]
-        verdicts = stage.world.controller.evaluator.about(
+        verdicts = context.world.controller.evaluator.about(
             obj["kind"], metadata["name"], metadata.get("namespace", "")
         )
         said = ", ".join(f"{verdict.reason} ({verdict.message})" for verdict in verdicts)
         right = any(verdict.reason == self.reason for verdict in verdicts)
         return right, f"{metadata['name']}: {said or 'no verdict'}"
 
-    def depends_on(self, stage: Stage) -> object:
-        return stage.version
+    def depends_on(self, context: ScenarioContext) -> object:
+        return context.version
 
 
 class CostCheck(msgspec.Struct, frozen=True):
@@ -189,13 +189,13 @@ class CostCheck(msgspec.Struct, frozen=True):
         wanted = " and ".join(f"{name} {bound}" for name, bound in parts if bound is not None)
         return f"cost in dollars: {wanted}"
 
-    def look(self, stage: Stage, since: datetime) -> tuple[bool, str]:
-        cloud = stage.world.cloud
+    def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
+        cloud = context.world.cloud
         total, hourly = cloud.cost() / MICRO_DOLLARS, cloud.bill.hourly / MICRO_DOLLARS
         right = (self.total is None or self.total.holds(total)) and (
             self.hourly is None or self.hourly.holds(hourly)
         )
         return right, f"total {total:.4f}, hourly {hourly:.4f}"
 
-    def depends_on(self, stage: Stage) -> object:
-        return stage.version
+    def depends_on(self, context: ScenarioContext) -> object:
+        return context.version

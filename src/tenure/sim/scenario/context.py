@@ -20,7 +20,7 @@ class Missing(TenureError):
     """A step cannot be done: what it is about is not there."""
 
 
-class Stage:
+class ScenarioContext:
     def __init__(self, world: World) -> None:
         self.world = world
         self.store = world.store

@@ -18,7 +18,7 @@ from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.sim.check.checkers import Violation
 from tenure.sim.chronicle import Chronicle
 from tenure.sim.scenario.actions import Crash, Start, apply
-from tenure.sim.scenario.context import Missing, Stage, span
+from tenure.sim.scenario.context import Missing, ScenarioContext, span
 from tenure.sim.scenario.read.findings import Finding, Held, Watched
 from tenure.sim.scenario.read.load import Scenario
 from tenure.sim.scenario.steps import Step
@@ -64,7 +64,7 @@ class Simulation:
         self.scenario = scenario
         self.until = scenario.until if until is None else until
         self.world = World(with_seed(scenario.options, seed))
-        self.stage = Stage(self.world)
+        self.context = ScenarioContext(self.world)
         Chronicle(self.world)
         self._watched = [Watched(one) for one in scenario.expectations]
         self._failures: list[Finding] = []
@@ -92,12 +92,12 @@ class Simulation:
     def _pass(self, until: timedelta, pause: Callable[[], object]) -> None:
         while self.world.elapsed < until:
             next_stop = min(self.world.elapsed + _SLICE, until)
-            self.world.run_until(self.stage.instant(next_stop))
+            self.world.run_until(self.context.instant(next_stop))
             pause()
 
     def result(self) -> Result:
         self._look()
-        findings = [watched.conclude(self.stage) for watched in self._watched]
+        findings = [watched.conclude(self.context) for watched in self._watched]
         return Result(
             scenario=self.scenario.name,
             seed=self.world.options.seed,
@@ -113,7 +113,7 @@ class Simulation:
         if not self._begun:
             self._begun = True
             for manifest in self.scenario.objects:
-                apply(self.stage, manifest)
+                apply(self.context, manifest)
 
     def _instants(self, end: timedelta) -> Iterator[timedelta]:
         """Every instant of the script that is still to come, in order."""
@@ -125,7 +125,7 @@ class Simulation:
 
     def _do(self, step: Step) -> None:
         try:
-            subject, message = step.deed.do(self.stage)
+            subject, message = step.deed.do(self.context)
         except (Missing, ApiError) as error:
             self._failures.append(
                 Finding(
@@ -142,34 +142,34 @@ class Simulation:
     def _look_at(self, instant: timedelta) -> None:
         for watched in self._watched:
             if watched.instant == instant:
-                watched.look(self.stage)
+                watched.look(self.context)
 
     def _begin_watching(self, instant: timedelta) -> None:
         """What spans time is looked at from its beginning, after what happens then."""
         for watched in self._watched:
             if watched.begins == instant and watched.spans(instant):
-                watched.look(self.stage)
+                watched.look(self.context)
 
     def _look(self) -> None:
         """The end of an instant: look at what spans time, if anything has changed."""
-        if self.stage.version == self._seen:
+        if self.context.version == self._seen:
             return
-        self._seen = self.stage.version
+        self._seen = self.context.version
         elapsed = self.world.elapsed
         for watched in self._watched:
             if watched.spans(elapsed):
-                watched.look_again(self.stage)
+                watched.look_again(self.context)
 
     def _summary(self) -> Summary:
         cloud = self.world.cloud
         pods, _ = TALLIES["pods"]
         nodes, _ = TALLIES["nodes"]
-        running = pods(self.stage, Filter())
+        running = pods(self.context, Filter())
         return Summary(
             ended_at=self.world.now,
             instances_launched=cloud.launch_count,
             instances_ended=cloud.termination_count,
-            nodes=nodes(self.stage, Filter())["count"],
+            nodes=nodes(self.context, Filter())["count"],
             pods_running=running["running"],
             pods_pending=running["pending"],
             cost=round(cloud.cost() / MICRO_DOLLARS, 4),

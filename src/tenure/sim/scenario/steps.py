@@ -15,7 +15,6 @@ from tenure.sim.scenario.actions import (
     Apply,
     Cordon,
     Crash,
-    Deed,
     Delete,
     Kubelet,
     Patch,
@@ -23,6 +22,7 @@ from tenure.sim.scenario.actions import (
     Scale,
     SetCondition,
     SetFaults,
+    StepAction,
     Vanish,
     Volumes,
 )
@@ -59,16 +59,16 @@ class StepReader:
         deed = _READERS[verb](self, fields.raw(verb), fields.path(verb))
         return Step(at=instant, verb=verb, deed=deed, place=self._reader.document.place(at))
 
-    def _apply(self, value: Any, at: str) -> Deed:
+    def _apply(self, value: Any, at: str) -> StepAction:
         given = list(self._reader.items(value, at)) if isinstance(value, list) else [(at, value)]
         read = self._judge.read
         found = [read(self._reader, one, place, again=True) for place, one in given]
         return Apply(tuple(manifest for manifests in found for manifest in manifests))
 
-    def _delete(self, value: Any, at: str) -> Deed:
+    def _delete(self, value: Any, at: str) -> StepAction:
         return Delete(read_reference(self._reader, value, at))
 
-    def _patch(self, value: Any, at: str) -> Deed:
+    def _patch(self, value: Any, at: str) -> StepAction:
         target = read_reference(self._reader, value, at, ("merge",))
         merge = value.get("merge") if isinstance(value, dict) else None
         if not isinstance(merge, dict):
@@ -78,7 +78,7 @@ class StepReader:
         self._judge.patch(self._reader, target, merge, f"{at}.merge")
         return Patch(target, merge)
 
-    def _scale(self, value: Any, at: str) -> Deed:
+    def _scale(self, value: Any, at: str) -> StepAction:
         fields = self._reader.fields(value, at, (*_SCALED, "namespace", "replicas"))
         word = fields.one_of(tuple(_SCALED), "workload") or "deployment"
         name, namespace = fields.text(word, ""), fields.text("namespace", "default")
@@ -92,13 +92,13 @@ class StepReader:
         """One, or all that a filter selects."""
         return read_target(self._reader, r.NODES, value, at, (*PICKS, ALL))
 
-    def _cordon(self, value: Any, at: str) -> Deed:
+    def _cordon(self, value: Any, at: str) -> StepAction:
         return Cordon(self._node(value, at), closed=True)
 
-    def _uncordon(self, value: Any, at: str) -> Deed:
+    def _uncordon(self, value: Any, at: str) -> StepAction:
         return Cordon(self._node(value, at), closed=False)
 
-    def _set_condition(self, value: Any, at: str) -> Deed:
+    def _set_condition(self, value: Any, at: str) -> StepAction:
         known = ("node", "type", "status", "reason", "message")
         fields = self._reader.fields(value, at, known)
         return SetCondition(
@@ -109,38 +109,38 @@ class StepReader:
             fields.text("message", ""),
         )
 
-    def _silence(self, value: Any, at: str) -> Deed:
+    def _silence(self, value: Any, at: str) -> StepAction:
         return Kubelet(self._nodes(value, at), "silence")
 
-    def _resume(self, value: Any, at: str) -> Deed:
+    def _resume(self, value: Any, at: str) -> StepAction:
         return Kubelet(self._nodes(value, at), "resume")
 
-    def _reboot(self, value: Any, at: str) -> Deed:
+    def _reboot(self, value: Any, at: str) -> StepAction:
         fields = self._reader.fields(value, at, ("node", "down-for"))
         node = self._node(fields.raw("node", ""), fields.path("node"))
         return Kubelet(node, "reboot", fields.span("down-for", timedelta(minutes=1)))
 
-    def _stick_volumes(self, value: Any, at: str) -> Deed:
+    def _stick_volumes(self, value: Any, at: str) -> StepAction:
         return Volumes(self._node(value, at), stuck=True)
 
-    def _unstick_volumes(self, value: Any, at: str) -> Deed:
+    def _unstick_volumes(self, value: Any, at: str) -> StepAction:
         return Volumes(self._node(value, at), stuck=False)
 
-    def _vanish(self, value: Any, at: str) -> Deed:
+    def _vanish(self, value: Any, at: str) -> StepAction:
         return Vanish(read_reference(self._reader, value, at))
 
-    def _faults(self, value: Any, at: str) -> Deed:
+    def _faults(self, value: Any, at: str) -> StepAction:
         return SetFaults(read_options(self._reader, value, at, Faults))
 
-    def _crash(self, value: Any, at: str) -> Deed:
+    def _crash(self, value: Any, at: str) -> StepAction:
         fields = self._reader.fields({} if value is None else value, at, ("down-for",))
         return Crash(fields.span("down-for", _NONE))
 
-    def _api_restart(self, value: Any, at: str) -> Deed:
+    def _api_restart(self, value: Any, at: str) -> StepAction:
         self._reader.fields({} if value is None else value, at, ("nothing",))
         return ApiRestart()
 
-    def _say(self, value: Any, at: str) -> Deed:
+    def _say(self, value: Any, at: str) -> StepAction:
         return Say(self._reader.text(value, at))
 
 
@@ -151,7 +151,7 @@ def _status(fields: Fields) -> str:
     return fields.choice("status", ("True", "False", "Unknown"))
 
 
-_READERS: Final[dict[str, Callable[[StepReader, Any, str], Deed]]] = {
+_READERS: Final[dict[str, Callable[[StepReader, Any, str], StepAction]]] = {
     "apply": StepReader._apply,
     "delete": StepReader._delete,
     "patch": StepReader._patch,

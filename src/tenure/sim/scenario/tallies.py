@@ -11,10 +11,10 @@ from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import InstanceState
 from tenure.sim.apiserver.store.tree import Obj, dig
-from tenure.sim.scenario.context import Stage
+from tenure.sim.scenario.context import ScenarioContext
 from tenure.sim.scenario.targets import Filter, select
 
-Tally = Callable[[Stage, Filter], Counter[str]]
+Tally = Callable[[ScenarioContext, Filter], Counter[str]]
 
 COUNT: Final = "count"
 
@@ -64,19 +64,19 @@ def _claim_states(claim: Obj) -> Iterable[str]:
 
 
 def _count(resource: Resource, states: Callable[[Obj], Iterable[str]]) -> Tally:
-    def tally(stage: Stage, wanted: Filter) -> Counter[str]:
-        found = select(stage.store, resource, wanted)
+    def tally(context: ScenarioContext, wanted: Filter) -> Counter[str]:
+        found = select(context.store, resource, wanted)
         return Counter({COUNT: len(found)}) + Counter(s for obj in found for s in states(obj))
 
     return tally
 
 
-def _instances(stage: Stage, wanted: Filter) -> Counter[str]:
+def _instances(context: ScenarioContext, wanted: Filter) -> Counter[str]:
     """``labels`` here is about what the instance is: its type, zone and capacity type."""
-    unclaimed = set(stage.world.checkers.unclaimed())
+    unclaimed = set(context.world.checkers.unclaimed())
     terms = dict(term.partition("=")[::2] for term in wanted.labels.split(",") if term)
     tally: Counter[str] = Counter()
-    for instance in stage.world.cloud.instances():
+    for instance in context.world.cloud.instances():
         about = {
             INSTANCE_TYPE: instance.instance_type,
             ZONE: instance.zone,

@@ -16,7 +16,7 @@ import msgspec
 from tenure.kube.certs import issue, make_authority
 from tenure.ports.clock import Clock
 from tenure.sim.apiserver.api import Api
-from tenure.sim.serve.http import HOST, Door, serving
+from tenure.sim.serve.http import HOST, ApiHandler, serving
 
 #: Longer than anybody leaves it running.
 _VALID: Final = timedelta(days=365)
@@ -46,6 +46,6 @@ async def opened(
     authority = make_authority("tenure up", now=now, valid=_VALID)
     pair = issue(authority, HOST, dns=("localhost",), ips=(HOST,), now=now, valid=_VALID)
     token = secrets.token_urlsafe(32)
-    door = Door(api, clock, token, speed=speed, report=report)
-    async with serving(door, pair, port=port, speed=speed) as bound:
+    handler = ApiHandler(api, clock, token, speed=speed, report=report)
+    async with serving(handler, pair, port=port, speed=speed) as bound:
         yield Access(server=f"https://{HOST}:{bound}", ca=authority.cert, token=token)

@@ -50,7 +50,7 @@ _YOU_MAY: Final = (
 )
 
 
-class Door:
+class ApiHandler:
     """Answers HTTP requests with an ``Api``."""
 
     def __init__(
@@ -179,13 +179,13 @@ def _http(response: Response) -> web.Response:
 
 @asynccontextmanager
 async def serving(
-    door: Door, pair: Pair, *, port: int = 0, speed: float = 1.0, limits: Limits = LIMITS
+    handler: ApiHandler, pair: Pair, *, port: int = 0, speed: float = 1.0, limits: Limits = LIMITS
 ) -> AsyncIterator[int]:
     """Serve for as long as the block lasts; yields the port. Raises ``OSError`` if it is taken.
 
     ``speed`` is the loop's: the library's time-outs are meant in real seconds.
     """
-    listener = Listener(door.handle, limits, tls=_tls(pair), speed=speed, cancels=True)
+    listener = Listener(handler.handle, limits, tls=_tls(pair), speed=speed, cancels=True)
     bound = await listener.open(HOST, port)
     try:
         yield bound

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tenure.sim.scenario.context import Stage, clock
+from tenure.sim.scenario.context import ScenarioContext, clock
 from tenure.sim.scenario.expectations import Expectation, When
 
 
@@ -52,41 +52,41 @@ class Watched:
             return False
         return one.after <= elapsed and (one.until is None or elapsed <= one.until)
 
-    def look_again(self, stage: Stage) -> None:
+    def look_again(self, context: ScenarioContext) -> None:
         """Look, unless the answer must be the same as the last time."""
-        seen = self._expectation.check.depends_on(stage)
+        seen = self._expectation.check.depends_on(context)
         if seen != self._seen:
             self._seen = seen
-            self.look(stage)
+            self.look(context)
 
-    def look(self, stage: Stage) -> None:
+    def look(self, context: ScenarioContext) -> None:
         if self._finding is not None:
             return
         one = self._expectation
         self._looked = True
-        right, found = one.check.look(stage, stage.instant(one.after))
-        due = one.until is not None and stage.now >= stage.instant(one.until)
+        right, found = one.check.look(context, context.instant(one.after))
+        due = one.until is not None and context.now >= context.instant(one.until)
         match one.when:
             case When.AT:
-                self._settle(Held.YES if right else Held.NO, found, stage.now)
+                self._settle(Held.YES if right else Held.NO, found, context.now)
             case When.BY if right or due:
-                self._settle(Held.YES if right else Held.NO, found, stage.now)
+                self._settle(Held.YES if right else Held.NO, found, context.now)
             case When.ALWAYS if not right:
-                self._settle(Held.NO, found, stage.now)
+                self._settle(Held.NO, found, context.now)
             case When.NEVER if right:
-                self._settle(Held.NO, found, stage.now)
+                self._settle(Held.NO, found, context.now)
 
-    def conclude(self, stage: Stage) -> Finding:
+    def conclude(self, context: ScenarioContext) -> Finding:
         """At the end of the run."""
         one = self._expectation
         if self._finding is None and one.until is None and one.when in (When.AT, When.BY):
-            right, found = one.check.look(stage, stage.instant(one.after))
-            self._settle(Held.YES if right else Held.NO, found, stage.now)
+            right, found = one.check.look(context, context.instant(one.after))
+            self._settle(Held.YES if right else Held.NO, found, context.now)
         elif self._finding is None and one.when in (When.ALWAYS, When.NEVER) and self._looked:
-            _, found = one.check.look(stage, stage.instant(one.after))
-            self._settle(Held.YES, f"at the end {found}", stage.now)
+            _, found = one.check.look(context, context.instant(one.after))
+            self._settle(Held.YES, f"at the end {found}", context.now)
         elif self._finding is None:
-            self._settle(Held.UNREACHED, "the run ended before", stage.now)
+            self._settle(Held.UNREACHED, "the run ended before", context.now)
         assert self._finding is not None
         return self._finding
 

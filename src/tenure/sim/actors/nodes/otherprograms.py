@@ -23,7 +23,7 @@ from tenure.sim.environment import Environment
 from tenure.sim.faults import FaultSwitch
 
 
-class Meddlers:
+class OtherPrograms:
     def __init__(self, environment: Environment, store: Store, faults: FaultSwitch) -> None:
         self._environment, self._store, self._faults = environment, store, faults
         #: UIDs of pods that a deletion is due for.
