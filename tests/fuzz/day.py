@@ -34,6 +34,8 @@ from tests.fuzz.deeds import (
 from tests.fuzz.rest import announced, overdue, restless, settled, unsettled
 from tests.runtime.worlds import Tapped
 
+#: Events of a watch may come 15 seconds apart, one after the other.
+LATE: Final = timedelta(minutes=3)
 STEP: Final = timedelta(minutes=1)
 
 
@@ -76,6 +78,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
     """The day of this seed, from the first pod to the last problem."""
     random = Random(f"fuzz/{seed}")
     world = Tapped(options=WorldOptions(seed=seed))
+    world.checkers.recent.late = LATE
     try:
         crashes = _trouble(world, random, pace)
         problems = _calm(world, pace)

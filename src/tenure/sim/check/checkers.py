@@ -73,7 +73,7 @@ class Checkers:
         self._report = report
         self._unclaimed: dict[str, datetime] = {}
         self._claim_uids: set[str] = set()
-        self._recent = Recent(environment, store)
+        self.recent = Recent(environment, store)
         self.violations: list[Violation] = []
         #: How often each rule was asked.
         self.asked: Counter[str] = Counter()
@@ -116,7 +116,7 @@ class Checkers:
 
     def has_written(self, target: Route, before: Obj | None) -> None:
         """A request of Tenure's has been carried out; ``before`` is what was there."""
-        self._recent.wrote(target.resource, self._stored(target))
+        self.recent.wrote(target.resource, self._stored(target))
         if before is None or target.resource not in (r.NODES, r.NODE_CLAIMS):
             return
         if FINALIZER not in finalizers(before):
@@ -187,7 +187,7 @@ class Checkers:
     # -- claims and Nodes that go ------------------------------------------------------
 
     def _delete_claim(self, claim: Obj) -> None:
-        """A rule is broken that no state of the last half minute keeps."""
+        """A rule is broken that no state keeps which Tenure may still see."""
         if read.is_leaving(claim):
             return
         self._ask_all(self._departure(claim), "is deleted")
@@ -212,7 +212,7 @@ class Checkers:
     def _departure(self, claim: Obj) -> Departure:
         return Departure(
             claim=claim,
-            state=self._recent.now(),
+            state=self.recent.now(),
             now=self._environment.now(),
             settings=self._settings,
             statements=self._cloud.repair_statements,
@@ -220,7 +220,7 @@ class Checkers:
         )
 
     def _was_kept(self, rule: str, departure: Departure) -> bool:
-        for state in self._recent.past():
+        for state in self.recent.past():
             then = msgspec.structs.replace(departure, state=state)
             if not dict(then.answers()).get(rule):
                 return True

@@ -1,4 +1,4 @@
-"""What the objects that decide over a node's end were, in the last half minute.
+"""What the objects that decide over a node's end were, as long as a watch may be late.
 
 Tenure's view is as old as its watches. A write that was right by any state of that time is no
 violation: the user's change that made it wrong could not be known yet.
@@ -20,7 +20,7 @@ from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.check.read import State
 from tenure.sim.environment import Environment
 
-#: Longer than any watch of a story is late.
+#: How late a watch may be, where a story does not say.
 LATE: Final = timedelta(seconds=30)
 KEPT: Final = (r.NODES, r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
 
@@ -28,6 +28,8 @@ KEPT: Final = (r.NODES, r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
 class Recent:
     def __init__(self, environment: Environment, store: Store) -> None:
         self._environment, self._store = environment, store
+        #: A story whose watches are later than usual sets it higher.
+        self.late = LATE
         self._mirror: dict[Resource, dict[str, Obj]] = {one: {} for one in KEPT}
         self._log: deque[tuple[datetime, Resource, str, Obj | None, str]] = deque()
         #: The versions of claims that Tenure itself wrote: its own marks it knows at once.
@@ -39,7 +41,7 @@ class Recent:
         now, name, mirror = self._environment.now(), obj["metadata"]["name"], self._mirror[resource]
         version = obj["metadata"]["resourceVersion"]
         self._log.append((now, resource, name, mirror.get(name), version))
-        while self._log and now - self._log[0][0] > LATE:
+        while self._log and now - self._log[0][0] > self.late:
             self._log.popleft()
         if type_ == DELETED:
             mirror.pop(name, None)
@@ -66,7 +68,7 @@ class Recent:
         known: set[tuple[Resource, str]] = set()
         yield state
         for at, resource, name, before, version in reversed(self._log):
-            if self._environment.now() - at > LATE:
+            if self._environment.now() - at > self.late:
                 return
             if last is not None and at != last:
                 yield state
