@@ -108,7 +108,7 @@ class Ground(StrEnum):
     INSTANCE_GONE = "InstanceGone"
 
 
-class Witness(msgspec.Struct, frozen=True, kw_only=True):
+class Precondition(msgspec.Struct, frozen=True, kw_only=True):
     """An object that an action depends on beside its own: read by itself right before the call.
 
     If it is another version than the one that was judged, nothing is done; the judgement comes
@@ -135,7 +135,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     dated: str = ""
     #: … so much later than it is.
     ahead: timedelta = timedelta()
-    witness: Witness | None = None
+    precondition: Precondition | None = None
     #: Of one that sets a claim's deadline.
     ground: Ground | None = None
 
@@ -157,7 +157,7 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):
     uid: str
     namespace: str = ""
     resource_version: str = ""
-    witness: Witness | None = None
+    precondition: Precondition | None = None
     #: Of a claim's deletion; a Node goes because its claim does.
     ground: Ground | None = None
 
@@ -209,7 +209,7 @@ class Reboot(msgspec.Struct, frozen=True, kw_only=True, tag="Reboot"):
     provider_id: str
     claim_uid: str
     operation_id: str
-    witness: Witness | None = None
+    precondition: Precondition | None = None
 
 
 class Inspect(msgspec.Struct, frozen=True, kw_only=True, tag="Inspect"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tenure.core.decision import Delete, Ground, Patch, Subject, Witness
+from tenure.core.decision import Delete, Ground, Patch, Precondition, Subject
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -48,10 +48,10 @@ def patch(
     )
 
 
-def as_judged(thing: Written) -> Witness:
+def as_judged(thing: Written) -> Precondition:
     """For a write that depends on it: it may be another by the time of the call."""
     meta = thing.metadata
-    return Witness(
+    return Precondition(
         resource=_RESOURCES[type_of(thing)],
         name=meta.name,
         uid=meta.uid,

@@ -23,7 +23,7 @@ from tenure.ports.clock import Clock
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.executor.executor import Executor, place_of, witness_of
+from tenure.runtime.executor.executor import Executor, place_of, precondition_of
 from tenure.runtime.executor.instances import Instances
 from tenure.runtime.executor.outcome import OK, Outcome
 from tenure.runtime.learn import Learner
@@ -154,8 +154,8 @@ class Loop:
         for verdict in self._evaluator.actionable():
             if isinstance(verdict.action, Patch | Delete):
                 yield place_of(verdict.action)
-            if (witness := witness_of(verdict.action)) is not None:
-                yield witness.resource, witness.name
+            if (precondition := precondition_of(verdict.action)) is not None:
+                yield precondition.resource, precondition.name
 
     def _tidy(self, now: float) -> None:
         if self._tidy_at is None or now >= self._tidy_at:

@@ -90,8 +90,8 @@ def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
     then = on_claim(stamped, sick(), POD, *come())
     assert isinstance(then.action, Delete)
-    assert then.action.witness is not None
-    assert then.action.witness.name == "node-a"
+    assert then.action.precondition is not None
+    assert then.action.precondition.name == "node-a"
 
 
 @pytest.mark.parametrize(

@@ -266,8 +266,8 @@ def test_once_the_cloud_is_asked_there_is_no_way_back(sick: bool) -> None:
 def test_the_last_step_before_that_is_taken_on_the_word_of_the_node_right_then() -> None:
     action = on_claim(rebooting(boot="boot-1"), the_node(CLOSED)).action
     assert isinstance(action, Patch)
-    assert action.witness is not None
-    assert (action.witness.name, action.witness.resource_version) == ("node-a", "7")
+    assert action.precondition is not None
+    assert (action.precondition.name, action.precondition.resource_version) == ("node-a", "7")
 
 
 def test_after_it_was_called_off_the_node_is_opened_and_nothing_else() -> None:
@@ -381,8 +381,8 @@ def test_the_cloud_is_asked_with_one_operation_for_every_try() -> None:
     assert isinstance(action, Reboot)
     assert (action.provider_id, action.claim_uid) == ("cloud://a", "uid-a")
     assert action.operation_id == OPERATION
-    assert action.witness is not None
-    assert action.witness.resource_version == "7"
+    assert action.precondition is not None
+    assert action.precondition.resource_version == "7"
     assert verdict.recheck_at is None
     later = on_claim(ISSUING, the_node(CLOSED), now=ahead(86_400))
     assert later.action == action, "however long something of ours has held it"

@@ -383,7 +383,7 @@ def test_what_falls_due_brings_the_deadline_forward(
     assert isinstance(verdict.action, Patch)
     assert verdict.action.dated == TERMINATION_TIMESTAMP
     assert verdict.action.ahead == timedelta(seconds=span)
-    assert verdict.action.witness is not None, "the Node may have recovered by then"
+    assert verdict.action.precondition is not None, "the Node may have recovered by then"
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ class Release:
             claim,
             Reason.REPLACED,
             f"{self._where()}; terminating{within}",
-            action=msgspec.structs.replace(action, witness=as_judged(node)),
+            action=msgspec.structs.replace(action, precondition=as_judged(node)),
             recheck_at=recheck_at,
         )
         if isinstance(action, Patch):

@@ -172,7 +172,7 @@ class RebootSteps:
             action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", message))
             assert action is not None, "it is not said yet"
             # From here on it cannot be called off, so by the Node as it is right then.
-            action = msgspec.structs.replace(action, witness=as_judged(node))
+            action = msgspec.structs.replace(action, precondition=as_judged(node))
         return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
 
     def _no_node(self, since: datetime) -> Verdict:
@@ -209,7 +209,7 @@ class RebootSteps:
             provider_id=self._claim.provider_id,
             claim_uid=self._claim.uid,
             operation_id=operation,
-            witness=as_judged(self._claim),
+            precondition=as_judged(self._claim),
         )
         return self._say(Reason.REBOOT_REQUESTED, message, action)
 

@@ -323,7 +323,7 @@ class _Round:
         near_enough = hurried_until(claim, span)
         # It may have recovered by the time of the call.
         stamp = stamp_claim(claim, Ground.REPAIR, span)
-        action = msgspec.structs.replace(stamp, witness=as_judged(node))
+        action = msgspec.structs.replace(stamp, precondition=as_judged(node))
         return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
 
     def _by_force(self, member: Member, reason: Reason, message: str, *, counted: bool) -> Verdict:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.core.decision import Action, Commitment, Delete, Ground, Verdict, Witness
+from tenure.core.decision import Action, Commitment, Delete, Ground, Precondition, Verdict
 from tenure.core.health.domains import Permit
 from tenure.core.health.health import Member
 from tenure.core.terminate.deadline import deadline_of, stamp_of
@@ -26,14 +26,14 @@ def force(
     member: Member, now: datetime, ground: Ground, probe: Permit | None = None
 ) -> Action | None:
     """The next write; None once its time is over and it is being deleted."""
-    claim, witness = member.claim, _witness(member)
+    claim, precondition = member.claim, _precondition(member)
     deadline, stamp = deadline_of(claim), stamp_of(claim)
     if claim.deleting and deadline is not None and deadline.at <= now:
         return None
     if not claim.deleting and stamp is not None and stamp <= now:
-        return msgspec.structs.replace(delete_claim(claim, ground), witness=witness)
+        return msgspec.structs.replace(delete_claim(claim, ground), precondition=precondition)
     stamped = stamp_claim(claim, ground, beside=probe_mark(probe) if probe is not None else None)
-    return msgspec.structs.replace(stamped, witness=witness)
+    return msgspec.structs.replace(stamped, precondition=precondition)
 
 
 def committed(verdict: Verdict, condition: str) -> Verdict:
@@ -56,8 +56,8 @@ def probe_mark(probe: Permit) -> dict[str, str]:
     return {names.REPAIR_PROBE: f"{','.join(probe.domains)} {format_time(probe.at)}"}
 
 
-def _witness(member: Member) -> Witness | None:
+def _precondition(member: Member) -> Precondition | None:
     if member.node is not None:
         return as_judged(member.node)
     name = member.claim.node_name
-    return Witness(resource=NODES, name=name) if name else None  # It never had a Node.
+    return Precondition(resource=NODES, name=name) if name else None  # It never had a Node.

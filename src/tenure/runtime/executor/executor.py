@@ -32,10 +32,10 @@ from tenure.core.decision import (
     Inspect,
     Launch,
     Patch,
+    Precondition,
     Reboot,
     Terminate,
     Verdict,
-    Witness,
     takes_away,
 )
 from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
@@ -184,13 +184,15 @@ class Executor:
 
     async def _changed(self, action: Action) -> Outcome | None:
         """Whether what the action depends on is still as it was evaluated, by a read of its own."""
-        witness = witness_of(action)
-        if witness is None:
+        precondition = precondition_of(action)
+        if precondition is None:
             return None
-        version = await self._verbs.version_of(witness.resource, witness.name, uid=witness.uid)
-        if version == witness.resource_version:
+        version = await self._verbs.version_of(
+            precondition.resource, precondition.name, uid=precondition.uid
+        )
+        if version == precondition.resource_version:
             return None
-        what = f"{witness.resource.kind} {witness.name}"
+        what = f"{precondition.resource.kind} {precondition.name}"
         return Outcome("held", f"{what} has changed since it was evaluated: evaluating again")
 
     def _refusal(self, action: Action) -> Outcome | None:
@@ -299,9 +301,9 @@ def depends_on_time(action: Action) -> bool:
     return annotations.get(TERMINATION_TIMESTAMP) is not None
 
 
-def witness_of(action: Action | None) -> Witness | None:
-    """The object on whose word it is done, beside its own."""
-    return action.witness if isinstance(action, Patch | Delete | Reboot) else None
+def precondition_of(action: Action | None) -> Precondition | None:
+    """The object version that it depends on, beside its own."""
+    return action.precondition if isinstance(action, Patch | Delete | Reboot) else None
 
 
 def place_of(action: Patch | Delete | Evict | DeletePod) -> Place:
