@@ -2,5 +2,5 @@
 
 May import: cli.explain, cli.plan, cli.settings, cli.view, sim, providers, runtime, kube, ports,
 core, model, parse, errors.
-Start reading: look.py.
+Start reading: read.py.
 """
