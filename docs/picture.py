@@ -25,11 +25,8 @@ WIDTH, HEIGHT = 104, 26
 
 
 def telling_moment(board: Board) -> bool:
-    """One node is drained while its successor boots."""
-    phases = {row.phase for row in board.rows}
-    return {"draining", "booting", "in service"} <= phases and any(
-        row.phase == "draining" and row.pods < 4 for row in board.rows
-    )
+    """The unhealthy node waits for the protected pod, and its replacement is in service."""
+    return any(row.phase == "draining" and row.pods == 1 for row in board.rows)
 
 
 def draw(moment: Callable[[Board], bool] = telling_moment) -> str:

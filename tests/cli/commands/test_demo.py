@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tenure.cli.commands.demo import demo
+from tenure.cli.commands.demo import DEFAULT_SPEED, demo
 
 TENURE = str(Path(sys.executable).with_name("tenure"))
 
@@ -32,33 +33,66 @@ def as_json() -> list[dict[str, Any]]:
     return [json.loads(line) for line in told("--json").output.splitlines()]
 
 
+def in_this_order(text: str, *turns: str) -> None:
+    """Each of them after the one before it."""
+    place = 0
+    for turn in turns:
+        found = text.find(turn, place)
+        assert found != -1, f"no {turn!r} in:\n{text[place:]}"
+        place = found + len(turn)
+
+
 def test_the_story_goes_from_an_empty_cluster_to_nodes_that_left(plain: str) -> None:
-    turns = (
-        "NodePool is created",
+    in_this_order(
+        plain,
+        "*** a NodePool is created",
         "NeededForPods",
         "InService",
-        "insist on on-demand",
-        "deletes the node",
-        "DoNotDisrupt:",
-        "EvictionWaits",
-        "InstanceTerminating",
+        "*** the kernel of the node under the report hangs",
         "Releasing",
-        "scaled down",
-        "deletes one of the empty",
+        "*** a user deletes a node",
+        "EvictionWaits",
+        "Releasing",
         "What Tenure did",
     )
-    places = [plain.find(turn) for turn in turns]
-    assert -1 not in places, dict(zip(turns, places, strict=True))
-    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "2"])
+def test_an_unhealthy_node_is_replaced_before_it_leaves_and_waits_for_a_protected_pod(
+    seed: str,
+) -> None:
+    plain = told("--seed", seed).output
+    (node,) = re.findall(r"node-(general-\w+) NodeUnhealthy: KernelDeadlock=True", plain)
+    (replacement,) = re.findall(rf"(general-\w+) NeededAsReplacement: .*{node}", plain)
+    in_this_order(
+        plain,
+        "the node is unhealthy",
+        f"node-{node} NodeUnhealthy",
+        f"node-{node} Replacing",
+        f"{replacement} Launched",
+        f"node-{node} Replaced: replacement NodeClaim {replacement} is initialized",
+        "Evicted",
+        f"node-{node} FailedDraining: waiting for 1 pod, 1 blocked: report-",
+        "DoNotDisruptGracePeriodElapsed",
+        f"node-{node} InstanceTerminating",
+        f"{node} Releasing",
+    )
+    begins = plain.index(f"node-{node} Replaced")
+    assert "Evicted" not in plain[:begins], "no pod leaves before the replacement is there"
+    (report,) = re.findall(r"(report-\S+) DoNotDisrupt: .* until (\S+?)[;\n]", plain)
+    assert f"{report[1]}  {report[0]} Evicted" in plain, "at the very end of its protection"
+
+
+def test_it_takes_about_half_a_minute(as_json: list[dict[str, Any]]) -> None:
+    assert 20 < as_json[-1]["summary"]["elapsedSeconds"] / DEFAULT_SPEED < 40
 
 
 def test_the_summary_says_why_each_node_left_and_what_held_it(plain: str) -> None:
     summary = " ".join(plain.partition("What Tenure did")[2].split())
+    assert "because it was unhealthy; its replacement was ready before it was drained" in summary
+    assert "1 pod was protected by karpenter.sh/do-not-disrupt" in summary
     assert "because its Node was deleted" in summary
     assert "2 pods had to wait for a disruption budget" in summary
-    assert "1 pod was protected by karpenter.sh/do-not-disrupt" in summary
-    assert "because its claim was deleted" in summary
-    assert "nothing held it back" in summary
     assert "Leaks none" in summary
 
 

@@ -1,6 +1,6 @@
-"""The demo's story: a small shop, a busy morning, and somebody who deletes things.
+"""The demo's story: a small shop, a node that becomes unhealthy, and a user who deletes a node.
 
-The story is what people do; everything else on the screen is decided by Tenure. Each
+The story is what users and nodes do; everything else on the screen is decided by Tenure. Each
 beat waits for the one before it to come to rest, so a story told with another seed (other
 boot times, other prices) still makes sense.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, DO_NOT_DISRUPT
-from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
+from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
 from tenure.sim.cloud.catalogue import CPU_LABEL
 from tenure.sim.serve.welcome import NODE_CLASS, NODE_CLASS_REF
 from tenure.sim.world import World
@@ -25,8 +25,11 @@ END: Final = timedelta(minutes=15)
 #: A pause between two beats, so that a person can look around.
 BREATH: Final = timedelta(seconds=12)
 
-#: From the pod's creation: long enough to be met by the deletion of its node.
-REPORT_PROTECTED_FOR: Final = "3m30s"
+#: From the pod's creation. Longer than its node needs to become unhealthy, to be replaced, and to
+#: be drained of all other pods: the node has to wait for this one.
+REPORT_PROTECTED_FOR: Final = "3m"
+#: What the node-problem-detector says of a kernel that hangs.
+KERNEL_HANGS: Final = "KernelDeadlock"
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -76,19 +79,20 @@ class Story:
 
 
 def at_rest(world: World) -> bool:
-    """Every pod runs, every node serves, nothing is leaving."""
+    """Every pod runs, every node serves and is healthy, nothing is leaving."""
     snapshot = world.controller.snapshot()
     pods = [pod for pod in world.store.list(PODS) if "deletionTimestamp" not in pod["metadata"]]
     return (
-        all(_ready(pod) for pod in pods)
+        all(_says(pod, "Ready") for pod in pods)
         and _replicas_wanted(world) <= len(pods)
         and all(c.initialized and not c.deleting for c in snapshot.claims.values())
+        and not any(_says(node, KERNEL_HANGS) for node in world.store.list(NODES))
     )
 
 
-def _ready(pod: Mapping[str, Any]) -> bool:
-    conditions = pod.get("status", {}).get("conditions", ())
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+def _says(thing: Mapping[str, Any], condition: str) -> bool:
+    conditions = thing.get("status", {}).get("conditions", ())
+    return any(c["type"] == condition and c["status"] == "True" for c in conditions)
 
 
 def _replicas_wanted(world: World) -> int:
@@ -113,49 +117,39 @@ def _deploy(world: World) -> tuple[str, str]:
     return "Deployment/default/web", "Created"
 
 
-def _more(world: World) -> tuple[str, str]:
-    world.apply(_deployment("orders", 6, cpu="1500m", memory="3Gi", on_demand=True))
-    return "Deployment/default/orders", "Created"
+def _kernel_hangs(world: World) -> tuple[str, str]:
+    node = _node_of_report(world)
+    world.kubelets.set_condition(node, KERNEL_HANGS, "True", "TaskHung")
+    return f"Node/{node}", KERNEL_HANGS
 
 
-def _delete_report_node(world: World) -> tuple[str, str]:
-    (pod,) = (p for p in world.store.list(PODS) if p["metadata"]["labels"]["app"] == "report")
-    node = pod["spec"]["nodeName"]
+def _delete_node(world: World) -> tuple[str, str]:
+    names = sorted(node["metadata"]["name"] for node in world.store.list(NODES))
+    node = next(name for name in names if name != _node_of_report(world))
     world.store.delete(NODES, "", node)
     return f"Node/{node}", "Deleted"
 
 
-def _scale_down(world: World) -> tuple[str, str]:
-    world.store.patch(DEPLOYMENTS, "default", "orders", {"spec": {"replicas": 0}})
-    return "Deployment/default/orders", "Scaled"
-
-
-def _delete_empty_claim(world: World) -> tuple[str, str]:
-    busy = {pod["spec"].get("nodeName") for pod in world.store.list(PODS)}
-    empty = [c for c in world.store.list(NODE_CLAIMS) if c["status"].get("nodeName") not in busy]
-    # Every seed leaves at least one empty: the nodes of "orders" are on-demand, the rest spot.
-    name = empty[0]["metadata"]["name"]
-    world.store.delete(NODE_CLAIMS, "", name)
-    return f"NodeClaim/{name}", "Deleted"
+def _node_of_report(world: World) -> str:
+    (pod,) = (p for p in world.store.list(PODS) if p["metadata"]["labels"]["app"] == "report")
+    return str(pod["spec"]["nodeName"])
 
 
 _BEATS: Final = (
-    Beat("a NodePool is created: 4 cpus per machine, spot or on-demand", _open, timedelta(0)),
     Beat(
-        "8 web servers and a report are deployed; there is no node yet",
+        "a NodePool is created: 4 cpus per node, spot or on-demand; a node that is unhealthy for "
+        "20s is replaced, and the new node comes first",
+        _open,
+        timedelta(0),
+    ),
+    Beat(
+        "8 web servers and a report are deployed; there is no node yet. At most 1 web server may be "
+        f"down at a time, and the report must run undisturbed for {REPORT_PROTECTED_FOR}",
         _deploy,
         timedelta(seconds=4),
     ),
-    Beat("6 order services are deployed; they insist on on-demand machines", _more),
-    Beat(
-        "somebody deletes the node under the report (kubectl delete node)",
-        _delete_report_node,
-    ),
-    Beat("the order services are scaled down to 0; their nodes stay", _scale_down),
-    Beat(
-        "somebody deletes one of the empty nodes' claims (kubectl delete nodeclaim)",
-        _delete_empty_claim,
-    ),
+    Beat("the kernel of the node under the report hangs: the node is unhealthy", _kernel_hangs),
+    Beat("a user deletes a node (kubectl delete node); its pods are moved first", _delete_node),
 )
 
 _POOL: Final = {
@@ -163,6 +157,17 @@ _POOL: Final = {
     "kind": "NodePool",
     "metadata": {"name": "general"},
     "spec": {
+        "repair": {
+            "terminationMode": "Graceful",
+            "policies": [
+                {
+                    "conditionType": KERNEL_HANGS,
+                    "status": "True",
+                    "toleration": "20s",
+                    "terminationGracePeriod": "10m",
+                }
+            ],
+        },
         "template": {
             "spec": {
                 "requirements": [
@@ -172,7 +177,7 @@ _POOL: Final = {
                 ],
                 "nodeClassRef": NODE_CLASS_REF,
             }
-        }
+        },
     },
 }
 
@@ -184,15 +189,9 @@ _BUDGET: Final = {
 }
 
 
-def _deployment(
-    app: str, replicas: int, *, cpu: str, memory: str, on_demand: bool = False
-) -> dict[str, Any]:
+def _deployment(app: str, replicas: int, *, cpu: str, memory: str) -> dict[str, Any]:
     requests = {"cpu": cpu, "memory": memory}
-    spec: dict[str, Any] = {
-        "containers": [{"name": "main", "image": app, "resources": {"requests": requests}}]
-    }
-    if on_demand:
-        spec["nodeSelector"] = {CAPACITY_TYPE: "on-demand"}
+    spec = {"containers": [{"name": "main", "image": app, "resources": {"requests": requests}}]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -94,10 +94,7 @@ class Chronicle:
         kind, _, name = entry.subject.partition("/")
         if entry.source != "tenure" or entry.outcome:
             return
-        if kind == "NodeClaim" and entry.reason in (Reason.CLAIM_DELETED, Reason.NODE_DELETED):
-            why = "its claim was deleted"
-            if entry.reason == Reason.NODE_DELETED:
-                why = "its Node was deleted"
+        if kind == "NodeClaim" and (why := _WHY.get(entry.reason)) is not None:
             self._departures.setdefault(name, Departure(name=name, why=why, asked_at=entry.at))
         elif kind == "NodeClaim" and entry.reason == Reason.RELEASING:
             if (departure := self._departures.get(name)) is not None:
@@ -120,6 +117,13 @@ class Chronicle:
         departure.held_by[entry.reason] = len(seen)
 
 
+#: Why a node leaves; the first of these that is said of its claim.
+_WHY: Final[dict[str, str]] = {
+    Reason.REPLACED: "it was unhealthy; its replacement was ready before it was drained",
+    Reason.CLAIM_DELETED: "its claim was deleted",
+    Reason.NODE_DELETED: "its Node was deleted",
+}
+
 _HELD: Final[dict[str, str]] = {
     Reason.EVICTION_WAITS: "had to wait for a disruption budget",
     Reason.EVICTION_REFUSED: "could not be evicted as its disruption budget was",
@@ -135,7 +139,7 @@ def sentences(summary: Summary, width: int = 80) -> list[str]:
     launched = ", ".join(f"{count} × {what}" for what, count in summary.launched.items())
     machines = words.count(sum(summary.launched.values()), "machine")
     told = [
-        ("Launched", f"{machines} for pods that had no place: {launched}"),
+        ("Launched", f"{machines}: {launched}"),
         ("Pods", _pods(summary)),
         *(("Left", _departed(departure)) for departure in summary.departures),
         ("Cost", _cost(summary, elapsed)),

@@ -44,6 +44,11 @@ _SPEAKER: Final = {
     Reason.INSTANCE_TERMINATING: "Node",
     Reason.RELEASING: "NodeClaim",
     Reason.EVICTION_REFUSED: "Node",
+    Reason.IN_SERVICE: "NodeClaim",
+    Reason.UNHEALTHY: "Node",
+    Reason.REPAIR_DUE: "Node",
+    Reason.REPLACING: "Node",
+    Reason.REPLACED: "Node",
 }
 
 
