@@ -16,19 +16,24 @@ from tenure.model.api.names import (
     DISRUPTION_REASON,
     DO_NOT_REPAIR,
     REPLACED_BY,
+    REPLACEMENT_FAILED,
     REPLACES,
     TERMINATION_TIMESTAMP,
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.providers.kwok.repairs import kwok_statements
+from tenure.model.cloud.repairs import peers_statements
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import (
     DISRUPTED,
     NOW,
     REGISTERED,
     a_claim,
     a_class,
+    a_leaving_claim,
+    a_leaving_node,
     a_node,
     a_pending_pod,
     a_pod,
@@ -41,9 +46,11 @@ from tests.core.build import (
     judged,
     types,
 )
+from tests.properties.honesty import check_honest_recheck
 
 BIG = {"cpu": "3", "memory": "1Gi"}
 POD = a_pod(requests=BIG)
+NO_BREAKER = a_pool(repair={"maxUnhealthy": "100%"})
 HALF = {"cpu": "1500m", "memory": "1Gi"}
 
 
@@ -222,7 +229,7 @@ def test_room_that_others_were_promised_is_not_counted_on_twice() -> None:
     its_pod = a_pod("other", node="node-x", requests=BIG)
     coming = a_claim("y", stage=REGISTERED, annotations={REPLACES: "uid-x"})
     fleet = [other, node, its_pod, coming, a_node("node-y", claim="y", ready=False)]
-    found = verdicts(going(), sick(), POD, *come(), *fleet)
+    found = verdicts(NO_BREAKER, going(), sick(), POD, *come(), *fleet)
     assert about(found, "NodeClaim/a").reason is Reason.REPLACED
     assert not created(found)
 
@@ -233,7 +240,7 @@ def test_it_waits_for_a_room_that_is_on_its_way_rather_than_for_another_one() ->
         a_claim("c", stage=REGISTERED),
         a_node("node-c", claim="c", ready=False),
     ]
-    found = verdicts(going(), sick(), POD, *come(), taken, *coming)
+    found = verdicts(NO_BREAKER, going(), sick(), POD, *come(), taken, *coming)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
     assert "its pods fit node-c, which is not initialized yet" in told.message
@@ -281,3 +288,87 @@ def _without_bound(statement: Any) -> Any:
 def test_two_small_pods_share_what_was_launched() -> None:
     pods = [a_pod("one", requests=HALF), a_pod("two", requests=HALF)]
     assert on_claim(going(), sick(), *pods, *come()).reason is Reason.REPLACED
+
+
+# -- the gates, for the second time ----------------------------------------------------------
+
+
+def frozen(*budgets: dict[str, Any], **repair: Any) -> NodePool:
+    return a_pool(disruption={"budgets": list(budgets)}, repair={"maxUnhealthy": "100%", **repair})
+
+
+def another(name: str, replacement: str) -> list[Any]:
+    """One more node with a command whose replacement is initialized."""
+    claim = a_claim(
+        name,
+        annotations={REPLACED_BY: replacement, DISRUPTION_REASON: "Unhealthy"},
+        conditions=[condition("DisruptionReason", reason="Unhealthy")],
+    )
+    told = Condition(
+        type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
+    )
+    status = {"conditions": (condition("Ready"), told)}
+    node = a_node(f"node-{name}", claim=name, taints=(DISRUPTED,), status=status)
+    new = a_claim(replacement, annotations={REPLACES: f"uid-{name}"})
+    return [claim, node, new, a_node(f"node-{replacement}", claim=replacement)]
+
+
+def test_a_budget_that_closed_meanwhile_blocks_it_until_it_opens() -> None:
+    closed = frozen({"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"})
+    told = on_claim(closed, going(), sick(), POD, *come())
+    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+    assert "its replacements are initialized, but budget 0" in told.message
+    assert told.recheck_at == ahead(3600)
+
+
+def test_a_budget_does_not_count_the_node_itself() -> None:
+    told = on_claim(frozen({"nodes": "1"}), going(), sick(), POD, *come())
+    assert told.reason is Reason.REPLACED
+
+
+def test_commands_beyond_a_budget_that_was_lowered_go_one_after_the_other() -> None:
+    """Each has its replacement; they must not wait for each other for ever."""
+    found = verdicts(frozen({"nodes": "1"}), going(), sick(), *come(), *another("x", "y"))
+    told = {name: about(found, f"NodeClaim/{name}").reason for name in ("a", "x")}
+    assert told == {"a": Reason.REPLACED, "x": Reason.DISRUPTION_BLOCKED}
+
+
+def test_a_node_that_terminates_uses_the_budget() -> None:
+    leaving = [a_leaving_claim("x"), a_leaving_node("node-x", claim="x")]
+    told = on_claim(frozen({"nodes": "1"}), going(), sick(), POD, *come(), *leaving)
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert "1 is leaving already (node-x)" in told.message
+
+
+def test_a_breaker_that_trips_meanwhile_blocks_it() -> None:
+    pool = frozen({"nodes": "100%"}, maxUnhealthy="1")
+    told = on_claim(pool, going(), sick(), POD, *come(), *another("x", "y"))
+    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+    assert "maxUnhealthy 1" in told.message
+
+
+def test_a_stamp_of_a_command_that_is_blocked_is_taken_off() -> None:
+    stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
+    told = on_claim(frozen({"nodes": "0"}), stamped, sick(), POD, *come())
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+
+
+def test_a_pause_of_the_pool_does_not_keep_two_nodes_where_one_is_needed() -> None:
+    failed = a_claim("f", annotations={REPLACEMENT_FAILED: "1 2026-03-02T11:59:50Z"})
+    told = on_claim(NO_BREAKER, going(), sick(), POD, *come(), failed, a_node("node-f", claim="f"))
+    assert told.reason is Reason.REPLACED
+
+
+def test_once_the_budget_opens_it_goes_and_not_before() -> None:
+    opens = frozen({"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"})
+    snapshot = Snapshot.of(
+        a_class(),
+        opens,
+        going(),
+        sick(),
+        POD,
+        *come(),
+        observations=Observations(repair_statements=peers_statements(), instance_types=types()),
+    )
+    check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(minutes=59))

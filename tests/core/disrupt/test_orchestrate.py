@@ -195,7 +195,10 @@ def test_a_note_that_cannot_be_read_is_none(noted: str) -> None:
     [
         pytest.param(going(), a_node(taints=(DISRUPTED,)), "has recovered", id="recovered"),
         pytest.param(
-            going(marks={DO_NOT_REPAIR: "true"}), sick(), f"{DO_NOT_REPAIR} vetoes", id="vetoed"
+            going(marks={DO_NOT_REPAIR: "true"}),
+            sick(),
+            f'{DO_NOT_REPAIR}: "true" vetoes it',
+            id="vetoed",
         ),
         pytest.param(going(), None, "it has no Node any more", id="no Node"),
         pytest.param(

@@ -12,6 +12,7 @@ from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
 from tenure.core.claim.ownership import is_ours
 from tenure.core.disrupt.budgets import allowance, fleet_of
+from tenure.core.disrupt.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.disrupt.methods import REPAIR
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import ward_of
@@ -20,7 +21,8 @@ from tenure.core.health.rules import FORCEFUL, Rules
 from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.reboot.history import rebooted_at
-from tenure.core.repair.gates import switched_off
+from tenure.core.repair.health import unusable
+from tenure.core.repair.outage import ward_of
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -59,7 +61,7 @@ def repair_outlook(
         at=now,
         remarks=(
             *_leaving(claim, node),
-            *_switched_off(pool, rules, settings),
+            *_switched_off(claim, pool, rules, settings, now),
             *_first_boot(claim, node),
             *_vetoes(claim, node, now),
             *(_of_pool(pool, node, claim, snapshot, now) if pool is not None else ()),
@@ -79,10 +81,14 @@ def _leaving(claim: NodeClaim, node: Node) -> Remarks:
         )
 
 
-def _switched_off(pool: NodePool | None, rules: Rules, settings: Settings) -> Remarks:
-    broken = unusable(pool)
-    if off := switched_off(pool, broken, settings):
-        yield "off", off
+def _switched_off(
+    claim: NodeClaim, pool: NodePool | None, rules: Rules, settings: Settings, now: datetime
+) -> Remarks:
+    broken, only = unusable(pool), (Gate.OFF, Gate.RULES)
+    facts = GateFacts(claim=claim, pool=pool, broken=broken)
+    off = first_blocked(Operation.GRACEFUL_REPAIR, facts, settings, now, only=only)
+    if off is not None:
+        yield "off", off.why
     if pool is not None and not broken:
         watched = {statement.condition_type for statement in rules.statements}
         if left_out := in_words(problems_of_pool(pool, watched).repair):

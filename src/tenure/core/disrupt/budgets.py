@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.disrupt.fleet import NOBODY, Group, PoolFleet, fleet_of, group_of, selects
-from tenure.core.disrupt.method import Traits
+from tenure.core.disrupt.traits import Traits
 from tenure.core.recurrence import Phase, phase
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Budget, NodePool

@@ -1,16 +1,16 @@
-"""Let a node go whose replacements are there: the last look before there is no way back.
+"""Terminate a node whose replacements are initialized: the last step, and there is no way back.
 
-Its replacements stood open while they came up, and others may have taken the room. So of each
-command whose replacements are all initialized, the first of these that applies:
+The replacements took pods while they came up, and the cluster has changed. So of each command whose
+replacements are all initialized, the first of these that applies:
 
-1. tolerated   what it had is gone or has changed, and is not due: it waits for that;
-2. obstacles   pods that must not be moved have come, and nothing bounds the wait for them;
-3. no place    a pod of it fits nowhere, or only where nobody is yet;
-4. launch      its pods need more nodes after all. Provisioning brings them, as for everybody who
-               leaves; only where the pool's limits forbid that they are created here, because
-               what goes makes room, and marked as the others;
-5. released    stamped with the deadline where its drain is bounded, then deleted on that version,
-               and only if the Node is still as it was judged.
+1. tolerated   what the method wanted has changed and is not due: it waits for that;
+2. gates       asked again, all but the pause (``gates``);
+3. capacity    a pod of it fits nowhere, or only on a node that is not initialized;
+4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
+               terminates; only where the pool's limits forbid that they are created here, because
+               the node that goes frees its share of the limits, and marked as the others;
+5. terminated  stamped with the deadline where its drain is bounded, then deleted on that version,
+               and only if the Node is still as it was evaluated.
 
 A stamp that was not written just now for this is taken off, or written anew: it would cut the
 drain short.
@@ -18,21 +18,18 @@ drain short.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
-from tenure.core.disrupt.blockers import in_the_way, obstacles
+from tenure.core.decision import Concern, Delete, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
-from tenure.core.disrupt.command import (
-    add_replacements,
-    commands_under_way,
-    is_readable,
-)
+from tenure.core.disrupt.command import add_replacements, commands_under_way, is_readable
+from tenure.core.disrupt.fleet import PoolFleet, fleet_of
+from tenure.core.disrupt.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.disrupt.method import Methods, UnderWay
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
 from tenure.core.disrupt.simulate import (
@@ -52,6 +49,7 @@ from tenure.core.writes import as_judged, delete_claim
 from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import Duration
@@ -70,6 +68,15 @@ class Ready(msgspec.Struct, frozen=True):
     node: NodeFacts
 
 
+class ReadyPool(msgspec.Struct, frozen=True):
+    """What the gates depend on for the commands of one pool."""
+
+    pool: NodePool | None
+    fleet: PoolFleet
+    #: By the reason of the method.
+    facts: Mapping[str, Any]
+
+
 def ready_commands(methods: Methods, snapshot: Snapshot) -> Iterator[Ready]:
     for command in commands_under_way(snapshot):
         claim, node = command.claim, command.node
@@ -78,26 +85,50 @@ def ready_commands(methods: Methods, snapshot: Snapshot) -> Iterator[Ready]:
             yield Ready(methods.under_way(command, snapshot), facts_of(claim, node, snapshot))
 
 
+def pools_of(ready: Iterable[Ready], methods: Methods, snapshot: Snapshot) -> dict[str, ReadyPool]:
+    """By name."""
+    asked: dict[str, set[str]] = {}
+    for one in ready:
+        command = one.under_way.command
+        if methods.of(command) is not None:
+            asked.setdefault(command.claim.pool_name, set()).add(command.reason)
+    return {
+        name: ReadyPool(
+            snapshot.pools.get(name),
+            fleet_of(name, snapshot),
+            {
+                reason: methods.named(reason).pool_facts(name, snapshot)
+                for reason in sorted(reasons)
+            },
+        )
+        for name, reasons in sorted(asked.items())
+    }
+
+
+class Pass(msgspec.Struct, kw_only=True):
+    """What all commands of one pass share."""
+
+    methods: Methods
+    simulation: Simulation
+    settings: Settings
+    now: datetime
+    reservations: Reservations
+    #: By pool: how many commands were carried out in this pass.
+    started: dict[str, int]
+
+
 class Release:
     """One of them, at one instant."""
 
-    def __init__(
-        self,
-        ready: Ready,
-        methods: Methods,
-        simulation: Simulation,
-        settings: Settings,
-        now: datetime,
-        reservations: Reservations,
-    ) -> None:
+    def __init__(self, ready: Ready, pools: Mapping[str, ReadyPool], shared: Pass) -> None:
+        self._ready, self._shared = ready, shared
         self._command, self._facts = ready.under_way.command, ready.node
         self._claim = self._command.claim
-        self._method = methods.of(self._command)
-        self._standing = methods.standing(ready.under_way, settings, now)
-        instants = (*fail_instants(self._command), *methods.instants(ready.under_way))
-        self._instants = [at for at in instants if at > now]
-        self._simulation, self._settings, self._now = simulation, settings, now
-        self._reservations = reservations
+        self._pool = pools.get(self._claim.pool_name)
+        self._settings, self._now = shared.settings, shared.now
+        self._standing = shared.methods.standing(ready.under_way, self._settings, self._now)
+        instants = (*fail_instants(self._command), *shared.methods.instants(ready.under_way))
+        self._instants = [at for at in instants if at > self._now]
 
     def verdicts(self) -> Iterator[Verdict]:
         node = self._command.node
@@ -105,24 +136,20 @@ class Release:
         off = self._standing.unwanted or failure_of(self._command, self._now)
         if node is None or off or not is_closed(node):
             return
-        verdict = self._tolerated() or self._held()
+        facts = self._gates()
+        verdict = self._tolerated() or self._blocked(facts)
         if verdict is None:
-            leaving = leaving_node(
-                self._claim,
-                node,
-                (item.pod for item in self._facts.drain.pods),
-                (room for _, room in self._facts.replacements),
-            )
-            plan = self._plan(leaving)
+            plan = self._plan(self._leaving(node))
             yield from launched(plan, self._claim.name)
-            verdict = self._missing(plan) or self._going(node)
+            verdict = self._missing(plan) or self._terminating(node)
             verdict = no_later(verdict, plan.changes_at)
+            verdict = no_later(verdict, changes_at(self._standing.operation, facts, self._now))
         verdict = no_later(verdict, *self._instants)
         yield from (self._without_stamp(verdict), also_of(node, verdict))
 
     def waits(self, until: datetime) -> Iterator[Verdict]:
         """For its turn, where there are very many."""
-        message = f"its replacements are there, and its turn to go comes after {format_time(until)}"
+        message = f"its replacements are initialized, and its turn comes after {format_time(until)}"
         verdict = _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=until)
         node, told = self._command.node, self._without_stamp(verdict)
         yield from (told, also_of(node, verdict)) if node is not None else (told,)
@@ -140,30 +167,51 @@ class Release:
         message = f"what is wrong with it now is tolerated until {format_time(at)}"
         return _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
 
-    def _held(self) -> Verdict | None:
-        assert self._method is not None, "else it is rolled back"
-        found = obstacles(
-            self._method.traits,
-            self._claim,
-            self._facts.drain,
-            self._settings,
-            self._now,
+    # -- the gates, for the second time ------------------------------------------------
+
+    def _gates(self) -> GateFacts:
+        method, node = self._shared.methods.named(self._command.reason), self._command.node
+        assert node is not None, "else it is rolled back"
+        assert self._pool is not None, "there is one for every known reason"
+        pool_facts = self._pool.facts[self._command.reason]
+        found = method.gates(self._command, pool_facts, self._settings, self._now)
+        return msgspec.structs.replace(
+            found,
+            pool=self._pool.pool,
+            traits=method.traits,
+            fleet=self._pool.fleet.before_terminating(node.name),
+            started=self._shared.started.get(self._claim.pool_name, 0),
+            drain=self._facts.drain,
             bound=self._standing.bound,
         )
-        if not found:
+
+    def _blocked(self, facts: GateFacts) -> Verdict | None:
+        only = frozenset(Gate) - PLAN_ONLY
+        operation = self._standing.operation
+        found = first_blocked(operation, facts, self._settings, self._now, only=only)
+        if found is None:
             return None
-        until = min((one.until for one in found if one.until is not None), default=None)
         return _say(
             self._claim,
             Reason.DISRUPTION_BLOCKED,
-            f"its replacements are there, but {in_the_way(found)}",
-            blockers=tuple(found),
-            recheck_at=until,
+            f"its replacements are initialized, but {found.why}",
+            blockers=found.blockers,
+            recheck_at=found.until,
+        )
+
+    def _leaving(self, node: Node) -> LeavingNode:
+        return leaving_node(
+            self._claim,
+            node,
+            (item.pod for item in self._facts.drain.pods),
+            (room for _, room in self._facts.replacements),
         )
 
     def _plan(self, leaving: LeavingNode) -> Plan:
-        reservations = self._reservations
-        plan = self._simulation.plan(
+        if not self._shared.methods.named(self._command.reason).traits.needs_replacement:
+            return Plan()
+        simulation, reservations = self._shared.simulation, self._shared.reservations
+        plan = simulation.plan(
             leaving, self._settings, self._now, credit=False, reservations=reservations
         )
         if plan.claims:
@@ -171,9 +219,7 @@ class Release:
             why = f"others have taken its pods' places; {more}"
             return Plan(why=why, passing=True, changes_at=plan.changes_at)
         if plan.why and not plan.passing:
-            return self._simulation.plan(
-                leaving, self._settings, self._now, reservations=reservations
-            )
+            return simulation.plan(leaving, self._settings, self._now, reservations=reservations)
         return plan
 
     def _missing(self, plan: Plan) -> Verdict | None:
@@ -183,7 +229,7 @@ class Release:
             return _say(self._claim, Reason.REPLACING, message)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
-            return _say(self._claim, reason, f"its replacements are there, but {plan.why}")
+            return _say(self._claim, reason, f"its replacements are initialized, but {plan.why}")
         known = self._command.names
         came = [one.name for one in self._came() if one.name not in known]
         if not came:
@@ -196,8 +242,10 @@ class Release:
         found = (one for one, _ in self._facts.replacements)
         return [one for one in found if comes_up(one, self._now)]
 
-    def _going(self, node: Node) -> Verdict:
-        bound, claim = self._standing.bound, self._claim
+    def _terminating(self, node: Node) -> Verdict:
+        bound, claim, started = self._standing.bound, self._claim, self._shared.started
+        if claim.initialized:
+            started[claim.pool_name] = started.get(claim.pool_name, 0) + 1
         spans = [one for one in (bound, grace_period(claim)) if one is not None]
         span = min(spans) if bound is not None else None
         action: Delete | Patch = delete_claim(claim, Ground.REPLACED)

@@ -30,6 +30,8 @@ class FleetNode(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     #: It is being deleted, or its replacement is under way.
     leaving: bool = False
+    #: Its claim or Node is being deleted.
+    terminating: bool = False
     rebooting: bool = False
     ready: bool = True
 
@@ -66,6 +68,21 @@ class PoolFleet(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def everybody(self) -> Group:
         return Group(self.nodes)
+
+    def before_terminating(self, name: str) -> PoolFleet:
+        """As budgets count right before that node terminates: it does not count yet, and of the
+        others only those that terminate, not those whose replacements are awaited.
+
+        Else two commands would wait for each other for ever once a budget is lowered.
+        """
+        return PoolFleet(
+            tuple(
+                msgspec.structs.replace(node, leaving=False, rebooting=False, ready=True)
+                if node.name == name
+                else msgspec.structs.replace(node, leaving=node.terminating)
+                for node in self.nodes
+            )
+        )
 
     @cached_property
     def _grouped(self) -> dict[tuple[NodeLabelSelector | None, str | None], Groups]:
@@ -119,6 +136,7 @@ def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterato
             name=node.name,
             labels={key: node.labels[key] for key in keys if key in node.labels},
             leaving=_is_leaving(claim, node),
+            terminating=claim.deleting or node.deleting,
             rebooting=claim.rebooting,
             ready=node.ready,
         )
@@ -131,7 +149,10 @@ def _is_leaving(claim: NodeClaim, node: Node) -> bool:
 def _both(one: FleetNode, twin: FleetNode) -> FleetNode:
     """Two claims of one instance are one node, on its way if either says so."""
     return msgspec.structs.replace(
-        one, leaving=one.leaving or twin.leaving, rebooting=one.rebooting or twin.rebooting
+        one,
+        leaving=one.leaving or twin.leaving,
+        terminating=one.terminating or twin.terminating,
+        rebooting=one.rebooting or twin.rebooting,
     )
 
 

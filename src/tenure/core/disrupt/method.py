@@ -22,26 +22,12 @@ import msgspec
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.command import Command
+from tenure.core.disrupt.gates import GateFacts, Operation
+from tenure.core.disrupt.traits import Traits
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-
-
-class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be said of a reason beforehand."""
-
-    #: As budgets, the claim's mark and metrics name it.
-    reason: str
-    #: Whether nodes that are not Ready use the budgets of their pool.
-    not_ready_counts: bool = True
-    #: Whether ``karpenter.sh/do-not-disrupt`` on the Node or its claim blocks it.
-    node_protection_counts: bool = True
-    #: Whether it may start although pods block it, where a grace period or a drain bound makes
-    #: sure that it ends.
-    eventual: bool = False
-    #: Whether its pods must have capacity elsewhere before it terminates.
-    needs_replacement: bool = True
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,10 +41,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     rank: float = 0.0
     #: How long the drain may take by the method; None: it sets no bound.
     bound: timedelta | None = None
-    #: Restarted in place instead of replaced.
-    reboot: bool = False
-    #: Neither budgets nor pods block it: only a reboot may be forceful here.
-    forceful: bool = False
+    #: Which gates are asked; a reboot restarts the instance in place instead of replacing it.
+    operation: Operation = Operation.VOLUNTARY
+    #: What the gates have to know that only the method knows; the pipeline adds the rest.
+    gates: GateFacts | None = None
     #: Annotations that are written with the command.
     marks: Mapping[str, str] = {}
     commits: Commitment | None = None
@@ -90,6 +76,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     #: How long the drain may take by the method; None: it sets no bound.
     bound: timedelta | None = None
     commits: Commitment | None = None
+    operation: Operation = Operation.VOLUNTARY
 
 
 class Method(Protocol):
@@ -117,6 +104,16 @@ class Method(Protocol):
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
         """When ``standing`` may differ although nothing changes; past instants do no harm."""
+        ...
+
+    def pool_facts(self, pool: str, snapshot: Snapshot) -> Any:
+        """What ``gates`` depends on beside the command: anything of its pool."""
+        ...
+
+    def gates(
+        self, command: Command, pool_facts: Any, settings: Settings, now: datetime
+    ) -> GateFacts:
+        """What the gates have to know that only the method knows, before it is carried out."""
         ...
 
 

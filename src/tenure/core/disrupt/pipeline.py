@@ -4,20 +4,16 @@ One way for every method (``methods``): candidates → gates → plan → launch
 there ``orchestrate`` waits until the replacements are initialized, and ``execute`` terminates.
 Candidates in the order of the methods, then of their rank; of each, the first of these that applies:
 
-1. pause       a replacement of the pool has failed lately: not before the pause is over;
-2. budget      the pool's budgets allow no more (a node that is not initialized needs none);
-3. obstacles   pods that must not be moved, and nothing that would bound the wait for them;
-4. reboot      where that is the cure: committed on the claim, and ``rebooting`` carries it out;
-5. turn        one replacement is planned at a time, so that no room is counted on twice;
-6. no place    a pod of the node fits nowhere: why not, pool by pool;
-7. launch      its pods need new nodes: their claims are created, each marked with whom it
-               replaces;
-8. commit      everything its pods need exists: the claim is marked with its replacements.
+1. gates       the first that blocks it, with what blocks and until when;
+2. reboot      where that is what it needs: committed on the claim, and ``reboot`` carries it out;
+3. turn        one replacement is planned at a time, so that no capacity is counted on twice;
+4. capacity    a pod of the node fits nowhere: why not, pool by pool. The last of the gates;
+5. launch      its pods need new nodes: their claims are created, each marked as a replacement;
+6. commit      everything its pods need exists: the claim is marked with its replacements.
 
 The plan is made again until it is committed, and counts what exists: so a crash between any two
-of these writes loses nothing and doubles nothing. Once all that was launched for it is there, the
-same look says whether its pods still have their places, and lets it go (``releasing``). Every pool
-with a sick node has one verdict, too, that says when to look again.
+of these writes loses nothing and doubles nothing. Every pool with nodes that a method watches has
+one verdict, too, that says when to evaluate it again.
 """
 
 from __future__ import annotations
@@ -29,15 +25,29 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Blocker, Concern, Patch, Subject, Verdict
-from tenure.core.disrupt.blockers import in_the_way, obstacles
-from tenure.core.disrupt.budgets import allowance
+from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates, candidates_in
 from tenure.core.disrupt.command import begin
-from tenure.core.disrupt.execute import Ready, Release, launched, ready_commands
+from tenure.core.disrupt.execute import (
+    Pass,
+    Ready,
+    ReadyPool,
+    Release,
+    launched,
+    pools_of,
+    ready_commands,
+)
+from tenure.core.disrupt.gates import (
+    PAUSE_MAX,
+    Blocked,
+    GateFacts,
+    Operation,
+    first_blocked,
+    without_capacity,
+)
 from tenure.core.disrupt.method import Candidate, Due, Method, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
-from tenure.core.disrupt.replacements import PAUSE_MAX, comes_up
+from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import (
     LeavingNode,
     Plan,
@@ -63,6 +73,8 @@ from tenure.model.api.resource import (
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
+_REBOOTS: Final = frozenset({Operation.REBOOT, Operation.FORCEFUL_REBOOT})
+
 #: So many of the most urgent are planned for at each look, and as many of the others.
 FIRST: Final = 8
 
@@ -72,6 +84,8 @@ _say = partial(say, Concern.DISRUPTION)
 class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
     pools: tuple[PoolCandidates, ...]
     ready: tuple[Ready, ...]
+    #: The pools of those, by name.
+    ready_pools: Mapping[str, ReadyPool]
     simulation: Simulation
 
 
@@ -99,7 +113,12 @@ class DisruptionDecider:
         if not pools and not ready:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._rooms, self._protection_clock)
-        return DisruptionView(pools=pools, ready=ready, simulation=simulation)
+        return DisruptionView(
+            pools=pools,
+            ready=ready,
+            ready_pools=pools_of(ready, self._methods, snapshot),
+            simulation=simulation,
+        )
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         found = list(_Pass(view, self._methods, settings, now).verdicts())
@@ -207,31 +226,28 @@ class _Pass:
 
     def _carried_out(self) -> Iterator[Verdict]:
         turns = Turns(len(self._view.ready), self._now)
+        shared = Pass(
+            methods=self._methods,
+            simulation=self._view.simulation,
+            settings=self._settings,
+            now=self._now,
+            reservations=self._reservations,
+            started={},
+        )
         for place, ready in enumerate(self._view.ready):
-            release = Release(
-                ready,
-                self._methods,
-                self._view.simulation,
-                self._settings,
-                self._now,
-                self._reservations,
-            )
+            release = Release(ready, self._view.ready_pools, shared)
             yield from release.verdicts() if turns.has(place) else release.waits(turns.next_at)
 
     def _of(self, one: _Wanted, place: int) -> Iterator[Verdict]:
-        candidate = one.candidate
-        verdict = self._pause(one)
-        if not candidate.forceful:
-            verdict = verdict or self._budget(one)
-            verdict = verdict or self._obstacles(one)
-        if verdict is None and candidate.reboot:
+        candidate, verdict = one.candidate, self._gated(one)
+        if verdict is None and candidate.operation in _REBOOTS:
             verdict = self._reboot(one)
         if verdict is None and self._planned:
             message = f"{candidate.why}; {self._planned} comes first"
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, message)
         if verdict is None and not self._turns.has(place):
             at = self._turns.next_at
-            message = f"{candidate.why}; others are tried now, and more of them from "
+            message = f"{candidate.why}; others are planned now, and more of them from "
             message += format_time(at)
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
         if verdict is not None:
@@ -239,60 +255,37 @@ class _Pass:
             return
         yield from self._command(one)
 
-    # -- what holds it -----------------------------------------------------------------
+    # -- the gates, for the first time -------------------------------------------------
 
-    def _pause(self, one: _Wanted) -> Verdict | None:
-        # One that ends later than any pause lasts was not written by Tenure.
-        near = [(until, name) for until, name in one.pool.pauses if until - self._now <= PAUSE_MAX]
-        until, name = max(near, default=(self._now, ""))
-        if until <= self._now:
-            return None
-        what = f"the replacement of {name} has failed, and the pool pauses until"
-        return _say(
-            one.claim,
-            Reason.DISRUPTION_WAITS,
-            f"{one.candidate.why}; {what} {format_time(until)}",
-            recheck_at=until,
+    def _gated(self, one: _Wanted) -> Verdict | None:
+        operation, facts = one.candidate.operation, self._facts(one)
+        blocked = first_blocked(operation, facts, self._settings, self._now)
+        return self._blocked(one, blocked) if blocked is not None else None
+
+    def _facts(self, one: _Wanted, plan: Plan | None = None) -> GateFacts:
+        candidate, pool = one.candidate, one.pool
+        known = candidate.gates or GateFacts(claim=one.claim, node=candidate.node)
+        return msgspec.structs.replace(
+            known,
+            pool=pool.pool,
+            pauses=pool.pauses,
+            traits=one.method.traits,
+            fleet=pool.fleet,
+            started=self._started.get(pool.pool.name, 0),
+            drain=one.facts.drain,
+            bound=candidate.bound,
+            unplaced=plan.why if plan is not None else "",
+            passing=plan is not None and plan.passing,
+            replan_at=plan.changes_at if plan is not None else None,
         )
 
-    def _budget(self, one: _Wanted) -> Verdict | None:
-        if not one.claim.initialized:
-            return None  # It neither needs nor uses one.
-        pool, node = one.pool, one.candidate.node
-        found = allowance(pool.pool, one.method.traits, node, pool.fleet, self._now)
-        if found.allowed > self._started.get(pool.pool.name, 0):
-            return None
-        why = found.why if found.allowed == 0 else f"{found.why}; others go first"
-        return self._blocked(one, why, recheck_at=found.changes_at)
-
-    def _obstacles(self, one: _Wanted) -> Verdict | None:
-        found = obstacles(
-            one.method.traits,
-            one.claim,
-            one.facts.drain,
-            self._settings,
-            self._now,
-            bound=one.candidate.bound,
-        )
-        if not found:
-            return None
-        until = min((blocker.until for blocker in found if blocker.until is not None), default=None)
-        return self._blocked(one, in_the_way(found), blockers=tuple(found), recheck_at=until)
-
-    def _blocked(
-        self,
-        one: _Wanted,
-        why: str,
-        *,
-        blockers: tuple[Blocker, ...] = (),
-        recheck_at: datetime | None = None,
-    ) -> Verdict:
+    def _blocked(self, one: _Wanted, blocked: Blocked) -> Verdict:
         return _say(
             one.claim,
-            Reason.DISRUPTION_BLOCKED,
-            f"{one.candidate.why}; {why}",
-            blockers=blockers,
-            recheck_at=recheck_at,
+            blocked.reason,
+            f"{one.candidate.why}; {blocked.why}",
+            blockers=blocked.blockers,
+            recheck_at=blocked.until,
         )
 
     # -- what is done ------------------------------------------------------------------
@@ -305,7 +298,8 @@ class _Pass:
         claim, candidate = one.claim, one.candidate
         self._count(claim)
         bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
-        bound = timedelta() if candidate.forceful else min(bounds, default=None)
+        forceful = candidate.operation is Operation.FORCEFUL_REBOOT
+        bound = timedelta() if forceful else min(bounds, default=None)
         action = commit(claim, bound, one.method.traits.reason, candidate.why, self._now)
         message = f"{candidate.why}; it is rebooted"
         verdict = _say(claim, Reason.REBOOT_DUE, message, action=action)
@@ -320,10 +314,10 @@ class _Pass:
         pods = (item.pod for item in facts.drain.pods)
         leaving = leaving_node(claim, candidate.node, pods, (room for _, room in came))
         plan = self._plan(one, leaving)
-        if plan.why:
-            reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
-            message = f"{candidate.why}; {plan.why}"
-            verdict = _say(claim, reason, message, recheck_at=plan.changes_at)
+        facts_with_plan = self._facts(one, plan)
+        blocked = without_capacity(facts_with_plan, self._settings, self._now)
+        if blocked is not None:
+            verdict = self._blocked(one, blocked)
             yield from (verdict, also_of(candidate.node, verdict))
             return
         self._planned = claim.name

@@ -15,7 +15,8 @@ import msgspec
 
 from tenure.core.decision import Patch
 from tenure.core.disrupt.command import Command, roll_back
-from tenure.core.health.readiness import initialized_until
+from tenure.core.disrupt.gates import PAUSE_MAX
+from tenure.core.repair.readiness import initialized_until
 from tenure.model.api.meta import format_time, later, read_instant
 from tenure.model.api.names import REPLACEMENT_FAILED
 from tenure.model.api.nodeclaim import NodeClaim
@@ -23,7 +24,6 @@ from tenure.model.snapshot.unreadable import first_unreadable
 
 #: After a failed replacement the pool pauses so long, twice as long after the next, and so on.
 PAUSE_MIN: Final = timedelta(minutes=1)
-PAUSE_MAX: Final = timedelta(minutes=30)
 #: A failure that is so long ago does not count as one in a row with the next.
 FORGOTTEN_AFTER: Final = timedelta(hours=2)
 

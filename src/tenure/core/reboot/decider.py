@@ -1,10 +1,10 @@
 """Decide which claims are being rebooted, and what becomes of those that no longer are.
 
-``rebootsteps`` carries a reboot through while the claim says ``Rebooting``. Of one that has ended:
+``steps`` carries a reboot through while the claim says ``Rebooting``. Of one that has ended:
 
 1. taint        it goes, however the reboot ended;
-2. failed       the claim is deleted, and so replaced; or, where that is held (``rebootholds``),
-                it is spared: from then on ``repair`` decides when it is replaced;
+2. failed       the claim is deleted, and so replaced; or, where a gate blocks that, it is
+                spared: from then on ``repair`` decides when it is replaced;
 3. recovered    a spared one that is well: its failure is forgotten;
 4. left over    what else the reboot has written on the claim is taken off.
 
@@ -25,10 +25,9 @@ from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
-from tenure.core.health.health import unusable
-from tenure.core.pool.lookup import rules_of
+from tenure.core.disrupt.gates import Blocked, Operation, first_blocked
+from tenure.core.pool.facts import rules_of
 from tenure.core.reasons import Reason
-from tenure.core.reboot.gates import Hold, RebootView, held
 from tenure.core.reboot.history import (
     ISSUED,
     REBOOTING,
@@ -41,6 +40,8 @@ from tenure.core.reboot.history import (
     mark_of,
 )
 from tenure.core.reboot.steps import RebootSteps
+from tenure.core.reboot.view import RebootView
+from tenure.core.repair.health import unusable
 from tenure.core.taints import is_closed, is_tainted_rebooting, untaint_rebooting
 from tenure.core.terminate.deadline import hurried_until, hurry
 from tenure.core.terminate.drain import drain_until
@@ -129,7 +130,8 @@ class RebootDecider:
             return (leaving,) if leaving is not None else ()
         if view.claim.rebooting:
             return list(RebootSteps(view, settings, now).verdicts())
-        verdict = _ended(view, held(view, settings, now))
+        blocked = first_blocked(Operation.REBOOT_FAILED, view.gates, settings, now)
+        verdict = _ended(view, blocked)
         return (verdict,) if verdict is not None else ()
 
 
@@ -171,7 +173,7 @@ def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
 # -- when it has ended ---------------------------------------------------------------------
 
 
-def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
+def _ended(view: RebootView, blocked: Blocked | None) -> Verdict | None:
     claim, node = view.claim, view.node
     failed = has_failed(claim)
     reason = Reason.REBOOT_FAILED if failed else Reason.REBOOT_ENDED
@@ -179,7 +181,7 @@ def _ended(view: RebootView, hold: Hold | None) -> Verdict | None:
         message = f"Node {node.name} is not being rebooted; its taint is taken off"
         return _say(claim, reason, message, action=untaint_rebooting(node))
     if failed:
-        return _spared(claim, hold) if hold is not None else _replaced(view)
+        return _spared(claim, blocked) if blocked is not None else _replaced(claim)
     if is_spared(claim) and view.recovered:
         message = "its reboot has failed, and it is well all the same; that is forgotten"
         return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
@@ -227,11 +229,11 @@ def _replaced(view: RebootView) -> Verdict:
     return _say(claim, Reason.REBOOT_FAILED, message, action=action)
 
 
-def _spared(claim: NodeClaim, hold: Hold) -> Verdict:
-    """It is a sick node like others from now on, but for that it will not be rebooted again."""
-    message = f"{_why(claim)}; {hold.why}, so it stays"
+def _spared(claim: NodeClaim, blocked: Blocked) -> Verdict:
+    """It is an unhealthy node like others from now on, but it is not rebooted again."""
+    message = f"{_why(claim)}; {blocked.why}, so it stays"
     action = claim_status(claim, Wanted(ISSUED, "False", SPARED, message), drop=(REASON_CONDITION,))
-    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=hold.until)
+    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=blocked.until)
 
 
 def _why(claim: NodeClaim) -> str:

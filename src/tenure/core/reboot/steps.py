@@ -35,10 +35,8 @@ from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
-from tenure.core.facts import as_fact
-from tenure.core.health.readiness import READY_ONCE, SPENT, was_ready
+from tenure.core.disrupt.gates import Blocked, Operation, first_blocked
 from tenure.core.reasons import Reason
-from tenure.core.reboot.gates import Hold, RebootView, held, stopped
 from tenure.core.reboot.history import (
     FAILED,
     ISSUED,
@@ -54,6 +52,8 @@ from tenure.core.reboot.history import (
     mark_of,
     requested_at,
 )
+from tenure.core.reboot.view import RebootView
+from tenure.core.repair.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.taints import (
     is_closed_for_reboot,
     is_tainted_rebooting,
@@ -105,9 +105,9 @@ class RebootSteps:
     # -- until the drain is over -------------------------------------------------------
 
     def _requested(self) -> Iterator[Verdict]:
-        hold = stopped(self._view, self._settings, self._now)
-        if hold is not None or is_called_off(self._claim):
-            yield self._called_off(hold)
+        blocked = self._blocked_by(Operation.REBOOT_UNDER_WAY)
+        if blocked is not None or is_called_off(self._claim):
+            yield self._called_off(blocked)
             return
         try:
             bound = bound_of(self._claim)
@@ -124,11 +124,15 @@ class RebootSteps:
         else:
             yield from self._drain(self._node, self._view.drain, bound)
 
-    def _called_off(self, hold: Hold | None) -> Verdict:
+    def _blocked_by(self, operation: Operation) -> Blocked | None:
+        return first_blocked(operation, self._view.gates, self._settings, self._now)
+
+    def _called_off(self, blocked: Blocked | None) -> Verdict:
         """Once that is written down it stays so, even if there is no reason for it any more."""
-        why = f"{hold.why}: it" if hold is not None else "it has been called off, and"
+        why = f"{blocked.why}: it" if blocked is not None else "it has been called off, and"
         message = f"{why} is not rebooted, and takes pods again"
-        action, until = call_off(self._claim, message), hold.until if hold is not None else None
+        action = call_off(self._claim, message)
+        until = blocked.until if blocked is not None else None
         return self._say(Reason.REBOOT_CANCELLED, message, action, until)
 
     def _drain(self, node: Node, drain: DrainView, bound: timedelta | None) -> Iterator[Verdict]:
@@ -269,10 +273,10 @@ class RebootSteps:
             Wanted(REBOOTING, "False", FAILED, why),
             Wanted(ISSUED, "False", result, why),
         )
-        hold = held(self._view, self._settings, self._now)
-        if hold is not None:
-            message = f"{why}; {hold.why}, so it stays"
-            return self._say(Reason.REBOOT_FAILED, message, action, hold.until)
+        blocked = self._blocked_by(Operation.REBOOT_FAILED)
+        if blocked is not None:
+            message = f"{why}; {blocked.why}, so it stays"
+            return self._say(Reason.REBOOT_FAILED, message, action, blocked.until)
         return self._say(Reason.REBOOT_FAILED, f"{why}; it is replaced", action)
 
     def _invalid(self, why: str) -> Verdict:

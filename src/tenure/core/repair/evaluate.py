@@ -32,15 +32,15 @@ from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.disrupt.command import is_replaced, is_replacement
-from tenure.core.health.domains import Permit
-from tenure.core.health.health import LOST, Health, HealthView, Member, examine
-from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
-from tenure.core.health.rules import FORCEFUL, Illness
+from tenure.core.disrupt.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
+from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
 from tenure.core.repair.force import committed, force, permit_probe, probe_mark
-from tenure.core.repair.gates import Held, Holds, switched_off, veto_on, vetoed
+from tenure.core.repair.health import LOST, Health, HealthView, Member, examine
+from tenure.core.repair.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
+from tenure.core.repair.rules import FORCEFUL, Illness
 from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
@@ -74,20 +74,22 @@ _GROUNDS: Final = {
 _say = partial(say, Concern.REPAIR)
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """A node to be repaired with care: nothing but time, place and its pods can hold it now."""
+class GracefulRepair(msgspec.Struct, frozen=True):
+    """A graceful repair or a reboot that is due, and that no gate of repair blocks."""
 
     claim: NodeClaim
     node: Node
     cause: Cause
-    #: Annotations of the claim, where it is tried for others of its domain.
+    operation: Operation
+    gates: GateFacts
+    #: Annotations of the claim, where it is the probe of a failure domain.
     marks: Mapping[str, str] = {}
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
     verdicts: tuple[Verdict, ...]
     #: Whose repair is the pipeline's.
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[GracefulRepair, ...]
 
 
 def diagnose(view: HealthView, settings: Settings, now: datetime) -> Diagnosis:
@@ -106,11 +108,11 @@ class _Round:
         if settings.legacy_node_repair:
             self._rules = msgspec.structs.replace(view.rules, default_mode=FORCEFUL)
         self._found = [(m, examine(m.claim, m.node, self._rules)) for m in view.members]
-        self._holds = Holds(view, self._found, settings, now)
-        #: What the breakers have held so far.
-        self._blocked: list[Held] = []
-        #: Who is repaired with care, of those that have been judged.
-        self.candidates: list[Candidate] = []
+        self._breakers = Breakers(view, self._found, settings, now)
+        #: What the breakers have blocked so far.
+        self._blocked: list[Blocked] = []
+        #: Those of the pipeline, among the claims that have been evaluated.
+        self.candidates: list[GracefulRepair] = []
 
     def verdicts(self) -> Iterator[Verdict]:
         for member, health in self._found:
@@ -119,7 +121,7 @@ class _Round:
             yield from self._of_pool(self._view.pool)
 
     def _of_pool(self, pool: NodePool) -> Iterator[Verdict]:
-        permit, changes = self._holds.next_probe(pool.name), self._holds.changes_at
+        permit, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
         if permit is not None:
             where = ", ".join(permit.domains)
             message = f"most nodes with {where} are sick; {permit.claim} is repaired to try it"
@@ -127,8 +129,9 @@ class _Round:
             yield _say(pool, Reason.REPAIR_PROBE, message, action=action, recheck_at=changes)
         elif self._blocked:
             # An outage says more than the breaker that it trips as well.
-            held = next((held for held in self._blocked if held.domain), self._blocked[0])
-            yield _say(pool, Reason.REPAIR_BLOCKED, held.why, recheck_at=changes)
+            outages = (one for one in self._blocked if one.gate is Gate.OUTAGE)
+            blocked = next(outages, self._blocked[0])
+            yield _say(pool, Reason.REPAIR_BLOCKED, blocked.why, recheck_at=changes)
 
     # -- one claim ---------------------------------------------------------------------
 
@@ -176,7 +179,7 @@ class _Round:
         if self._now < due_at:
             message = f"{noticed}; terminated at {format_time(due_at)} unless it is back before"
             return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
-        return self._by_force(member, Reason.NODE_LOST, noticed, counted=False)
+        return self._by_force(member, Reason.NODE_LOST, noticed, Operation.BOOT_TIMEOUT)
 
     def _coming_up(self, member: Member, health: Health) -> Verdict | None:
         booting = self._timed_out(member, health)
@@ -203,11 +206,13 @@ class _Round:
         message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
         if boot.stage is Stage.INITIALIZATION and not self._goes_by_force():
             # Pods may run there, so it goes the pool's own way.
-            return self._with_care(member, Cause(message=message, urgency=urgency_of(boot.due_at)))
-        # Nobody runs on a replacement that never came up, and who waits for it should know.
-        stands_in = boot.stage is Stage.READINESS and is_replacement(claim)
-        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not stands_in
-        return self._by_force(member, TIMEOUTS[boot.stage], message, counted=counted)
+            cause = Cause(message=message, urgency=urgency_of(boot.due_at))
+            return self._graceful(member, cause, Operation.GRACEFUL_TIMEOUT)
+        # No pod runs on a replacement that was never Ready, and a command waits for it.
+        early = boot.stage is Stage.READINESS and is_replacement(claim)
+        counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not early
+        operation = Operation.FORCEFUL_TIMEOUT if counted else Operation.BOOT_TIMEOUT
+        return self._by_force(member, TIMEOUTS[boot.stage], message, operation)
 
     def _initializing(
         self, member: Member, health: Health, verdict: Verdict | None
@@ -244,11 +249,12 @@ class _Round:
             first = min(dated, key=_order)
             ahead = first.since if first.since > self._now else None
             skewed = " (its clock is ahead of ours)" if ahead is not None else ""
-            held, ends_at = self._held_by_people(member)
-            until = f"due at {format_time(first.due_at)}{held}"
+            blocked = self._blocked_by_users(member)
+            what = f"; {blocked.why}" if blocked is not None else ""
+            until = f"due at {format_time(first.due_at)}{what}"
             message = f"{symptom(first)}{skewed}; {first.policy}: {until}"
             verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
-            return no_later(verdict, ahead, ends_at)
+            return no_later(verdict, ahead, blocked.until if blocked is not None else None)
         next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
         if claim.deleting:
             return no_later(self._leaving(member, due), next_due)
@@ -263,12 +269,11 @@ class _Round:
         message = f"{merged(due, priorities).message}; it is leaving, and is not rebooted any more"
         return _say(member.claim, Reason.REPAIR_DUE, message)
 
-    def _held_by_people(self, member: Member) -> tuple[str, datetime | None]:
-        """What would hold it if it were due now, for a sentence; and until when."""
-        if off := switched_off(self._view.pool, self._view.broken, self._settings):
-            return f"; {off}", None
-        veto = veto_on(member.claim, member.node, self._now)
-        return (f"; {vetoed(veto)}", veto.ends_at) if veto is not None else ("", None)
+    def _blocked_by_users(self, member: Member) -> Blocked | None:
+        """What would block it if it were due now, unless a user changes it."""
+        facts, only = self._breakers.facts(member), (Gate.OFF, Gate.RULES, Gate.VETO)
+        operation = Operation.FORCEFUL_REPAIR
+        return first_blocked(operation, facts, self._settings, self._now, only=only)
 
     def _cause(self, claim: NodeClaim, due: list[Illness]) -> Cause:
         cause = merged(due, (one.priority for one in self._rules.statements))
@@ -286,32 +291,29 @@ class _Round:
     # -- what is due -------------------------------------------------------------------
 
     def _repair(self, member: Member, cause: Cause) -> Verdict:
-        """A sick condition, as opposed to a time-out, may be switched off or need more care."""
-        claim = member.claim
-        if off := switched_off(self._view.pool, self._view.broken, self._settings):
-            return _say(claim, Reason.REPAIR_OFF, f"{cause.message}; {off}")
-        if cause.forceful and cause.action is RepairAction.REPLACE:
-            verdict = self._by_force(member, Reason.REPAIRING, cause.message, counted=True)
+        """For an unhealthy condition, as opposed to a time-out."""
+        claim, operation = member.claim, _operation(cause)
+        if operation is Operation.FORCEFUL_REPAIR:
+            verdict = self._by_force(member, Reason.REPAIRING, cause.message, operation)
             verdict = committed(verdict, cause.condition)
         else:
-            verdict = self._with_care(member, cause)
+            verdict = self._graceful(member, cause, operation)
         return no_later(verdict, changes_at(claim, self._now))
 
-    def _with_care(self, member: Member, cause: Cause) -> Verdict:
+    def _graceful(self, member: Member, cause: Cause, operation: Operation) -> Verdict:
         """Its own verdict says why; what becomes of it is the pipeline's to say."""
-        claim, node = member.claim, member.node
-        held = self._held(member, cause.message, counted=True)
-        if held is not None:
-            return held
-        assert node is not None, "whoever is ill has a Node"
+        claim, node, facts = member.claim, member.node, self._breakers.facts(member)
+        if (blocked := self._gated(operation, facts, cause.message)) is not None:
+            return blocked
+        assert node is not None, "an unhealthy condition is of a Node"
         if claim.deleting:
             return self._hurried(claim, node, cause)
-        permit = self._holds.probe(member)
+        permit = self._breakers.probe(member)
         marks = probe_mark(permit) if permit is not None else {}
-        self.candidates.append(Candidate(claim, node, cause, marks))
-        what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced with care"
+        self.candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
+        what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced gracefully"
         message = f"{cause.message}{_tried(permit)}; to be {what}"
-        return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._holds.changes_at)
+        return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._breakers.changes_at)
 
     def _hurried(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
         """It is leaving anyway: by the bound, if there is one, at the latest."""
@@ -326,26 +328,36 @@ class _Round:
         action = msgspec.structs.replace(stamp, precondition=as_judged(node))
         return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
 
-    def _by_force(self, member: Member, reason: Reason, message: str, *, counted: bool) -> Verdict:
-        """Whatever may hold a forceful end back, and else that end."""
-        held = self._held(member, message, counted=counted)
-        if held is not None:
-            return held
-        permit = self._holds.probe(member) if counted else None
-        action = force(member, self._now, _GROUNDS.get(reason, Ground.TIME_OUT), permit)
+    def _by_force(
+        self, member: Member, reason: Reason, message: str, operation: Operation
+    ) -> Verdict:
+        """The gates are asked before each of its writes: the stamp, and the deletion."""
+        facts = self._breakers.facts(member)
+        if (blocked := self._gated(operation, facts, message)) is not None:
+            return blocked
+        counted = operation is not Operation.BOOT_TIMEOUT
+        permit = self._breakers.probe(member) if counted else None
+        action = force(member, self._now, permit)
         verdict = _say(member.claim, reason, message + _tried(permit), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)
         ahead = [at for at in known if at is not None and at > self._now]
-        return no_later(verdict, self._holds.changes_at if counted else None, *ahead)
+        return no_later(verdict, self._breakers.changes_at if counted else None, *ahead)
 
-    def _held(self, member: Member, message: str, *, counted: bool) -> Verdict | None:
-        held = self._holds.on(member, counted=counted)
-        if held is None:
+    def _gated(self, operation: Operation, facts: GateFacts, message: str) -> Verdict | None:
+        blocked = first_blocked(operation, facts, self._settings, self._now)
+        if blocked is None:
             return None
-        if held.reason is Reason.REPAIR_BLOCKED:
-            self._blocked.append(held)
-        return _say(member.claim, held.reason, f"{message}; {held.why}", recheck_at=held.until)
+        if blocked.reason is Reason.REPAIR_BLOCKED:
+            self._blocked.append(blocked)
+        message = f"{message}; {blocked.why}"
+        return _say(facts.claim, blocked.reason, message, recheck_at=blocked.until)
+
+
+def _operation(cause: Cause) -> Operation:
+    if cause.action is RepairAction.REBOOT:
+        return Operation.FORCEFUL_REBOOT if cause.forceful else Operation.REBOOT
+    return Operation.FORCEFUL_REPAIR if cause.forceful else Operation.GRACEFUL_REPAIR
 
 
 def _has_pods(member: Member) -> bool:

@@ -15,17 +15,19 @@ from typing import Any, Final
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.command import Command, is_replaced
-from tenure.core.disrupt.method import Candidate, Due, Standing, Traits, Watch
+from tenure.core.disrupt.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
+from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
-from tenure.core.health.health import Member, examine
-from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
-from tenure.core.health.rules import FORCEFUL, Illness, Rules
-from tenure.core.pool.lookup import rules_of
+from tenure.core.disrupt.traits import Traits
+from tenure.core.pool.facts import rules_of
 from tenure.core.protect.protection import protection_on
+from tenure.core.repair.breakers import breakers_of
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of
-from tenure.core.repair.evaluate import Candidate as Repair
-from tenure.core.repair.evaluate import diagnose
+from tenure.core.repair.evaluate import GracefulRepair, diagnose
+from tenure.core.repair.health import HealthView, Member, examine
+from tenure.core.repair.readiness import Stage, boot_of, initialization_ttl
+from tenure.core.repair.rules import FORCEFUL, Illness, Rules
 from tenure.model.api import names
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
@@ -66,8 +68,13 @@ class UnhealthyMethod:
 
     def standing(self, command: Command, facts: Any, settings: Settings, now: datetime) -> Standing:
         unhealthy, overdue = _unhealthy(command, facts), _is_overdue(command, now)
-        if why := _unwanted(command, facts, unhealthy, overdue, settings, now):
-            return Standing(unwanted=why)
+        operation = Operation.GRACEFUL_TIMEOUT if overdue else Operation.GRACEFUL_REPAIR
+        gates = GateFacts(claim=command.claim, node=command.node)
+        blocked = first_blocked(operation, gates, settings, now, only=ROLLS_BACK)
+        if blocked is not None:
+            return Standing(unwanted=blocked.why)
+        if not unhealthy and not overdue:
+            return Standing(unwanted=_recovered(command, facts))
         due = [one for one in unhealthy if one.due_at is not None and one.due_at <= now]
         bounds = (one.bound for one in due)
         bound = min((span for span in bounds if span is not None), default=None)
@@ -77,8 +84,8 @@ class UnhealthyMethod:
             commits = Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=bound)
         elif not overdue:
             at = min(one.due_at for one in unhealthy if one.due_at is not None)
-            return Standing(due_at=at)
-        return Standing(bound=bound, commits=commits)
+            return Standing(due_at=at, operation=operation)
+        return Standing(bound=bound, commits=commits, operation=operation)
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
         """When a veto ends, or a policy falls due."""
@@ -89,6 +96,18 @@ class UnhealthyMethod:
         boot = None if command.claim.initialized else boot_of(command.claim, command.node)
         if boot is not None:
             yield boot.due_at
+
+    def pool_facts(self, pool: str, snapshot: Snapshot) -> HealthView | None:
+        return health_of(pool, snapshot)
+
+    def gates(
+        self, command: Command, pool_facts: Any, settings: Settings, now: datetime
+    ) -> GateFacts:
+        view: HealthView | None = pool_facts
+        for member in view.members if view is not None else ():
+            if view is not None and member.claim.uid == command.claim.uid:
+                return breakers_of(view, settings, now).facts(member)
+        return GateFacts(claim=command.claim, node=command.node)
 
 
 def _pools(snapshot: Snapshot) -> set[str]:
@@ -115,7 +134,7 @@ def _is_graceful(illness: Illness) -> bool:
     return illness.counts and not forceful
 
 
-def _candidate(repair: Repair) -> Candidate:
+def _candidate(repair: GracefulRepair) -> Candidate:
     cause = repair.cause
     return Candidate(
         claim=repair.claim,
@@ -123,8 +142,8 @@ def _candidate(repair: Repair) -> Candidate:
         why=cause.message,
         rank=cause.urgency,
         bound=cause.bound,
-        reboot=cause.action is RepairAction.REBOOT,
-        forceful=cause.forceful,
+        operation=repair.operation,
+        gates=repair.gates,
         marks=repair.marks,
         commits=Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=cause.bound),
     )
@@ -142,26 +161,9 @@ def _is_overdue(command: Command, now: datetime) -> bool:
     return boot is not None and boot.stage is Stage.INITIALIZATION and boot.due_at <= now
 
 
-def _unwanted(
-    command: Command,
-    rules: Rules,
-    unhealthy: list[Illness],
-    overdue: bool,
-    settings: Settings,
-    now: datetime,
-) -> str:
+def _recovered(command: Command, rules: Rules) -> str:
     node = command.node
     assert node is not None, "else it is rolled back"
-    for thing in (node, command.claim):
-        veto = protection_on(thing, names.DO_NOT_REPAIR)
-        if veto is not None and now < veto.until:
-            return f"{names.DO_NOT_REPAIR} vetoes its repair"
-    if overdue:
-        return ""
-    if not settings.node_repair:
-        return "node repair is switched off (--node-repair or feature gate NodeRepair)"
-    if unhealthy:
-        return ""
     if any((c.type, c.status) in rules.sick for c in node.status.conditions):
         return f"its pool no longer asks to repair what Node {node.name} has"
     return f"Node {node.name} has recovered"

@@ -1,4 +1,4 @@
-"""What keeps a node from being disrupted, and what a grace period changes about that."""
+"""Which pods block a disruption, and what a grace period changes about that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.disrupt.blockers import obstacles
+from tenure.core.disrupt.gates import GateFacts, blockers_of
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.protect.decider import SINCE
 from tenure.core.terminate.drain import drain_until
@@ -30,64 +30,68 @@ EVENTUAL = {Disruption.EXPIRED, Disruption.DRIFTED, Disruption.UNHEALTHY}
 READY = [condition("Ready")]
 
 
-def in_the_way(
+def blocking(
     reason: Disruption, *pods: Any, node: Any = None, claim: Any = None, **more: Any
 ) -> list[str]:
     claim, node = claim or a_claim(), node or a_node()
-    drain = drain_until(node, None, snapshot_with(claim, node, *pods))
-    found = obstacles(TRAITS[reason], claim, drain, SETTINGS, NOW, **more)
+    drain = drain_until(node, None, Snapshot.of(claim, node, *pods))
+    facts = GateFacts(claim=claim, node=node, traits=TRAITS[reason], drain=drain, **more)
+    found = blockers_of(facts, SETTINGS, NOW)
     return [f"{blocker.subject}: {blocker.message}" for blocker in found]
 
 
 PROTECTED = a_pod(protected="true")
-HELD = (
+UNDER_PDB = (
     a_pod(conditions=READY),
     a_budget(current_healthy=1, desired_healthy=1, expected_pods=1),
 )
 
 
 @pytest.mark.parametrize("reason", ALL)
-def test_pods_are_in_the_way_of_every_reason(reason: Disruption) -> None:
-    assert in_the_way(reason, PROTECTED) == [
+def test_pods_block_every_reason(reason: Disruption) -> None:
+    assert blocking(reason, PROTECTED) == [
         'Pod/default/web: karpenter.sh/do-not-disrupt: "true" protects it for ever'
     ]
-    assert in_the_way(reason, *HELD) == [
+    assert blocking(reason, *UNDER_PDB) == [
         "PodDisruptionBudget/default/web: can never allow an eviction (minAvailable 1 of 1 pod)"
     ]
 
 
 @pytest.mark.parametrize("reason", ALL)
-def test_with_a_grace_period_expired_drifted_and_sick_nodes_may_start_all_the_same(
+def test_with_a_grace_period_expired_drifted_and_unhealthy_nodes_start(
     reason: Disruption,
 ) -> None:
     bounded = a_claim(spec={"termination_grace_period": "15m"})
-    assert (in_the_way(reason, PROTECTED, *HELD[1:], claim=bounded) == []) is (reason in EVENTUAL)
+    assert (blocking(reason, PROTECTED, *UNDER_PDB[1:], claim=bounded) == []) is (
+        reason in EVENTUAL
+    )
 
 
 def test_the_method_may_set_a_bound_of_its_own() -> None:
     bound = timedelta(minutes=1)
-    assert in_the_way(Disruption.UNHEALTHY, PROTECTED, bound=bound) == []
-    assert in_the_way(Disruption.EMPTY, PROTECTED, bound=bound) != []
+    assert blocking(Disruption.UNHEALTHY, PROTECTED, bound=bound) == []
+    assert blocking(Disruption.EMPTY, PROTECTED, bound=bound) != []
 
 
 @pytest.mark.parametrize("reason", VOLUNTARY)
 @pytest.mark.parametrize("where", ["node", "claim"])
-def test_a_node_or_claim_may_ask_to_be_left_alone(reason: Disruption, where: str) -> None:
+def test_an_annotation_of_the_node_or_claim_blocks(reason: Disruption, where: str) -> None:
     annotations = {DO_NOT_DISRUPT: "true"}
     things: dict[str, Any] = {"node": a_node, "claim": a_claim}
-    assert in_the_way(reason, **{where: things[where](annotations=annotations)}) != []
+    assert blocking(reason, **{where: things[where](annotations=annotations)}) != []
 
 
 def test_a_repair_does_not_ask_the_node() -> None:
     protected = a_node(annotations={DO_NOT_DISRUPT: "true"})
-    assert in_the_way(Disruption.UNHEALTHY, node=protected) == []
+    assert blocking(Disruption.UNHEALTHY, node=protected) == []
 
 
 def test_what_ends_says_when() -> None:
     annotations = {DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     claim, node = a_claim(), a_node(annotations=annotations)
-    drain = drain_until(node, None, snapshot_with(claim, node, a_pod(protected="90m")))
-    found = obstacles(TRAITS[Disruption.DRIFTED], claim, drain, SETTINGS, NOW)
+    drain = drain_until(node, None, Snapshot.of(claim, node, a_pod(protected="90m")))
+    facts = GateFacts(claim=claim, node=node, traits=TRAITS[Disruption.DRIFTED], drain=drain)
+    found = blockers_of(facts, SETTINGS, NOW)
     assert [blocker.until for blocker in found] == [ahead(3600), ahead(1800)]
 
 
@@ -101,4 +105,4 @@ def test_what_ends_says_when() -> None:
     ],
 )
 def test_what_protects_nothing_blocks_nothing(pod: Any) -> None:
-    assert in_the_way(Disruption.DRIFTED, pod) == []
+    assert blocking(Disruption.DRIFTED, pod) == []

@@ -1,0 +1,353 @@
+# ruff: noqa: ARG001 (every gate takes the same arguments)
+"""Everything that may block a disruption: one ordered list of gates.
+
+A gate is a small pure function. It answers None, or what blocks: the reason code, a sentence, the
+blockers and until when. Which gates are asked depends on the operation (``ASKED``); the order is
+always the same, and the first that blocks is reported.
+
+They are asked when an operation is planned, and again right before it is carried out: before a
+claim is stamped and before it is deleted, before a reboot is committed, and until its drain is over.
+
+Repair, reboots and voluntary disruption share this list. So this module imports neither ``repair``
+nor ``reboot``: what they know comes in as ``GateFacts``.
+
+Maintenance windows are not enforced yet, so there is no gate for them. It belongs between ``VETO``
+and ``OUTAGE``: time-outs do not ask it, every other operation does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Blocker, Subject
+from tenure.core.disrupt.budgets import Allowance, allowance
+from tenure.core.disrupt.fleet import PoolFleet
+from tenure.core.disrupt.traits import Traits
+from tenure.core.protect.protection import Protection, protection_of, protection_on
+from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import grace_period
+from tenure.core.terminate.pdb import Allowances, blocks
+from tenure.core.terminate.pods import DrainView, left_alone
+from tenure.core.writes import subject_of
+from tenure.model.api.meta import format_time
+from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+
+SWITCHED_OFF: Final = "node repair is switched off (--node-repair or feature gate NodeRepair)"
+
+#: A pause that ends later than this from now was not written by Tenure.
+PAUSE_MAX: Final = timedelta(minutes=30)
+
+
+class Gate(StrEnum):
+    """In the order in which they are asked."""
+
+    OFF = "switched off"
+    RULES = "usable rules"
+    VETO = "veto"
+    OUTAGE = "failure domain"
+    BREAKER = "circuit breaker"
+    PAUSE = "pause"
+    BUDGET = "budgets"
+    PODS = "PDBs and protected pods"
+    LIMITS = "capacity and limits"
+
+
+class Operation(StrEnum):
+    """What is about to be done to a node."""
+
+    VOLUNTARY = "voluntary disruption"
+    GRACEFUL_REPAIR = "graceful repair"
+    GRACEFUL_TIMEOUT = "initialization time-out, graceful"
+    FORCEFUL_REPAIR = "forceful repair"
+    FORCEFUL_TIMEOUT = "readiness or initialization time-out, forceful"
+    BOOT_TIMEOUT = "launch or registration time-out, lost Node, replacement that is never Ready"
+    REBOOT = "reboot"
+    FORCEFUL_REBOOT = "reboot without a drain"
+    REBOOT_UNDER_WAY = "reboot, until its drain is over"
+    REBOOT_FAILED = "replacement after a failed reboot"
+
+
+_REPAIR: Final = (Gate.OFF, Gate.RULES, Gate.VETO, Gate.OUTAGE, Gate.BREAKER)
+_PACED: Final = (Gate.PAUSE, Gate.BUDGET, Gate.PODS)
+
+#: Which gates an operation asks. The documentation prints this table.
+ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
+    Operation.VOLUNTARY: frozenset({*_PACED, Gate.LIMITS}),
+    Operation.GRACEFUL_REPAIR: frozenset({*_REPAIR, *_PACED, Gate.LIMITS}),
+    # Node repair switched off, or rules that cannot be used, do not stop a time-out.
+    Operation.GRACEFUL_TIMEOUT: frozenset(
+        {Gate.VETO, Gate.OUTAGE, Gate.BREAKER, *_PACED, Gate.LIMITS}
+    ),
+    # It needs no replacement, and its pods are lost anyway: nothing paces it.
+    Operation.FORCEFUL_REPAIR: frozenset(_REPAIR),
+    Operation.FORCEFUL_TIMEOUT: frozenset({Gate.VETO, Gate.OUTAGE, Gate.BREAKER}),
+    # There is no Node that a breaker could count, or no pod on it.
+    Operation.BOOT_TIMEOUT: frozenset({Gate.VETO}),
+    Operation.REBOOT: frozenset({*_REPAIR, *_PACED}),
+    Operation.FORCEFUL_REBOOT: frozenset({*_REPAIR, Gate.PAUSE}),
+    # Once committed it is carried out; a user's word alone calls it off.
+    Operation.REBOOT_UNDER_WAY: frozenset({Gate.OFF, Gate.VETO}),
+    Operation.REBOOT_FAILED: frozenset({Gate.OFF, Gate.RULES, Gate.VETO}),
+}
+
+#: Asked when a command is planned only: once the replacements are initialized, a pause would keep
+#: two nodes where one is needed.
+PLAN_ONLY: Final = frozenset({Gate.PAUSE})
+
+#: What a user says: it ends a command under way. Every other gate makes it wait.
+ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO})
+
+
+class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gates look at, of one node. What an operation does not ask about may be left out."""
+
+    claim: NodeClaim
+    node: Node | None = None
+    pool: NodePool | None = None
+    #: Why the pool's repair block cannot be used; empty when it can.
+    broken: str = ""
+    #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
+    outage: str = ""
+    breaker: str = ""
+    #: When these two may differ although nothing changes.
+    breakers_change_at: datetime | None = None
+    #: Until when the pool replaces nothing, and after whose failed replacement.
+    pauses: tuple[tuple[datetime, str], ...] = ()
+    traits: Traits | None = None
+    fleet: PoolFleet | None = None
+    #: Disruptions of the pool that were started in the same pass, and do not show in the fleet.
+    started: int = 0
+    drain: DrainView | None = None
+    #: How long the drain may take by the method; None: it sets no bound.
+    bound: timedelta | None = None
+    #: Why its pods fit nowhere, whether that passes by itself, and when it may differ.
+    unplaced: str = ""
+    passing: bool = False
+    replan_at: datetime | None = None
+
+
+class Blocked(msgspec.Struct, frozen=True, kw_only=True):
+    gate: Gate
+    reason: Reason
+    why: str
+    blockers: tuple[Blocker, ...] = ()
+    #: When the answer may differ although nothing changes; None: never.
+    until: datetime | None = None
+
+
+def first_blocked(
+    operation: Operation,
+    facts: GateFacts,
+    settings: Settings,
+    now: datetime,
+    *,
+    only: Iterable[Gate] = tuple(Gate),
+) -> Blocked | None:
+    """The first gate that blocks, of those that the operation asks and that are in ``only``."""
+    asked = ASKED[operation] & frozenset(only)
+    found = (GATES[gate](facts, settings, now) for gate in Gate if gate in asked)
+    return next((blocked for blocked in found if blocked is not None), None)
+
+
+def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetime | None:
+    """When a gate that lets it pass may block it although nothing changes."""
+    asked = ASKED[operation]
+    instants = [facts.breakers_change_at if Gate.BREAKER in asked else None]
+    if Gate.BUDGET in asked:
+        found = _allowance(facts, now)
+        instants.append(found.changes_at if found is not None else None)
+    return min((at for at in instants if at is not None and at > now), default=None)
+
+
+# -- the gates, in order -------------------------------------------------------------------
+
+
+def switched_off(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """Node repair is switched off."""
+    if settings.node_repair:
+        return None
+    return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_OFF, why=SWITCHED_OFF)
+
+
+def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """The pool's ``repair`` block cannot be used, or there is no pool."""
+    why = ""
+    if facts.pool is None and not settings.legacy_node_repair:
+        why = "it has no pool, and only nodes of pools are repaired"
+    elif facts.broken:
+        why = f"the pool's repair block cannot be used: {facts.broken}"
+    return Blocked(gate=Gate.RULES, reason=Reason.REPAIR_OFF, why=why) if why else None
+
+
+def vetoed(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """``karpenter.sh/do-not-repair`` on the Node or its claim."""
+    for thing in (facts.node, facts.claim):
+        veto = protection_on(thing, DO_NOT_REPAIR) if thing is not None else None
+        if veto is not None and now < veto.until:
+            return Blocked(
+                gate=Gate.VETO,
+                reason=Reason.REPAIR_VETOED,
+                why=_veto_words(veto),
+                until=veto.ends_at,
+            )
+    return None
+
+
+def in_outage(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """Most nodes with its zone, image or instance type are unhealthy, and it is not the probe."""
+    if not facts.outage:
+        return None
+    return Blocked(
+        gate=Gate.OUTAGE,
+        reason=Reason.REPAIR_BLOCKED,
+        why=facts.outage,
+        until=facts.breakers_change_at,
+    )
+
+
+def breaker_tripped(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """More nodes of its pool are unhealthy than ``maxUnhealthy`` allows."""
+    if not facts.breaker:
+        return None
+    return Blocked(
+        gate=Gate.BREAKER,
+        reason=Reason.REPAIR_BLOCKED,
+        why=facts.breaker,
+        until=facts.breakers_change_at,
+    )
+
+
+def pausing(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """A replacement of the pool has failed, and the pool pauses."""
+    near = [(until, name) for until, name in facts.pauses if until - now <= PAUSE_MAX]
+    until, name = max(near, default=(now, ""))
+    if until <= now:
+        return None
+    why = f"the replacement of {name} has failed, and the pool pauses until {format_time(until)}"
+    return Blocked(gate=Gate.PAUSE, reason=Reason.DISRUPTION_WAITS, why=why, until=until)
+
+
+def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """The budgets of its pool allow no more disruptions for this reason."""
+    found = _allowance(facts, now)
+    if found is None or found.allowed > facts.started:
+        return None
+    why = found.why if found.allowed == 0 else f"{found.why}; others go first"
+    return Blocked(
+        gate=Gate.BUDGET, reason=Reason.DISRUPTION_BLOCKED, why=why, until=found.changes_at
+    )
+
+
+def _allowance(facts: GateFacts, now: datetime) -> Allowance | None:
+    pool, node, fleet, traits = facts.pool, facts.node, facts.fleet, facts.traits
+    if pool is None or node is None or fleet is None or traits is None:
+        return None
+    if not facts.claim.initialized:
+        return None  # It neither needs nor uses a budget.
+    return allowance(pool, traits, node, fleet, now)
+
+
+def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """Pods that must not be evicted now, or a Node that must not be disrupted."""
+    found = tuple(blockers_of(facts, settings, now))
+    if not found:
+        return None
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    first = f"{found[0].subject}: {found[0].message}"
+    return Blocked(
+        gate=Gate.PODS,
+        reason=Reason.DISRUPTION_BLOCKED,
+        why=f"blocked by {first}{more}; no grace period bounds its drain",
+        blockers=found,
+        until=min((one.until for one in found if one.until is not None), default=None),
+    )
+
+
+def without_capacity(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """Its pods fit nowhere, within the limits of the pools: known once the plan is made."""
+    if not facts.unplaced:
+        return None
+    reason = Reason.DISRUPTION_WAITS if facts.passing else Reason.DISRUPTION_BLOCKED
+    return Blocked(gate=Gate.LIMITS, reason=reason, why=facts.unplaced, until=facts.replan_at)
+
+
+GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | None]]] = {
+    Gate.OFF: switched_off,
+    Gate.RULES: unusable_rules,
+    Gate.VETO: vetoed,
+    Gate.OUTAGE: in_outage,
+    Gate.BREAKER: breaker_tripped,
+    Gate.PAUSE: pausing,
+    Gate.BUDGET: over_budget,
+    Gate.PODS: blocking_pods,
+    Gate.LIMITS: without_capacity,
+}
+
+
+# -- the pods of a node --------------------------------------------------------------------
+
+
+def blockers_of(facts: GateFacts, settings: Settings, now: datetime) -> Iterator[Blocker]:
+    """What of the Node, its claim and its pods blocks a disruption now.
+
+    *Eventual* disruption: a deadline will end the drain, so pods do not block it; the drain itself
+    still respects them until then.
+    """
+    traits, drain = facts.traits, facts.drain
+    if traits is None or drain is None:
+        return
+    if traits.node_protection_counts:
+        yield from _of_node(facts.claim, drain, now)
+    if not is_eventual(traits, facts.claim, facts.bound):
+        yield from _of_pods(drain, settings, now)
+    else:
+        # A deadline that is still to be set would delete them unread.
+        yield from (_unreadable(item.pod) for item in drain.pods if is_unreadable(item.pod))
+
+
+def is_eventual(traits: Traits, claim: NodeClaim, bound: timedelta | None = None) -> bool:
+    """Whether it may start although pods block it. ``bound``: of the drain, by the method."""
+    return traits.eventual and (bound is not None or grace_period(claim) is not None)
+
+
+def _of_node(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Blocker]:
+    for thing in (drain.node, claim):
+        protection = protection_on(thing)
+        if protection is not None and now < protection.until:
+            subject = subject_of(thing)
+            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
+
+
+def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Blocker]:
+    for item in drain.pods:
+        pod = item.pod
+        if left_alone(pod) or pod.deleting:
+            continue
+        protection = protection_of(pod, cap=drain.cap, clock=settings.protection_clock)
+        if protection is not None and now < protection.until:
+            subject = Subject.of(PODS.kind, pod)
+            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
+        # Each pod by itself: whether all can be evicted at once is the drain's business.
+        elif not Allowances().grants(pod, item.budgets):
+            yield from map(blocks, item.budgets)
+
+
+def _unreadable(pod: Pod) -> Blocker:
+    return Blocker(subject=Subject.of(PODS.kind, pod), message=why_unreadable(pod))
+
+
+def _veto_words(veto: Protection) -> str:
+    end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
+    return f'{DO_NOT_REPAIR}: "{veto.value}" vetoes it{end}'

@@ -1,0 +1,19 @@
+"""What can be said of a reason to disrupt beforehand, without asking its method."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    #: As budgets, the claim's mark and metrics name it.
+    reason: str
+    #: Whether nodes that are not Ready use the budgets of their pool.
+    not_ready_counts: bool = True
+    #: Whether ``karpenter.sh/do-not-disrupt`` on the Node or its claim blocks it.
+    node_protection_counts: bool = True
+    #: Whether it may start although pods block it, where a grace period or a drain bound makes
+    #: sure that it ends.
+    eventual: bool = False
+    #: Whether its pods must have capacity elsewhere before it terminates.
+    needs_replacement: bool = True

@@ -1,0 +1,84 @@
+"""What the gates have to know of a pool's breaker and of failure domains (``disrupt/gates``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from tenure.core.disrupt.gates import GateFacts
+from tenure.core.repair.breaker import Breaker
+from tenure.core.repair.domains import Permit
+from tenure.core.repair.health import Health, HealthView, Member, examine, limit_of
+from tenure.core.repair.outage import domains_of
+from tenure.model.settings import Settings
+
+
+class Breakers:
+    """The breaker of one pool and those of its failure domains, at one instant."""
+
+    def __init__(
+        self,
+        view: HealthView,
+        found: Sequence[tuple[Member, Health]],
+        settings: Settings,
+        now: datetime,
+    ) -> None:
+        self._view = view
+        self._breaker = _breaker(view, found, now)
+        self._domains = view.domains.at(settings, now)
+        #: When another node stops booting and counts, or a domain changes.
+        self.changes_at = min(
+            [
+                *(at for _, health in found for at in _counts_from(health, now)),
+                *(one.since for one in view.others if one.booting and one.since > now),
+                *([self._domains.changes_at] if self._domains.changes_at is not None else []),
+            ],
+            default=None,
+        )
+
+    def facts(self, member: Member) -> GateFacts:
+        """What the gates have to know of one claim."""
+        outage = self._outage(member) if self.probe(member) is None else ""
+        return GateFacts(
+            claim=member.claim,
+            node=member.node,
+            pool=self._view.pool,
+            broken=self._view.broken,
+            outage=outage,
+            breaker=str(self._breaker) if self._breaker.tripped else "",
+            breakers_change_at=self.changes_at,
+        )
+
+    def probe(self, member: Member) -> Permit | None:
+        """It is the probe of a failure domain: it is repaired in spite of the outage."""
+        permit = self._domains.permit(member.claim.name)
+        return permit if permit is not None and self._outage(member) else None
+
+    def next_probe(self, pool: str) -> Permit | None:
+        """The node of the pool that is to be probed next."""
+        return self._domains.to_permit(pool)
+
+    def _outage(self, member: Member) -> str:
+        if member.node is None:
+            return ""
+        return self._domains.holding(domains_of(member.claim, member.node))
+
+
+def breakers_of(view: HealthView, settings: Settings, now: datetime) -> Breakers:
+    found = [(one, examine(one.claim, one.node, view.rules)) for one in view.members]
+    return Breakers(view, found, settings, now)
+
+
+def _counts_from(health: Health, now: datetime) -> Iterator[datetime]:
+    """When a node that boots begins to count, if nothing changes."""
+    if health.boot is not None and health.booting_at(now):
+        yield from (at for at in (health.boot.due_at, *health.due()) if at > now)
+
+
+def _breaker(view: HealthView, found: Sequence[tuple[Member, Health]], now: datetime) -> Breaker:
+    unhealthy = sum(
+        member.claim.registered and member.node is not None and health.sick_at(now)
+        for member, health in found
+    )
+    unhealthy += sum(other.sick_at(now) for other in view.others)
+    return view.count.breaker(unhealthy, limit_of(view.pool))
