@@ -15,6 +15,8 @@ from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
 from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern
+from tenure.core.disrupt.method import Methods
+from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.pipeline import may_wait as disruption_may_wait
@@ -62,14 +64,15 @@ UNMOVED: Final = {
 AWAIT_CREATIONS: Final = frozenset({Concern.DISRUPTION, Concern.PROVISIONING})
 
 
-def deciders(settings: Settings = USUAL) -> tuple[AnyDecider, ...]:
+def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[AnyDecider, ...]:
+    """``methods``: the reasons to disrupt nodes; tests add their own."""
     return (
         UnreadableDecider(),
         TerminationDecider(),
         DrainDecider(),
         RebootDecider(),
-        ReplacementDecider(),
-        DisruptionDecider(settings.protection_clock),
+        ReplacementDecider(methods),
+        DisruptionDecider(settings.protection_clock, methods),
         RepairDecider(),
         DeadlineDecider(),
         ProtectionDecider(),

@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.claim.ownership import room_of
-from tenure.core.disrupt.command import replacements_by_uid
+from tenure.core.disrupt.command import is_replaced, replacements_by_uid
 from tenure.core.disrupt.fleet import PoolFleet, fleet_of
 from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
@@ -49,7 +49,10 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
     watched: dict[str, list[tuple[Method, Watch]]] = {}
     for method in methods:
         for watch in method.watch(snapshot):
-            watched.setdefault(watch.pool, []).append((method, watch))
+            nodes = tuple(pair for pair in watch.nodes if _may_begin(pair[0]))
+            if nodes:
+                free = msgspec.structs.replace(watch, nodes=nodes)
+                watched.setdefault(watch.pool, []).append((method, free))
     for name in sorted(watched.keys() & snapshot.pools.keys()):
         nodes = {
             claim.name: (claim, node) for _, watch in watched[name] for claim, node in watch.nodes
@@ -61,6 +64,11 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
             watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
         )
+
+
+def _may_begin(claim: NodeClaim) -> bool:
+    """Not one that is terminating, or has a command under way."""
+    return not claim.deleting and not is_replaced(claim)
 
 
 def facts_of(claim: NodeClaim, node: Node, snapshot: Snapshot) -> NodeFacts:

@@ -89,7 +89,10 @@ class Method(Protocol):
         ...
 
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
-        """At most one per pool. Cheap where there is nothing to watch, which is the usual case."""
+        """At most one per pool. Cheap where there is nothing to watch, which is the usual case.
+
+        The pipeline leaves out claims that terminate or have a command.
+        """
         ...
 
     def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due: ...

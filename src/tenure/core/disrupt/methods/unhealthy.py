@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.command import Command, is_replaced
+from tenure.core.disrupt.command import Command
 from tenure.core.disrupt.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
@@ -121,7 +121,7 @@ def _pools(snapshot: Snapshot) -> set[str]:
 def _may_be_due(member: Member, rules: Rules) -> bool:
     """Whether it may become a candidate, if it is not one already, as long as nothing changes."""
     claim, node = member.claim, member.node
-    if node is None or not claim.registered or claim.deleting or is_replaced(claim):
+    if node is None or not claim.registered or claim.deleting:
         return False
     health = examine(claim, node, rules)
     graceful = rules.repair is None or rules.repair.termination_mode != FORCEFUL

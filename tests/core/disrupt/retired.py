@@ -1,0 +1,74 @@
+"""A second disruption method, for tests alone: a Node that a user has annotated as retired.
+
+It proves that a method is one file: nothing else knows of it. Its reason is one that budgets may
+name and no shipped method has. It sets no drain bound, needs replacements, and respects
+``karpenter.sh/do-not-disrupt`` on the Node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from tenure.core.claim.ownership import is_ours
+from tenure.core.decision import Commitment
+from tenure.core.disrupt.command import Command
+from tenure.core.disrupt.gates import GateFacts
+from tenure.core.disrupt.method import Candidate, Due, Methods, Standing, Watch
+from tenure.core.disrupt.methods import SHIPPED
+from tenure.core.disrupt.traits import Traits
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+
+RETIRE: Final = "test.tenure.dev/retire"
+REASON: Final = "Expired"
+
+
+class RetiredMethod:
+    watched_as = "retired"
+
+    def __init__(self, *, needs_replacement: bool = True) -> None:
+        self.traits = Traits(reason=REASON, needs_replacement=needs_replacement)
+
+    def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
+        found: dict[str, list[tuple[NodeClaim, Node]]] = {}
+        for _, node in sorted(snapshot.nodes.items()):
+            claim = snapshot.claim_of(node)
+            if claim is not None and RETIRE in node.annotations and is_ours(claim, snapshot):
+                found.setdefault(claim.pool_name, []).append((claim, node))
+        for pool, nodes in sorted(found.items()):
+            yield Watch(pool=pool, nodes=tuple(nodes))
+
+    def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due:
+        return Due(
+            candidates=tuple(
+                Candidate(claim=claim, node=node, why=f"Node {node.name} is retired")
+                for claim, node in watch.nodes
+            )
+        )
+
+    def facts(self, command: Command, snapshot: Snapshot) -> Any:
+        return None
+
+    def standing(self, command: Command, facts: Any, settings: Settings, now: datetime) -> Standing:
+        assert command.node is not None, "else it is rolled back"
+        if RETIRE not in command.node.annotations:
+            return Standing(unwanted=f"Node {command.node.name} is no longer retired")
+        return Standing(commits=Commitment(reason="retired"))
+
+    def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
+        return iter(())
+
+    def pool_facts(self, pool: str, snapshot: Snapshot) -> Any:
+        return None
+
+    def gates(
+        self, command: Command, pool_facts: Any, settings: Settings, now: datetime
+    ) -> GateFacts:
+        return GateFacts(claim=command.claim, node=command.node)
+
+
+BOTH: Final = Methods((*SHIPPED, RetiredMethod()))

@@ -1,0 +1,196 @@
+"""A second method changes nothing but the list of methods: pacing, gates, roll back come along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.core.decision import Create, Delete, Verdict
+from tenure.core.disrupt.method import Methods
+from tenure.core.disrupt.methods import METHODS
+from tenure.core.disrupt.orchestrate import ReplacementDecider
+from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.reasons import Reason
+from tenure.model.api.meta import Condition
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
+    REPLACED_BY,
+    REPLACES,
+)
+from tenure.model.api.node import Node
+from tenure.model.api.nodepool import NodePool
+from tenure.model.cloud.repairs import peers_statements
+from tests.core.build import (
+    DISRUPTED,
+    a_claim,
+    a_class,
+    a_node,
+    a_pod,
+    a_pool,
+    about,
+    ago,
+    body_of,
+    condition,
+    judged,
+    types,
+)
+from tests.core.disrupt.retired import BOTH, REASON, RETIRE, RetiredMethod
+
+ANY = {"budgets": [{"nodes": "100%"}]}
+BIG = {"cpu": "3", "memory": "1Gi"}
+
+
+def retired(name: str = "a", *more: Condition, **fields: Any) -> Node:
+    annotations = {RETIRE: "yes", **fields.pop("annotations", {})}
+    status = {"conditions": (condition("Ready"), *more)}
+    return a_node(f"node-{name}", claim=name, annotations=annotations, status=status, **fields)
+
+
+def unhealthy() -> Condition:
+    return Condition(
+        type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
+    )
+
+
+def full(name: str = "a", *more: Condition, **fields: Any) -> list[Any]:
+    pod = a_pod(f"web-{name}", node=f"node-{name}", requests=BIG)
+    return [a_claim(name), retired(name, *more, **fields), pod]
+
+
+def verdicts(*objects: Any, methods: Methods = BOTH, **known: Any) -> list[Verdict]:
+    usual: dict[str, Any] = {"repair_statements": peers_statements(), "instance_types": types()}
+    pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool(disruption=ANY)]
+    decider = DisruptionDecider(methods=methods)
+    return judged(decider, a_class(), *pools, *objects, **usual | known)
+
+
+def on_claim(*objects: Any, name: str = "a", **more: Any) -> Verdict:
+    return about(verdicts(*objects, **more), f"NodeClaim/{name}")
+
+
+def test_its_replacement_is_launched_first() -> None:
+    found = verdicts(*full())
+    (created,) = [verdict.action for verdict in found if isinstance(verdict.action, Create)]
+    assert created.body["metadata"]["annotations"][REPLACES] == "uid-a"
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.REPLACING
+    assert told.message.startswith("Node node-a is retired; its pods need")
+    watched = about(found, "NodePool/general")
+    assert watched.message == "1 NodeClaim retired: a"
+
+
+def test_the_command_has_its_reason() -> None:
+    told = on_claim(a_claim(), retired())
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: "", DISRUPTION_REASON: REASON}
+
+
+def test_without_the_method_nothing_happens() -> None:
+    assert verdicts(*full(), methods=METHODS) == []
+
+
+def test_a_budget_paces_it_by_its_own_reason() -> None:
+    closed = [{"nodes": "0", "reasons": [REASON]}]
+    told = on_claim(a_pool(disruption={"budgets": closed}), *full())
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert f"budget 0 ({REASON}) allows 0 of 1 node" in told.message
+    others = [{"nodes": "0", "reasons": ["Unhealthy"]}]
+    assert on_claim(a_pool(disruption={"budgets": others}), *full()).reason is Reason.REPLACING
+
+
+def test_nodes_that_are_not_ready_use_its_budget() -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "1"}]})
+    down = [a_claim("x"), a_node("node-x", claim="x", ready=False)]
+    assert on_claim(pool, *full(), *down).reason is Reason.DISRUPTION_BLOCKED
+
+
+def test_the_annotation_of_the_node_blocks_it() -> None:
+    told = on_claim(*full(annotations={DO_NOT_DISRUPT: "true"}))
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert [blocker.subject.kind for blocker in told.blockers] == ["Node"]
+
+
+def test_neither_a_veto_of_repair_nor_the_switch_blocks_it() -> None:
+    vetoed = full(annotations={"karpenter.sh/do-not-repair": "true"})
+    assert on_claim(*vetoed).reason is Reason.REPLACING
+
+
+# -- carrying out ----------------------------------------------------------------------------
+
+
+def going(**fields: Any) -> list[Any]:
+    marks = {REPLACED_BY: "b", DISRUPTION_REASON: REASON}
+    reasoned = condition("DisruptionReason", reason=REASON)
+    new = [a_claim("b", annotations={REPLACES: "uid-a"}), a_node("node-b", claim="b")]
+    claim = a_claim(annotations=marks, conditions=[reasoned])
+    return [claim, *new, a_pod("web-a", node="node-a", requests=BIG), fields.get("node", closed())]
+
+
+def closed(**fields: Any) -> Node:
+    return retired(taints=(DISRUPTED,), **fields)
+
+
+def test_it_terminates_without_a_bound_once_its_replacement_is_initialized() -> None:
+    told = on_claim(*going())
+    assert told.reason is Reason.REPLACED
+    assert isinstance(told.action, Delete)
+    assert told.commits is not None
+    assert (told.commits.reason, told.commits.bound) == ("retired", None)
+
+
+def test_it_is_rolled_back_when_no_longer_wanted() -> None:
+    node = a_node("node-a", claim="a", taints=(DISRUPTED,))
+    found = judged(ReplacementDecider(BOTH), a_class(), a_pool(), *going(node=node))
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert told.message.startswith("Node node-a is no longer retired; ")
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
+
+
+def test_a_command_of_a_method_that_is_gone_is_rolled_back() -> None:
+    found = judged(ReplacementDecider(METHODS), a_class(), a_pool(), *going())
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert told.message.startswith(f'unknown disruption reason "{REASON}"')
+
+
+def test_before_it_terminates_the_annotation_of_the_node_is_asked_again() -> None:
+    told = on_claim(*going(node=closed(annotations={DO_NOT_DISRUPT: "true"})))
+    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+
+
+# -- two methods -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("methods", "reason"),
+    [
+        pytest.param(BOTH, "Unhealthy", id="repair first"),
+        pytest.param(Methods(reversed(tuple(BOTH))), REASON, id="retired first"),
+    ],
+)
+def test_of_two_methods_that_want_a_node_the_first_has_it(methods: Methods, reason: str) -> None:
+    node = retired("a", unhealthy())
+    found = verdicts(a_claim(), node, methods=methods)
+    told = about(found, "NodeClaim/a")
+    assert body_of(told)["metadata"]["annotations"][DISRUPTION_REASON] == reason
+    pool = about(found, "NodePool/general")
+    assert set(pool.message.split("; ")) == {
+        "1 NodeClaim unhealthy or not up yet: a",
+        "1 NodeClaim retired: a",
+    }
+
+
+def test_candidates_of_the_first_method_are_planned_first() -> None:
+    sick = a_node("node-z", claim="z", status={"conditions": (condition("Ready"), unhealthy())})
+    pod = a_pod("web-z", node="node-z", requests=BIG)
+    found = verdicts(a_claim("z"), sick, pod, *full())
+    assert about(found, "NodeClaim/z").reason is Reason.REPLACING
+    assert "z comes first" in about(found, "NodeClaim/a").message
+
+
+def test_a_method_may_do_without_replacements() -> None:
+    alone = Methods((RetiredMethod(needs_replacement=False),))
+    told = on_claim(*full(), methods=alone)
+    assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""

@@ -1,0 +1,89 @@
+"""A second method, told in virtual time with the production loop: replaced first, then terminated."""
+
+from __future__ import annotations
+
+from tenure.core.policy import deciders
+from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.runtime.loop import Controller
+from tenure.sim.dsl import Story
+from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
+from tests.core.disrupt.retired import BOTH, REASON, RETIRE
+from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says
+
+
+class TwoMethods(Story):
+    """The same world; Tenure has one more method in its list."""
+
+    def _new_controller(self) -> Controller:
+        return Controller(
+            transport=self.transport,
+            cloud=self.cloud_api,
+            clock=self.host_clock,
+            journal=self.history,
+            settings=self.options.settings,
+            random=self.environment.random_for("tenure"),
+            fence=self._fence,
+            choose=lambda settings: deciders(settings, BOTH),
+            report=self.errors.append,
+        )
+
+
+def a_cluster(*more: Manifest, nodes: str = "100%") -> list[Manifest]:
+    budgets = {"budgets": [{"nodes": nodes, "reasons": [REASON]}]}
+    return [a_node_class(), a_pool(disruption=budgets), *more]
+
+
+def retire(story: Story, node: str, value: str | None = "yes") -> None:
+    story.store.patch(NODES, "", node, {"metadata": {"annotations": {RETIRE: value}}})
+
+
+def the_node(story: Story) -> tuple[str, str]:
+    return story.the(NODES)["metadata"]["name"], story.the(NODE_CLAIMS)["metadata"]["name"]
+
+
+def test_a_retired_node_is_replaced_first_and_then_terminates() -> None:
+    with TwoMethods(*a_cluster(a_deployment(replicas=3))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_node(story)
+        retire(story, node)
+        story.run(3 * SECOND)
+        new = replacement_of(story, claim)
+        assert new is not None
+        story.run_while(lambda: not is_tainted(story, node), at_most=MINUTE, step=SECOND)
+        story.run(SECOND)
+        assert says(story, claim, "DisruptionReason") == ("True", REASON)
+        name = new["metadata"]["name"]
+        while says(story, name, "Initialized") != ("True", "Initialized"):
+            assert not is_leaving(story, claim)
+            assert story.running("web") == 3
+            story.run(SECOND)
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+        assert story.running("web") == 3
+        assert story.cloud.launch_count == 2
+
+
+def test_its_own_budget_blocks_it() -> None:
+    with TwoMethods(*a_cluster(a_deployment(), nodes="0")) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_node(story)
+        retire(story, node)
+        story.run(10 * MINUTE)
+        assert not is_leaving(story, claim)
+        assert not is_tainted(story, node)
+        assert story.cloud.launch_count == 1
+
+
+def test_a_node_that_is_no_longer_retired_takes_pods_again() -> None:
+    with TwoMethods(*a_cluster(a_deployment(replicas=3))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_node(story)
+        retire(story, node)
+        story.run_while(lambda: not is_tainted(story, node), at_most=MINUTE, step=SECOND)
+        retire(story, node, None)
+        story.run(5 * SECOND)
+        assert not is_tainted(story, node)
+        assert says(story, claim, "DisruptionReason") is None
+        story.run(10 * MINUTE)
+        assert not is_leaving(story, claim)
+        assert story.running("web") == 3
