@@ -54,13 +54,11 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
                 free = msgspec.structs.replace(watch, nodes=nodes)
                 watched.setdefault(watch.pool, []).append((method, free))
     for name in sorted(watched.keys() & snapshot.pools.keys()):
-        nodes = {
-            claim.name: (claim, node) for _, watch in watched[name] for claim, node in watch.nodes
-        }
+        by_name = {pair[0].name: pair for _, watch in watched[name] for pair in watch.nodes}
         yield PoolCandidates(
             pool=snapshot.pools[name],
             fleet=fleet_of(name, snapshot),
-            nodes={key: facts_of(*nodes[key], snapshot) for key in sorted(nodes)},
+            nodes={key: facts_of(*by_name[key], snapshot) for key in sorted(by_name)},
             watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
         )

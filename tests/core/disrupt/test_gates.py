@@ -1,0 +1,128 @@
+"""The gates: one order for all, and each operation asks those of its row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.disrupt.fleet import fleet_of
+from tenure.core.disrupt.gates import (
+    ASKED,
+    GATES,
+    PLAN_ONLY,
+    ROLLS_BACK,
+    Gate,
+    GateFacts,
+    Operation,
+    first_blocked,
+)
+from tenure.core.disrupt.traits import Traits
+from tenure.core.reasons import Reason
+from tenure.core.terminate.drain import drain_until
+from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.snapshot.snapshot import Snapshot
+from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pod, a_pool, ahead
+
+OFF = msgspec.structs.replace(SETTINGS, node_repair=False)
+
+CLAIM, NODE = a_claim(annotations={DO_NOT_REPAIR: "true"}), a_node()
+POOL = a_pool(disruption={"budgets": [{"nodes": "0"}]})
+SNAPSHOT = Snapshot.of(CLAIM, NODE, POOL, a_pod(protected="true"))
+
+
+def everything(**fields: Any) -> GateFacts:
+    """Facts with which every gate blocks."""
+    usual: dict[str, Any] = {
+        "claim": CLAIM,
+        "node": NODE,
+        "pool": POOL,
+        "broken": "spec.repair is nonsense",
+        "outage": "the zone is down",
+        "breaker": "too many are unhealthy",
+        "breakers_change_at": ahead(7),
+        "pauses": ((ahead(60), "b"),),
+        "traits": Traits(reason="Expired"),
+        "fleet": fleet_of("general", SNAPSHOT),
+        "drain": drain_until(NODE, None, SNAPSHOT),
+        "unplaced": "it fits nowhere",
+    }
+    return GateFacts(**usual | fields)
+
+
+#: Facts of which the gate has nothing to say.
+LETS_PASS: dict[Gate, dict[str, Any]] = {
+    Gate.RULES: {"broken": ""},
+    Gate.VETO: {"claim": a_claim()},
+    Gate.OUTAGE: {"outage": ""},
+    Gate.BREAKER: {"breaker": ""},
+    Gate.PAUSE: {"pauses": ()},
+    Gate.BUDGET: {"pool": a_pool(disruption={"budgets": []})},
+    Gate.PODS: {"drain": drain_until(NODE, None, Snapshot.of(CLAIM, NODE))},
+    Gate.LIMITS: {"unplaced": ""},
+}
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_an_operation_asks_the_gates_of_its_row_in_the_order_of_the_list(
+    operation: Operation,
+) -> None:
+    facts, settings, met = everything(), OFF, []
+    while (blocked := first_blocked(operation, facts, settings, NOW)) is not None:
+        met.append(blocked.gate)
+        if blocked.gate is Gate.OFF:
+            settings = SETTINGS
+        else:
+            facts = msgspec.structs.replace(facts, **LETS_PASS[blocked.gate])
+    assert met == [gate for gate in Gate if gate in ASKED[operation]]
+
+
+@pytest.mark.parametrize("gate", Gate)
+def test_a_gate_says_that_it_was_this_gate(gate: Gate) -> None:
+    blocked = GATES[gate](everything(), OFF, NOW)
+    assert blocked is not None
+    assert blocked.gate is gate
+    assert blocked.why
+
+
+def test_there_is_a_row_for_every_operation_and_a_function_for_every_gate() -> None:
+    assert set(ASKED) == set(Operation)
+    assert set(GATES) == set(Gate)
+    assert not PLAN_ONLY & ROLLS_BACK
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_nothing_is_done_in_spite_of_a_veto_but_voluntary_disruption(operation: Operation) -> None:
+    """The veto is on repair; ``do-not-disrupt`` on the Node is what blocks the other one."""
+    assert (Gate.VETO in ASKED[operation]) is (operation is not Operation.VOLUNTARY)
+
+
+def test_switching_repair_off_does_not_stop_time_outs() -> None:
+    timeouts = {Operation.GRACEFUL_TIMEOUT, Operation.FORCEFUL_TIMEOUT, Operation.BOOT_TIMEOUT}
+    assert {one for one in Operation if Gate.OFF not in ASKED[one]} == {
+        *timeouts,
+        Operation.VOLUNTARY,
+    }
+
+
+def test_reason_codes_are_those_that_alerts_are_written_for() -> None:
+    found = {gate: GATES[gate](everything(), OFF, NOW) for gate in Gate}
+    codes = {gate: blocked.reason for gate, blocked in found.items() if blocked is not None}
+    assert codes == {
+        Gate.OFF: Reason.REPAIR_OFF,
+        Gate.RULES: Reason.REPAIR_OFF,
+        Gate.VETO: Reason.REPAIR_VETOED,
+        Gate.OUTAGE: Reason.REPAIR_BLOCKED,
+        Gate.BREAKER: Reason.REPAIR_BLOCKED,
+        Gate.PAUSE: Reason.DISRUPTION_WAITS,
+        Gate.BUDGET: Reason.DISRUPTION_BLOCKED,
+        Gate.PODS: Reason.DISRUPTION_BLOCKED,
+        Gate.LIMITS: Reason.DISRUPTION_BLOCKED,
+    }
+    assert codes.keys() == set(Gate)
+
+
+def test_a_pause_longer_than_any_was_not_written_by_tenure() -> None:
+    ahead_of_all = everything(pauses=((ahead(31 * 60), "b"),))
+    assert GATES[Gate.PAUSE](ahead_of_all, SETTINGS, NOW) is None
