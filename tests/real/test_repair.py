@@ -153,8 +153,8 @@ def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
         await leaving.settle(pool, a_deployment("web", replicas=3, cpu="1500m"), pods=3)
         well, sick, recovers = await leaving.users.all(NODE_CLAIMS)
         for claim in (sick, recovers):
-            await patients.say(leaving.users, claim, "Ready", "False")
-        blocked = "2 nodes are sick of 3, and nothing is repaired above 1 (maxUnhealthy 1)"
+            await patients.say(leaving.people, claim, "Ready", "False")
+        blocked = "2 nodes are unhealthy of 3, and nothing is repaired above 1 (maxUnhealthy 1)"
         for about in (sick, recovers):
             await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)
             await leaving.event("NodeRepairBlocked", names([about])[0], blocked)

@@ -187,7 +187,7 @@ def test_it_says_what_it_does_and_why() -> None:
             message = said[kind, "NodeRepairBlocked"]["message"]
             # As it is now: the first is being tried, and has left.
             assert (
-                "11 of the 11 nodes with zone=zone-a, in 2 pools, are sick, and the replacement of blue-a01 is not initialized"
+                "11 of the 11 nodes with zone=zone-a, in 2 pools, are unhealthy, and the replacement of blue-a01 is not initialized"
                 in message
             )
             assert " is tried since " in message

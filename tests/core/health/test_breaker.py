@@ -1,4 +1,4 @@
-"""How many sick nodes a pool may have before repair stops."""
+"""How many unhealthy nodes a pool may have before repair stops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_by_default_a_fifth_may_be_sick_rounded_up(total: int, repaired_with: se
 
 
 @pytest.mark.parametrize(
-    ("limit", "sick", "tripped"),
+    ("limit", "unhealthy", "tripped"),
     [
         ("0", 1, True),
         (0, 1, True),
@@ -37,13 +37,15 @@ def test_by_default_a_fifth_may_be_sick_rounded_up(total: int, repaired_with: se
         pytest.param("9" * 5000, 10, False, id="more digits than int() reads"),
     ],
 )
-def test_a_limit_may_be_a_number_or_a_share(limit: str | int, sick: int, tripped: bool) -> None:
-    assert Breaker(sick, 10, limit).tripped is tripped
+def test_a_limit_may_be_a_number_or_a_share(
+    limit: str | int, unhealthy: int, tripped: bool
+) -> None:
+    assert Breaker(unhealthy, 10, limit).tripped is tripped
 
 
 def test_it_says_its_numbers() -> None:
     assert str(Breaker(3, 10, "20%")) == (
-        "3 nodes are sick of 10, and nothing is repaired above 2 (maxUnhealthy 20%)"
+        "3 nodes are unhealthy of 10, and nothing is repaired above 2 (maxUnhealthy 20%)"
     )
 
 
@@ -69,13 +71,13 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
     others = [a_claim("b"), a_broken_node("b", labels=NO_LABEL)]
     blocked = repaired(a_broken_node(labels=NO_LABEL), *others)
     assert blocked.reason is Reason.REPAIR_BLOCKED
-    assert "2 nodes are sick of 2, and nothing is repaired above 1" in blocked.message
+    assert "2 nodes are unhealthy of 2, and nothing is repaired above 1" in blocked.message
 
 
 @pytest.mark.parametrize(
     ("stray", "numbers"),
     [
-        pytest.param([a_broken_node("x")], "2 nodes are sick of 2", id="without a claim"),
+        pytest.param([a_broken_node("x")], "2 nodes are unhealthy of 2", id="without a claim"),
         pytest.param(
             [a_broken_node("x", registered=False, labels={names.NODEPOOL: "general"})],
             "",
@@ -87,12 +89,12 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
                 a_broken_node("x"),
                 msgspec.structs.replace(a_broken_node("x"), metadata=a_node("two").metadata),
             ],
-            "3 nodes are sick of 3",
+            "3 nodes are unhealthy of 3",
             id="two of one claim",
         ),
         pytest.param(
             [a_claim("x", labels={names.NODEPOOL: "other"}), a_broken_node("x")],
-            "2 nodes are sick of 2",
+            "2 nodes are unhealthy of 2",
             id="of another pool's claim",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Many sick nodes of one zone, image or type: when it is held, who is tried, and when."""
+"""Many unhealthy nodes of one zone, image or type: when it is held, who is tried, and when."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from tenure.core.health.domains import Domain, Domains, Look, Outbreak, Patient, Permit, Ward
-from tenure.core.health.poolcount import PoolCount
+from tenure.core.repair.domains import (
+    AffectedDomain,
+    Domain,
+    Domains,
+    DomainState,
+    PoolHealth,
+    Probe,
+    UnhealthyNode,
+)
+from tenure.core.repair.poolcount import PoolCount
 from tenure.model.settings import Settings
 from tests.core.build import NOW, SETTINGS, ago, ahead
 
@@ -18,30 +26,34 @@ TYPE_M = Domain("instance-type", "m")
 MINUTE = 60
 
 
-def patient(claim: str, *, since: float = 60, due: float | None = None, **more: Any) -> Patient:
+def unhealthy_node(
+    claim: str, *, since: float = 60, due: float | None = None, **more: Any
+) -> UnhealthyNode:
     """``since`` and ``due`` in seconds ago; its pool is the first letter of its name."""
     due_at = ago(due) if due is not None else None
-    return Patient(claim=claim, pool=claim[0], since=ago(since), repaired_at=due_at, **more)
+    return UnhealthyNode(claim=claim, pool=claim[0], since=ago(since), repaired_at=due_at, **more)
 
 
-def recovered(claim: str, at: float) -> Patient:
-    return Patient(claim=claim, pool=claim[0], since=ago(at), well_at=ago(at))
+def recovered(claim: str, at: float) -> UnhealthyNode:
+    return UnhealthyNode(claim=claim, pool=claim[0], since=ago(at), recovered_at=ago(at))
 
 
-def outbreak(*patients: Patient, total: int = 4, domain: Domain = ZONE_C) -> Outbreak:
-    return Outbreak(domain, total, patients)
+def affected_domain(
+    *unhealthy_nodes: UnhealthyNode, total: int = 4, domain: Domain = ZONE_C
+) -> AffectedDomain:
+    return AffectedDomain(domain, total, unhealthy_nodes)
 
 
-def look(*outbreaks: Outbreak, now: datetime = NOW, **more: Any) -> Look:
+def look(*affected: AffectedDomain, now: datetime = NOW, **more: Any) -> DomainState:
     settings = more.pop("settings", SETTINGS)
-    return Domains(outbreaks=outbreaks, **more).at(settings, now)
+    return Domains(affected=affected, **more).at(settings, now)
 
 
 # -- when it is held ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("sick", "total", "held"),
+    ("unhealthy", "total", "held"),
     [
         ("a1 a2 b1", 5, True),
         ("a1 a2 b1", 6, False),
@@ -59,50 +71,64 @@ def look(*outbreaks: Outbreak, now: datetime = NOW, **more: Any) -> Look:
         "all of them",
     ],
 )
-def test_a_domain_is_held_when(sick: str, total: int, held: bool) -> None:
-    hold = outbreak(*map(patient, sick.split()), total=total).held_at(NOW)
-    assert (hold is not None) is held
+def test_a_domain_is_held_when(unhealthy: str, total: int, held: bool) -> None:
+    outage = affected_domain(*map(unhealthy_node, unhealthy.split()), total=total).outage_at(NOW)
+    assert (outage is not None) is held
 
 
 def test_held_since_is_when_enough_of_those_that_are_sick_now_had_fallen_ill() -> None:
-    sick = [patient("a1", since=900), patient("a2", since=800), patient("b1", since=700)]
-    hold = outbreak(*sick, patient("b2", since=10)).held_at(NOW)
-    assert hold is not None
-    assert hold.since == ago(700), "the third, and the first of a second pool"
-    late = outbreak(*sick[:2], patient("a3", since=600), patient("b1", since=300)).held_at(NOW)
+    unhealthy = [
+        unhealthy_node("a1", since=900),
+        unhealthy_node("a2", since=800),
+        unhealthy_node("b1", since=700),
+    ]
+    outage = affected_domain(*unhealthy, unhealthy_node("b2", since=10)).outage_at(NOW)
+    assert outage is not None
+    assert outage.since == ago(700), "the third, and the first of a second pool"
+    late = affected_domain(
+        *unhealthy[:2], unhealthy_node("a3", since=600), unhealthy_node("b1", since=300)
+    ).outage_at(NOW)
     assert late is not None
     assert late.since == ago(300), "before that they were all of one pool"
 
 
 def test_a_booting_node_counts_from_the_end_of_its_ttl() -> None:
-    booting = patient("b1", since=-MINUTE, booting=True)
-    zone = outbreak(patient("a1"), patient("a2"), booting, total=4)
-    assert zone.held_at(NOW) is None
+    booting = unhealthy_node("b1", since=-MINUTE, booting=True)
+    zone = affected_domain(unhealthy_node("a1"), unhealthy_node("a2"), booting, total=4)
+    assert zone.outage_at(NOW) is None
     assert look(zone).changes_at == ahead(MINUTE)
-    hold = zone.held_at(ahead(MINUTE))
-    assert hold is not None
-    assert hold.since == ahead(MINUTE)
+    outage = zone.outage_at(ahead(MINUTE))
+    assert outage is not None
+    assert outage.since == ahead(MINUTE)
 
 
 def test_a_claim_without_a_pool_counts_but_is_no_second_pool() -> None:
-    alone = Patient(claim="x", pool="", since=ago(60))
-    assert outbreak(patient("a1"), patient("a2"), alone, total=3).held_at(NOW) is None
-    assert outbreak(patient("a1"), patient("b1"), alone, total=3).held_at(NOW) is not None
+    alone = UnhealthyNode(claim="x", pool="", since=ago(60))
+    assert (
+        affected_domain(unhealthy_node("a1"), unhealthy_node("a2"), alone, total=3).outage_at(NOW)
+        is None
+    )
+    assert (
+        affected_domain(unhealthy_node("a1"), unhealthy_node("b1"), alone, total=3).outage_at(NOW)
+        is not None
+    )
 
 
 def test_the_sentence_names_the_domain_and_the_numbers() -> None:
-    zone = outbreak(*(patient(name, since=120) for name in ("a1", "a2", "b1")), total=5)
-    assert look(zone).holding([ZONE_C]) == (
-        "3 of the 5 nodes with zone=zone-c, in 2 pools, are sick since 2026-03-02T11:58:00Z: "
-        "that is rarely 3 sick nodes; one of them is tried at 2026-03-02T12:08:00Z"
+    zone = affected_domain(
+        *(unhealthy_node(name, since=120) for name in ("a1", "a2", "b1")), total=5
     )
-    assert look(zone).holding([TYPE_M]) == ""
+    assert look(zone).outage_of([ZONE_C]) == (
+        "3 of the 5 nodes with zone=zone-c, in 2 pools, are unhealthy since 2026-03-02T11:58:00Z: "
+        "that is rarely 3 unhealthy nodes; one of them is tried at 2026-03-02T12:08:00Z"
+    )
+    assert look(zone).outage_of([TYPE_M]) == ""
 
 
 def test_it_can_be_switched_off() -> None:
-    zone = outbreak(patient("a1"), patient("a2"), patient("b1"))
+    zone = affected_domain(unhealthy_node("a1"), unhealthy_node("a2"), unhealthy_node("b1"))
     off = look(zone, settings=Settings(repair_domain_breaker=False))
-    assert (off.holding([ZONE_C]), off.holds, off.changes_at) == ("", (), None)
+    assert (off.outage_of([ZONE_C]), off.outages, off.changes_at) == ("", (), None)
 
 
 # -- those that have just recovered ------------------------------------------------------
@@ -110,108 +136,124 @@ def test_it_can_be_switched_off() -> None:
 
 def test_those_that_come_back_last_are_not_repaired_when_half_of_the_others_have() -> None:
     back = [recovered("a2", 30), recovered("b1", 20), recovered("b2", 10)]
-    zone = outbreak(patient("a1", since=3600, due=3000), *back)
-    assert look(zone).holding([ZONE_C]) == (
-        "1 of the 4 nodes with zone=zone-c, in 2 pools, is sick, and 3 have just recovered: "
+    zone = affected_domain(unhealthy_node("a1", since=3600, due=3000), *back)
+    assert look(zone).outage_of([ZONE_C]) == (
+        "1 of the 4 nodes with zone=zone-c, in 2 pools, is unhealthy, and 3 have just recovered: "
         "nothing is repaired there before 2026-03-02T12:09:40Z"
     )
-    assert look(zone).to_permit("a") is None, "nobody is tried while it settles"
-    assert look(zone, now=ahead(579)).holding([ZONE_C]) != ""
-    assert look(zone, now=ahead(580)).holding([ZONE_C]) == "", "two of four are not more than half"
+    assert look(zone).next_probe("a") is None, "nobody is tried while it settles"
+    assert look(zone, now=ahead(579)).outage_of([ZONE_C]) != ""
+    assert look(zone, now=ahead(580)).outage_of([ZONE_C]) == "", (
+        "two of four are not more than half"
+    )
 
 
 def test_it_says_when_it_settles_and_that_is_true() -> None:
     back = [recovered(f"{'ab'[i % 2]}{i}", 10 * i) for i in range(1, 8)]
-    zone = outbreak(patient("a0", since=900), patient("b0", since=900), *back, total=9)
-    hold = zone.held_at(NOW)
-    assert hold is not None
-    assert hold.until is not None
-    assert zone.held_at(hold.until - timedelta(seconds=1)) is not None
-    assert zone.held_at(hold.until) is None
+    zone = affected_domain(
+        unhealthy_node("a0", since=900), unhealthy_node("b0", since=900), *back, total=9
+    )
+    outage = zone.outage_at(NOW)
+    assert outage is not None
+    assert outage.until is not None
+    assert zone.outage_at(outage.until - timedelta(seconds=1)) is not None
+    assert zone.outage_at(outage.until) is None
 
 
 # -- probes ------------------------------------------------------------------------------
 
 
-def dead_zone(since: float = 600, **more: Any) -> Outbreak:
-    """Four nodes of two pools, all sick and due."""
+def dead_zone(since: float = 600, **more: Any) -> AffectedDomain:
+    """Four nodes of two pools, all unhealthy and due."""
     names = ("a1", "a2", "b1", "b2")
-    return outbreak(*(patient(name, since=since, due=since - 60, **more) for name in names))
+    return affected_domain(
+        *(unhealthy_node(name, since=since, due=since - 60, **more) for name in names)
+    )
 
 
 def test_the_first_is_tried_ten_minutes_after_it_was_held() -> None:
-    assert look(dead_zone(since=599)).to_permit("a") is None
+    assert look(dead_zone(since=599)).next_probe("a") is None
     assert look(dead_zone(since=599)).changes_at == ahead(1)
-    permit = look(dead_zone(since=600)).to_permit("a")
-    assert permit is not None
-    assert (permit.claim, permit.domains) == ("a1", ("zone=zone-c",))
-    assert look(dead_zone(since=600)).to_permit("b") is None, "one at a time"
+    probe = look(dead_zone(since=600)).next_probe("a")
+    assert probe is not None
+    assert (probe.claim, probe.domains) == ("a1", ("zone=zone-c",))
+    assert look(dead_zone(since=600)).next_probe("b") is None, "one at a time"
 
 
 def test_the_one_that_is_sick_for_longest_is_tried_if_it_is_due() -> None:
-    longest = patient("b9", since=7200)
-    others = [patient(name, since=900, due=60) for name in ("a1", "a2")]
-    tried = look(outbreak(longest, patient("b1", since=1000, due=0), *others)).to_permit("b")
+    longest = unhealthy_node("b9", since=7200)
+    others = [unhealthy_node(name, since=900, due=60) for name in ("a1", "a2")]
+    tried = look(
+        affected_domain(longest, unhealthy_node("b1", since=1000, due=0), *others)
+    ).next_probe("b")
     assert tried is not None
     assert tried.claim == "b1", "b9 is never repaired"
 
 
 def test_the_pools_have_their_turn() -> None:
-    tried = look(outbreak(*dead_zone(since=3600).patients, patient("b3", since=1200, due=60)))
-    assert tried.to_permit("a") is None
-    first = tried.to_permit("b")
+    tried = look(
+        affected_domain(
+            *dead_zone(since=3600).unhealthy_nodes, unhealthy_node("b3", since=1200, due=60)
+        )
+    )
+    assert tried.next_probe("a") is None
+    first = tried.next_probe("b")
     assert first is not None
     assert first.claim == "b1"
 
 
-def permit(claim: str = "a1", *, minutes_ago: float = 5, **more: Any) -> Permit:
+def probe(claim: str = "a1", *, minutes_ago: float = 5, **more: Any) -> Probe:
     at = ago(minutes_ago * MINUTE)
-    return Permit(pool=claim[0], claim=claim, domains=("zone=zone-c",), at=at, **more)
+    return Probe(pool=claim[0], claim=claim, domains=("zone=zone-c",), at=at, **more)
 
 
 def test_who_is_tried_is_held_no_more_and_the_others_wait() -> None:
-    now = look(dead_zone(since=3600), permits=(permit("a1"),))
-    assert (now.permit("a1"), now.permit("b1")) == (permit("a1"), None)
-    assert now.holding([ZONE_C]).endswith(
+    now = look(dead_zone(since=3600), probes=(probe("a1"),))
+    assert (now.probe("a1"), now.probe("b1")) == (probe("a1"), None)
+    assert now.outage_of([ZONE_C]).endswith(
         "a1 is tried since 2026-03-02T11:55:00Z, the next once a new node is up, at "
         "2026-03-02T12:25:00Z at the latest"
     )
-    assert (now.to_permit("a"), now.to_permit("b")) == (None, None)
+    assert (now.next_probe("a"), now.next_probe("b")) == (None, None)
     assert now.changes_at == ahead(25 * MINUTE)
 
 
 @pytest.mark.parametrize(
-    "last", [permit("a1", answered=True), permit("a1", minutes_ago=30)], ids=["up", "half an hour"]
+    "last", [probe("a1", answered=True), probe("a1", minutes_ago=30)], ids=["up", "half an hour"]
 )
-def test_the_next_is_tried_once_the_replacement_is(last: Permit) -> None:
-    now = look(dead_zone(since=3600), permits=(last,))
-    tried = now.to_permit("a")
+def test_the_next_is_tried_once_the_replacement_is(last: Probe) -> None:
+    now = look(dead_zone(since=3600), probes=(last,))
+    tried = now.next_probe("a")
     assert tried is not None
     assert tried.claim == "a2", "who was tried and is still there comes last"
 
 
 def test_a_probe_does_not_get_around_its_pools_breaker() -> None:
     zone = dead_zone(since=3600)
-    of_a, five = tuple(p for p in zone.patients if p.pool == "a"), PoolCount(5)
-    tried = look(zone, wards={"a": Ward(of_a, five, "20%"), "b": Ward((), five, "20%")})
-    assert tried.to_permit("a") is None
-    assert tried.to_permit("b") is not None
+    of_a, five = tuple(p for p in zone.unhealthy_nodes if p.pool == "a"), PoolCount(5)
+    tried = look(
+        zone, pool_health={"a": PoolHealth(of_a, five, "20%"), "b": PoolHealth((), five, "20%")}
+    )
+    assert tried.next_probe("a") is None
+    assert tried.next_probe("b") is not None
 
 
 def test_what_is_written_there_and_cannot_be_read_lets_nobody_of_that_pool_be_tried() -> None:
-    tried = look(dead_zone(since=3600), permits=(Permit(pool="a"),))
-    assert tried.to_permit("a") is None
-    assert tried.to_permit("b") is not None
+    tried = look(dead_zone(since=3600), probes=(Probe(pool="a"),))
+    assert tried.next_probe("a") is None
+    assert tried.next_probe("b") is not None
 
 
 def test_a_node_in_two_held_domains_is_tried_for_both() -> None:
-    sick = [patient(name, since=3600, due=60) for name in ("a1", "a2", "b1", "b2")]
-    both = look(outbreak(*sick), outbreak(*sick[1:], domain=TYPE_M))
-    first = both.to_permit("a")
+    unhealthy = [unhealthy_node(name, since=3600, due=60) for name in ("a1", "a2", "b1", "b2")]
+    both = look(affected_domain(*unhealthy), affected_domain(*unhealthy[1:], domain=TYPE_M))
+    first = both.next_probe("a")
     assert first is not None
     assert (first.claim, first.domains) == ("a1", ("zone=zone-c",)), "of that type it is not"
-    assert both.to_permit("b") is None, "its zone is tried already"
-    alone = look(outbreak(*sick[1:]), outbreak(*sick[1:], domain=TYPE_M)).to_permit("b")
+    assert both.next_probe("b") is None, "its zone is tried already"
+    alone = look(
+        affected_domain(*unhealthy[1:]), affected_domain(*unhealthy[1:], domain=TYPE_M)
+    ).next_probe("b")
     assert alone is not None
     assert alone.domains == ("zone=zone-c", "instance-type=m")
 
@@ -219,6 +261,6 @@ def test_a_node_in_two_held_domains_is_tried_for_both() -> None:
 def test_without_node_repair_only_those_that_never_came_up_are_tried() -> None:
     zone = dead_zone(since=3600)
     off = look(zone, settings=Settings(node_repair=False))
-    assert off.to_permit("a") is None
+    assert off.next_probe("a") is None
     given_up = dead_zone(since=3600, given_up_at=ago(60))
-    assert look(given_up, settings=Settings(node_repair=False)).to_permit("a") is not None
+    assert look(given_up, settings=Settings(node_repair=False)).next_probe("a") is not None

@@ -47,8 +47,8 @@ def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
 
 def held(*objects: Any) -> list[str]:
     """The domains that are held, or may come to be."""
-    snapshot = snapshot_with(*objects, observations=Observations(repair_statements=STATEMENTS))
-    return [str(outbreak.domain) for outbreak in domains_in(snapshot).outbreaks]
+    snapshot = Snapshot.of(*objects, observations=Observations(repair_statements=STATEMENTS))
+    return [str(affected_domain.domain) for affected_domain in domains_in(snapshot).affected]
 
 
 def reasons(found: list[Verdict]) -> dict[str, Reason]:
@@ -77,18 +77,18 @@ def test_a_zone_an_image_and_a_type_can_fail() -> None:
 
 
 def test_half_of_a_zone_is_not_an_outage() -> None:
-    sick = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
-    assert held(*pools(), *sick, *members(("red-3", "blue-2"))) == ["zone=zone-c"]
-    assert held(*pools(), *sick, *members(("red-3", "blue-2", "blue-3"))) == []
+    unhealthy = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    assert held(*pools(), *unhealthy, *members(("red-3", "blue-2"))) == ["zone=zone-c"]
+    assert held(*pools(), *unhealthy, *members(("red-3", "blue-2", "blue-3"))) == []
 
 
 def test_nodes_of_others_in_the_zone_do_not_count() -> None:
-    sick = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    unhealthy = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
     foreign = [
         a_node(f"foreign-{i}", claim=f"f{i}", registered=False, labels={names.ZONE: "zone-c"})
         for i in range(9)
     ]
-    assert held(*pools(), *sick, *foreign) == ["zone=zone-c"]
+    assert held(*pools(), *unhealthy, *foreign) == ["zone=zone-c"]
 
 
 def test_what_is_never_repaired_does_not_count() -> None:
@@ -97,11 +97,11 @@ def test_what_is_never_repaired_does_not_count() -> None:
 
 
 def test_the_recovered_count_and_those_that_have_just_booted_do_not() -> None:
-    sick = members(("red-1",), sick_since=ago(3600))
+    unhealthy = members(("red-1",), sick_since=ago(3600))
     back = members(("red-2", "blue-1", "blue-2"), well_since=ago(60))
-    assert held(*pools(), *sick, *back) == ["zone=zone-c"]
+    assert held(*pools(), *unhealthy, *back) == ["zone=zone-c"]
     fresh = members(("red-2", "blue-1", "blue-2"), well_since=ago(6001))
-    assert held(*pools(), *sick, *fresh) == []
+    assert held(*pools(), *unhealthy, *fresh) == []
 
 
 # -- repairs -----------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def test_nothing_is_repaired_in_a_zone_that_is_held_and_it_says_so() -> None:
     )
     blocked = about(found, "NodeClaim/red-1")
     assert blocked.message.endswith(
-        "; 4 of the 4 nodes with zone=zone-c, in 2 pools, are sick since 2026-03-02T11:50:01Z: "
-        "that is rarely 4 sick nodes; one of them is tried at 2026-03-02T12:00:01Z"
+        "; 4 of the 4 nodes with zone=zone-c, in 2 pools, are unhealthy since 2026-03-02T11:50:01Z: "
+        "that is rarely 4 unhealthy nodes; one of them is tried at 2026-03-02T12:00:01Z"
     )
     assert (blocked.action, blocked.recheck_at) == (None, ahead(1))
     for subject in ("Node/node-red-1", "NodePool/red", "NodePool/blue"):
@@ -130,11 +130,11 @@ def test_without_the_breaker_all_of_them_go_at_once() -> None:
 def test_who_is_tried_is_written_on_the_pool_first() -> None:
     found = verdicts(*pools(), *a_dead_zone(ago(600)))
     assert set(reasons(found).values()) == {Reason.REPAIR_BLOCKED}
-    permit = about(found, "NodePool/blue")
-    assert permit.reason is Reason.REPAIR_PROBE
-    assert isinstance(permit.action, Patch)
-    assert permit.action.dated == names.REPAIR_PROBE
-    noted = body_of(permit)["metadata"]["annotations"]
+    probe = about(found, "NodePool/blue")
+    assert probe.reason is Reason.REPAIR_PROBE
+    assert isinstance(probe.action, Patch)
+    assert probe.action.dated == names.REPAIR_PROBE
+    noted = body_of(probe)["metadata"]["annotations"]
     assert noted == {names.REPAIR_PROBE: "zone=zone-c blue-1"}
     assert about(found, "NodePool/red").reason is Reason.REPAIR_BLOCKED, "one at a time"
 
@@ -181,9 +181,9 @@ def _not_initialized(claim: NodeClaim | Node) -> NodeClaim:
 
 @pytest.mark.parametrize("written", ["", "soon", "zone=zone-c red-2 yesterday", "a b c d"])
 def test_what_is_no_permit_lets_nobody_of_the_pool_be_tried(written: str) -> None:
-    permit = read_permit("red", written)
-    assert (permit.claim, permit.at) == ("", None)
-    assert permit.open_at(NOW)
+    probe = read_permit("red", written)
+    assert (probe.claim, probe.at) == ("", None)
+    assert probe.open_at(NOW)
 
 
 def test_a_stamp_that_was_written_before_the_zone_was_held_is_taken_off() -> None:
@@ -230,8 +230,8 @@ def new_claims(*objects: Any, **more: Any) -> list[Verdict]:
 #: The zone that is the cheapest otherwise, by its name.
 DEAD = [*pools(), *members(("red-1", "red-2", "blue-1"), zone="zone-a", sick_since=ago(600))]
 HELD = (
-    "3 of the 3 nodes with zone=zone-a, in 2 pools, are sick since 2026-03-02T11:50:00Z: that is "
-    "rarely 3 sick nodes"
+    "3 of the 3 nodes with zone=zone-a, in 2 pools, are unhealthy since 2026-03-02T11:50:00Z: that is "
+    "rarely 3 unhealthy nodes"
 )
 
 
@@ -295,7 +295,7 @@ def test_the_departure_of_the_probe_releases_nothing() -> None:
     assert sick_ones(found) == HELD_BACK
     blocked = about(found, "NodeClaim/blue-1")
     assert (
-        "2 of the 2 nodes with zone=zone-c, in 3 pools, are sick, and the replacement of red-1 "
+        "2 of the 2 nodes with zone=zone-c, in 3 pools, are unhealthy, and the replacement of red-1 "
         in (blocked.message)
     )
     assert blocked.recheck_at == ahead(29 * 60), "half an hour after it was chosen"
@@ -372,14 +372,14 @@ def test_a_domain_that_recovers_by_itself_is_not_held_by_the_probe_alone() -> No
 @pytest.mark.parametrize("written", ["zone=zone-c red-1 yesterday", "zone=zone-d red-1 LATELY", ""])
 def test_a_mark_that_cannot_be_read_or_is_of_another_domain_holds_nothing(written: str) -> None:
     mark = written.replace("LATELY", "2026-03-02T11:59:00Z")
-    sick = members(("blue-1", "green-1"), sick_since=ago(3600))
-    assert held(*pools(mark), GREEN, *sick) == []
+    unhealthy = members(("blue-1", "green-1"), sick_since=ago(3600))
+    assert held(*pools(mark), GREEN, *unhealthy) == []
 
 
 def test_new_claims_keep_out_of_the_zone_until_then() -> None:
     mark = LEFT.replace("zone-c", "zone-a")
-    sick = members(("blue-1", "green-1"), zone="zone-a", sick_since=ago(3600))
-    (claim,) = new_claims(*pools(mark), GREEN, *sick, a_pending_pod())
+    unhealthy = members(("blue-1", "green-1"), zone="zone-a", sick_since=ago(3600))
+    (claim,) = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod())
     assert "it keeps out of zone-a: 2 of the 2 nodes" in claim.message
-    later = new_claims(*pools(mark), GREEN, *sick, a_pending_pod(), now=ahead(29 * 60))
+    later = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod(), now=ahead(29 * 60))
     assert all("keeps out" not in one.message for one in later)

@@ -8,7 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.health.rules import FORCEFUL, GRACEFUL, Illness, Rules, illnesses
+from tenure.core.repair.rules import (
+    FORCEFUL,
+    GRACEFUL,
+    Rules,
+    UnhealthyCondition,
+    unhealthy_conditions,
+)
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Repair
@@ -37,9 +43,9 @@ def a_block(*policies: dict[str, Any], **fields: Any) -> Repair:
     return msgspec.convert({"policies": list(policies), **fields}, Repair)
 
 
-def found(node: Node, repair: Repair | None = None, **rules: Any) -> list[Illness]:
+def found(node: Node, repair: Repair | None = None, **rules: Any) -> list[UnhealthyCondition]:
     given = {"repair": repair, "statements": PROVIDER, **rules}
-    return list(illnesses(node, Rules(**given)))
+    return list(unhealthy_conditions(node, Rules(**given)))
 
 
 SEED = a_block(
@@ -59,9 +65,9 @@ SEED = a_block(
     ids=["no network", "not ready", "unknown"],
 )
 def test_the_seeds_instants(node: Node, due: str) -> None:
-    (illness,) = found(node, SEED)
-    assert illness.due_at == datetime.fromisoformat(due)
-    assert (illness.mode, illness.action) == (FORCEFUL, RepairAction.REPLACE)
+    (unhealthy,) = found(node, SEED)
+    assert unhealthy.due_at == datetime.fromisoformat(due)
+    assert (unhealthy.mode, unhealthy.action) == (FORCEFUL, RepairAction.REPLACE)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +103,9 @@ def test_the_seeds_instants(node: Node, due: str) -> None:
 def test_the_first_word_that_is_given_counts(
     repair: Repair | None, minutes: int | None, policy: str
 ) -> None:
-    (illness,) = found(sick("Ready", "False"), repair)
-    assert illness.due_at == (SINCE + minutes * MINUTE if minutes is not None else None)
-    assert illness.policy == policy
+    (unhealthy,) = found(sick("Ready", "False"), repair)
+    assert unhealthy.due_at == (SINCE + minutes * MINUTE if minutes is not None else None)
+    assert unhealthy.policy == policy
 
 
 @pytest.mark.parametrize(
@@ -123,8 +129,8 @@ def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expecte
         }
         for name in entries
     ]
-    (illness,) = found(sick("Ready", "False"), a_block(*policies))
-    assert illness.policy.endswith(f"toleration {tolerations[expected]}")
+    (unhealthy,) = found(sick("Ready", "False"), a_block(*policies))
+    assert unhealthy.policy.endswith(f"toleration {tolerations[expected]}")
 
 
 @pytest.mark.parametrize(
@@ -156,26 +162,30 @@ def test_what_is_watched(node: Node, entry: dict[str, Any] | None, watched: bool
 
 def test_what_only_the_pool_watches_is_replaced_without_a_bound() -> None:
     entry = {"conditionType": "GpuBroken", "status": "True", "toleration": "1m"}
-    (illness,) = found(sick("GpuBroken", "True"), a_block(entry))
-    assert (illness.action, illness.bound, illness.priority) == (RepairAction.REPLACE, None, 0)
+    (unhealthy,) = found(sick("GpuBroken", "True"), a_block(entry))
+    assert (unhealthy.action, unhealthy.bound, unhealthy.priority) == (
+        RepairAction.REPLACE,
+        None,
+        0,
+    )
 
 
 def test_what_an_entry_leaves_out_is_the_providers() -> None:
     entry = {"conditionType": "KWOKRebootRequired", "toleration": "2m"}
     node = sick("KWOKRebootRequired", "True")
-    (illness,) = found(node, a_block(entry), statements=kwok_statements())
-    assert (illness.action, illness.bound) == (RepairAction.REBOOT, MINUTE)
-    assert illness.due_at == SINCE + 2 * MINUTE
+    (unhealthy,) = found(node, a_block(entry), statements=peers_statements())
+    assert (unhealthy.action, unhealthy.bound) == (RepairAction.REBOOT, MINUTE)
+    assert unhealthy.due_at == SINCE + 2 * MINUTE
     told = {**entry, "action": "Replace", "terminationGracePeriod": "3m"}
     graceful = a_block(told, terminationMode="Graceful")
-    (illness,) = found(node, graceful, statements=kwok_statements())
-    assert (illness.action, illness.bound) == (RepairAction.REPLACE, 3 * MINUTE)
-    assert illness.mode == GRACEFUL
+    (unhealthy,) = found(node, graceful, statements=peers_statements())
+    assert (unhealthy.action, unhealthy.bound) == (RepairAction.REPLACE, 3 * MINUTE)
+    assert unhealthy.mode == GRACEFUL
 
 
 def test_a_pool_without_a_block_is_graceful() -> None:
-    (illness,) = found(sick("Ready", "False"))
-    assert illness.mode == GRACEFUL
+    (unhealthy,) = found(sick("Ready", "False"))
+    assert unhealthy.mode == GRACEFUL
 
 
 def test_a_reason_that_no_statement_names_falls_to_the_fallback() -> None:
@@ -192,17 +202,17 @@ def test_a_reason_that_no_statement_names_falls_to_the_fallback() -> None:
 
 def test_no_node_is_sick_for_longer_than_it_lives_or_than_its_last_reboot() -> None:
     early = sick("Ready", "False", at=BORN - timedelta(hours=5))
-    (illness,) = found(early)
-    assert illness.since == BORN
-    (illness,) = illnesses(early, Rules(statements=PROVIDER), rebooted_at=SINCE)
-    assert illness.since == SINCE
+    (unhealthy,) = found(early)
+    assert unhealthy.since == BORN
+    (unhealthy,) = unhealthy_conditions(early, Rules(statements=PROVIDER), rebooted_at=SINCE)
+    assert unhealthy.since == SINCE
 
 
 @pytest.mark.parametrize("reason", ["(", "[z-a]"])
 def test_an_expression_that_slipped_past_the_schema_matches_nothing(reason: str) -> None:
     entry = {"conditionType": "Ready", "reason": reason, "toleration": "1m"}
-    (illness,) = found(sick("Ready", "False"), a_block(entry))
-    assert illness.policy == "the provider's toleration of 30m"
+    (unhealthy,) = found(sick("Ready", "False"), a_block(entry))
+    assert unhealthy.policy == "the provider's toleration of 30m"
 
 
 # -- entries that ask for a reason, and entries that cannot be used ----------------------
@@ -269,7 +279,7 @@ PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTole
 def test_a_reason_limits_what_the_pool_asks_for(
     node: Node, repair: Repair, policy: str | None
 ) -> None:
-    assert [illness.policy for illness in found(node, repair)] == ([policy] if policy else [])
+    assert [unhealthy.policy for unhealthy in found(node, repair)] == ([policy] if policy else [])
 
 
 HOUR = {"conditionType": "Foo", "status": "True", "toleration": "1h"}
@@ -290,13 +300,13 @@ HOUR = {"conditionType": "Foo", "status": "True", "toleration": "1h"}
 )
 def test_an_entry_that_cannot_be_used_takes_no_part_in_the_choice(ignored: dict[str, Any]) -> None:
     """It would be the more specific one."""
-    (illness,) = found(sick("Foo", "True", "X"), a_block(ignored, HOUR))
-    assert illness.policy == "the pool's policy for Foo=True: toleration 1h"
+    (unhealthy,) = found(sick("Foo", "True", "X"), a_block(ignored, HOUR))
+    assert unhealthy.policy == "the pool's policy for Foo=True: toleration 1h"
     assert found(sick("Foo", "True", "X"), a_block(ignored)) == []
 
 
 def test_a_condition_that_is_asked_for_by_reason_only_does_not_count_with_another() -> None:
     """Before its first look at the reason everybody would have taken it for unhealthy."""
     rules = Rules(repair=a_block(DISK), statements=PROVIDER)
-    assert ("DiskPressure", "True") in rules.sick
-    assert illnesses(sick("DiskPressure", "True", "Full"), rules) == ()
+    assert ("DiskPressure", "True") in rules.watched
+    assert unhealthy_conditions(sick("DiskPressure", "True", "Full"), rules) == ()

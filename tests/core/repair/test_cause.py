@@ -10,6 +10,7 @@ import pytest
 
 from tenure.core.health.rules import FORCEFUL, GRACEFUL, Illness
 from tenure.core.repair.cause import Cause, merged, symptom
+from tenure.core.repair.rules import FORCEFUL, GRACEFUL, UnhealthyCondition
 from tenure.model.api.meta import Condition
 from tenure.model.cloud.repairs import RepairAction
 from tests.core.build import NOW, ago
@@ -17,7 +18,7 @@ from tests.core.build import NOW, ago
 MINUTE = timedelta(minutes=1)
 
 
-def an_illness(type_: str = "Gpu", *, due_at: datetime = NOW, **fields: Any) -> Illness:
+def an_illness(type_: str = "Gpu", *, due_at: datetime = NOW, **fields: Any) -> UnhealthyCondition:
     usual: dict[str, Any] = {
         "condition": Condition(type=type_, status="True", reason="Broken"),
         "since": ago(3600),
@@ -26,10 +27,10 @@ def an_illness(type_: str = "Gpu", *, due_at: datetime = NOW, **fields: Any) -> 
         "action": RepairAction.REPLACE,
         "mode": GRACEFUL,
     }
-    return Illness(**usual | fields)
+    return UnhealthyCondition(**usual | fields)
 
 
-def cause(*due: Illness, priorities: tuple[int, ...] = ()) -> Cause:
+def cause(*due: UnhealthyCondition, priorities: tuple[int, ...] = ()) -> Cause:
     return merged(due, priorities)
 
 

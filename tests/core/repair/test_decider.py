@@ -503,7 +503,7 @@ def test_a_hundred_new_nodes_without_a_network_are_no_outage() -> None:
     assert first.recheck_at == ahead(540), "when the others begin to count"
     then = on_claim(*fleet, a_claim(), sick, now=ahead(540))
     assert then.reason is Reason.REPAIR_BLOCKED
-    assert "10 nodes are sick of 10" in then.message
+    assert "10 nodes are unhealthy of 10" in then.message
 
 
 def test_a_claim_without_a_pool_is_held_when_sick_and_timed_out_when_it_never_comes() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tenure.core.health.rules import Rules, illnesses
 from tenure.core.repair.policies import Prospect, in_words, what_would_happen
+from tenure.core.repair.rules import Rules, unhealthy_conditions
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
@@ -176,5 +177,7 @@ def test_what_comes_true_was_foretold(
         for row in what_would_happen(node, by)
         if row.since is not None
     ]
-    came = [(one.policy, in_words(one), one.since, one.due_at) for one in illnesses(node, by)]
+    came = [
+        (one.policy, in_words(one), one.since, one.due_at) for one in unhealthy_conditions(node, by)
+    ]
     assert sorted(told, key=repr) == sorted(came, key=repr)

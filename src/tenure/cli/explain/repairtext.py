@@ -22,7 +22,7 @@ from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.reboot.history import rebooted_at
 from tenure.core.repair.health import unusable
-from tenure.core.repair.outage import ward_of
+from tenure.core.repair.outage import pool_health_of
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -130,12 +130,12 @@ def _of_pool(
 
 
 def _breaker(pool: NodePool, snapshot: Snapshot, now: datetime) -> str:
-    found = ward_of(pool.name, snapshot).breaker(now)
+    found = pool_health_of(pool.name, snapshot).breaker(now)
     nodes = "Node" if found.total == 1 else "Nodes"
     rounded = ", rounded up" if str(found.limit).endswith("%") else ""
     stops = "; no Node is repaired" if found.tripped else ""
     return (
-        f"{found.sick} of {found.total} {nodes} unhealthy, at most {found.allowed} "
+        f"{found.unhealthy} of {found.total} {nodes} unhealthy, at most {found.allowed} "
         f"(maxUnhealthy {found.limit}{rounded}){stops}"
     )
 

@@ -33,7 +33,9 @@ from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms
-from tenure.core.provision.placement import NewClaim, Places, places_in, refusal_text
+from tenure.core.provision.placement import NewClaim, Places, places_in
+from tenure.core.repair.domains import DomainState
+from tenure.core.repair.readiness import initialized_until
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -132,7 +134,12 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         return Plan()
 
     def seat_own(
-        self, table: _Table, other: LeavingNode, zones: Look, settings: Settings, now: datetime
+        self,
+        table: _Table,
+        other: LeavingNode,
+        zones: DomainState,
+        settings: Settings,
+        now: datetime,
     ) -> list[Pod]:
         """Its pods take the places that were launched for them; those for whom there is none."""
         problem = self.places.problem(other.pods, zones, settings, now)
@@ -151,7 +158,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         table: _Table,
         left: Iterable[Pod],
         leaving: LeavingNode,
-        zones: Look,
+        zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> Packing:
@@ -192,7 +199,7 @@ class Reservations:
         self,
         simulation: Simulation,
         leaving: LeavingNode,
-        zones: Look,
+        zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> tuple[_Table, list[Pod]]:
@@ -219,7 +226,7 @@ class Reservations:
         self,
         simulation: Simulation,
         leaving: LeavingNode,
-        zones: Look,
+        zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> tuple[_Table, list[Pod]]:

@@ -1,6 +1,6 @@
-"""The breaker of a pool: no repair while too many of its nodes are sick.
+"""The breaker of a pool: no repair while too many of its nodes are unhealthy.
 
-Many sick nodes at once are rarely many sick nodes: it is the network, or us. Sick are nodes that
+Many unhealthy nodes at once are rarely many unhealthy nodes: it is the network, or us. Sick are nodes that
 have registered, are no longer booting, and have a condition that is watched for the pool,
 tolerated or not. Those that are leaving count, so no more than the limit are ever replaced at
 once. Recovery is never delayed.
@@ -17,14 +17,14 @@ _DIGITS: Final = 9
 
 
 class Breaker(msgspec.Struct, frozen=True):
-    sick: int
+    unhealthy: int
     total: int
     #: A number of nodes, or a percentage of them, rounded up.
     limit: str | int
 
     @property
     def allowed(self) -> int:
-        """How many may be sick; a limit that cannot be read lets nothing be repaired."""
+        """How many may be unhealthy; a limit that cannot be read lets nothing be repaired."""
         text = str(self.limit)
         number = text.removesuffix("%")
         if not number.isdecimal():
@@ -35,11 +35,11 @@ class Breaker(msgspec.Struct, frozen=True):
 
     @property
     def tripped(self) -> bool:
-        return self.sick > self.allowed
+        return self.unhealthy > self.allowed
 
     def __str__(self) -> str:
-        nodes = "1 node is" if self.sick == 1 else f"{self.sick} nodes are"
+        nodes = "1 node is" if self.unhealthy == 1 else f"{self.unhealthy} nodes are"
         return (
-            f"{nodes} sick of {self.total}, and nothing is repaired above {self.allowed} "
+            f"{nodes} unhealthy of {self.total}, and nothing is repaired above {self.allowed} "
             f"(maxUnhealthy {self.limit})"
         )

@@ -17,6 +17,10 @@ from tenure.core.health.poolcount import PoolCount
 from tenure.core.health.readiness import Boot, Stage, boot_of
 from tenure.core.health.rules import Illness, Rules, illnesses
 from tenure.core.reboot.history import rebooted_at
+from tenure.core.repair.domains import NOTHING, Domains, UnhealthyNode
+from tenure.core.repair.poolcount import PoolCount
+from tenure.core.repair.readiness import Boot, Stage, boot_of
+from tenure.core.repair.rules import Rules, UnhealthyCondition, unhealthy_conditions
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -54,7 +58,7 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
     count: PoolCount = PoolCount()
     #: Who else counts beside a claim without a pool.
-    others: tuple[Patient, ...] = ()
+    others: tuple[UnhealthyNode, ...] = ()
     #: Those of which there may be something to say.
     members: tuple[Member, ...] = ()
     #: By claim: why it is left alone, because something that belongs to it cannot be read.
@@ -66,7 +70,7 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
 class Health(msgspec.Struct, frozen=True):
     #: None once it is up.
     boot: Boot | None
-    ill: tuple[Illness, ...]
+    unhealthy: tuple[UnhealthyCondition, ...]
 
     @property
     def before_ready(self) -> bool:
@@ -77,11 +81,11 @@ class Health(msgspec.Struct, frozen=True):
         """Whether its TTL runs."""
         return self.boot is not None and self.before_ready and now < self.boot.due_at
 
-    def sick_at(self, now: datetime) -> bool:
+    def unhealthy_at(self, now: datetime) -> bool:
         """Whether a breaker counts it, if it has a Node."""
         if self.booting_at(now):
             return any(at <= now for at in self.due())
-        return self.before_ready or any(illness.counts for illness in self.ill)
+        return self.before_ready or any(unhealthy.counts for unhealthy in self.unhealthy)
 
     def due(self) -> Iterator[datetime]:
         """When each condition that counts falls due.
@@ -89,16 +93,16 @@ class Health(msgspec.Struct, frozen=True):
         While a node boots it counts from then on, not before: it is normal that a network is
         missing for a while, and a hundred new nodes are no outage.
         """
-        return (one.due_at for one in self.ill if one.counts and one.due_at is not None)
+        return (one.due_at for one in self.unhealthy if one.counts and one.due_at is not None)
 
 
 def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
     boot = None if claim.initialized else boot_of(claim, node)
-    found: tuple[Illness, ...] = ()
+    found: tuple[UnhealthyCondition, ...] = ()
     if node is not None and claim.registered:
-        found = illnesses(node, rules, rebooted_at=rebooted_at(claim))
+        found = unhealthy_conditions(node, rules, rebooted_at=rebooted_at(claim))
     if boot is not None and boot.stage is not Stage.INITIALIZATION:
-        found = tuple(illness for illness in found if illness.condition.type != "Ready")
+        found = tuple(unhealthy for unhealthy in found if unhealthy.condition.type != "Ready")
     return Health(boot, found)
 
 

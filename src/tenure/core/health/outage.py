@@ -1,10 +1,10 @@
-"""Which nodes of all pools are sick at the same time, and what they share.
+"""Which nodes of all pools are unhealthy at the same time, and what they share.
 
 What follows from that is in ``domains``. Sick is what the breaker of the node's own pool counts;
 a node that is still booting stands here with the instant from which it will count, and one that
-is well with the instant at which it recovered, where others of its domain are sick.
+is well with the instant at which it recovered, where others of its domain are unhealthy.
 
-Nearly always nobody is sick, and that is seen at a glance. Else only those are looked at that are
+Nearly always nobody is unhealthy, and that is seen at a glance. Else only those are looked at that are
 not plainly well or have changed since their boot, and the nodes of a domain are counted only as
 far as it matters.
 """
@@ -24,19 +24,17 @@ from tenure.core.health.domains import (
     SETTLES,
     TYPE,
     ZONE,
+    AffectedDomain,
     Domain,
     Domains,
-    Outbreak,
-    Patient,
-    Permit,
-    Ward,
-    is_held,
+    PoolHealth,
+    Probe,
+    UnhealthyNode,
+    is_outage,
 )
-from tenure.core.health.health import examine, limit_of, unusable
-from tenure.core.health.poolcount import count_nodes
-from tenure.core.health.rules import Rules, illnesses
-from tenure.core.pool.lookup import rules_of
-from tenure.core.protect.protection import protection_on
+from tenure.core.repair.health import examine, limit_of, unusable
+from tenure.core.repair.poolcount import count_nodes
+from tenure.core.repair.rules import Rules, unhealthy_conditions
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.api.node import Node
@@ -44,10 +42,10 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
 
 
-class _Bed(msgspec.Struct, frozen=True):
-    """A patient, and who that is."""
+class _Located(msgspec.Struct, frozen=True):
+    """A unhealthy_node, and who that is."""
 
-    patient: Patient
+    unhealthy_node: UnhealthyNode
     claim: NodeClaim
     node: Node
 
@@ -57,26 +55,28 @@ def domains_in(snapshot: Snapshot) -> Domains:
     return snapshot.once(_surveyed)
 
 
-def patients_in(snapshot: Snapshot) -> tuple[Patient, ...]:
-    """Everybody who is sick, or will count as such, in whatever pool or none."""
+def unhealthy_nodes_in(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
+    """Everybody who is unhealthy, or will count as such, in whatever pool or none."""
     return snapshot.once(_everybody)
 
 
-def ward_of(pool: str, snapshot: Snapshot) -> Ward:
+def pool_health_of(pool: str, snapshot: Snapshot) -> PoolHealth:
     """A pool as its own breaker counts it."""
-    return _ward(pool, patients_in(snapshot), snapshot)
+    return _pool_health(pool, unhealthy_nodes_in(snapshot), snapshot)
 
 
-def _ward(pool: str, patients: Iterable[Patient], snapshot: Snapshot) -> Ward:
-    return Ward(
-        tuple(patient for patient in patients if patient.pool == pool),
+def _pool_health(
+    pool: str, unhealthy_nodes: Iterable[UnhealthyNode], snapshot: Snapshot
+) -> PoolHealth:
+    return PoolHealth(
+        tuple(unhealthy_node for unhealthy_node in unhealthy_nodes if unhealthy_node.pool == pool),
         count_nodes(pool, rules_of(pool, snapshot), snapshot),
         limit_of(snapshot.pools.get(pool)),
     )
 
 
-def _everybody(snapshot: Snapshot) -> tuple[Patient, ...]:
-    return tuple(bed.patient for bed in _Survey(snapshot).beds())
+def _everybody(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
+    return tuple(one.unhealthy_node for one in _Survey(snapshot).located())
 
 
 def _surveyed(snapshot: Snapshot) -> Domains:
@@ -88,10 +88,10 @@ class _Known(NamedTuple):
 
     claim: NodeClaim
     asked: tuple[Rules, bool]
-    patient: Patient | None
+    unhealthy_node: UnhealthyNode | None
 
 
-_PATIENT: Final = "patient"
+_UNHEALTHY_NODE: Final = "unhealthy_node"
 
 
 class _Survey:
@@ -101,64 +101,71 @@ class _Survey:
         self._broken: dict[str, bool] = {}
 
     def domains(self) -> Domains:
-        beds = list(self.beds())
-        if not beds:
+        located = list(self.located())
+        if not located:
             return NOTHING
-        shared: dict[Domain, list[_Bed]] = {}
-        for bed in (*beds, *self._recovered(min(bed.patient.since for bed in beds))):
-            for domain in domains_of(bed.claim, bed.node):
-                shared.setdefault(domain, []).append(bed)
-        permits = tuple(self._permits())
-        found = (self._outbreak(domain, there, permits) for domain, there in sorted(shared.items()))
-        outbreaks = tuple(outbreak for outbreak in found if outbreak is not None)
-        if not outbreaks:
+        shared: dict[Domain, list[_Located]] = {}
+        for one in (*located, *self._recovered(min(one.unhealthy_node.since for one in located))):
+            for domain in domains_of(one.claim, one.node):
+                shared.setdefault(domain, []).append(one)
+        probes = tuple(self._probes())
+        found = (
+            self._affected_domain(domain, there, probes) for domain, there in sorted(shared.items())
+        )
+        affected = tuple(
+            affected_domain for affected_domain in found if affected_domain is not None
+        )
+        if not affected:
             return NOTHING
-        pools = sorted({p.pool for o in outbreaks for p in o.patients if p.pool})
+        pools = sorted({p.pool for o in affected for p in o.unhealthy_nodes if p.pool})
         return Domains(
-            outbreaks=outbreaks,
+            affected=affected,
             # Of a pool that has nobody there any more, too: its last one may just have been tried.
-            permits=permits,
-            wards={pool: _ward(pool, [b.patient for b in beds], self._snapshot) for pool in pools},
+            probes=probes,
+            pool_health={
+                pool: _pool_health(pool, [b.unhealthy_node for b in located], self._snapshot)
+                for pool in pools
+            },
         )
 
-    # -- who is sick -------------------------------------------------------------------
+    # -- who is unhealthy -------------------------------------------------------------------
 
-    def beds(self) -> Iterator[_Bed]:
+    def located(self) -> Iterator[_Located]:
         snapshot = self._snapshot
         for _, node in sorted(snapshot.suspect_nodes().items()):
             claim = snapshot.claim_of(node)
             if claim is None or not claim.registered or not is_ours(claim, snapshot):
                 continue
             if len(snapshot.nodes_with_provider(claim.provider_id)) == 1:
-                patient = self._patient(claim, node)
-                if patient is not None:
-                    yield _Bed(patient, claim, node)
+                unhealthy_node = self._patient(claim, node)
+                if unhealthy_node is not None:
+                    yield _Located(unhealthy_node, claim, node)
 
-    def _patient(self, claim: NodeClaim, node: Node) -> Patient | None:
+    def _patient(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
         """Worked out again only when the Node, its claim or its pool's rules were replaced."""
         asked = (self._of_pool(claim), self._is_broken(claim.pool_name))
-        known: _Known | None = node.__dict__.get(_PATIENT)
+        known: _Known | None = node.__dict__.get(_UNHEALTHY_NODE)
         if known is None or known.claim is not claim or known.asked != asked:
-            patient = self._examined(claim, node)
-            known = node.__dict__[_PATIENT] = _Known(claim, asked, patient)
-        return known.patient
+            unhealthy_node = self._examined(claim, node)
+            known = node.__dict__[_UNHEALTHY_NODE] = _Known(claim, asked, unhealthy_node)
+        return known.unhealthy_node
 
-    def _examined(self, claim: NodeClaim, node: Node) -> Patient | None:
+    def _examined(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
         """As the breaker of its own pool counts."""
         health = examine(claim, node, self._of_pool(claim))
-        ill = [illness for illness in health.ill if illness.counts]
+        ill = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
         boot, before_ready = health.boot, health.before_ready
         if not before_ready and not ill:
             return None
         repaired_at = min((i.due_at for i in ill if i.due_at is not None), default=None)
-        since = min((illness.since for illness in ill), default=BEGINNING)
+        since = min((unhealthy.since for unhealthy in ill), default=BEGINNING)
         if boot is not None and before_ready:
             since = min(boot.due_at, *health.due()) if ill else boot.due_at
         if claim.rebooting or self._is_broken(claim.pool_name):
             repaired_at = None
         given_up_at = boot.due_at if boot is not None else None
         free_at = _free_at(claim, node)
-        return Patient(
+        return UnhealthyNode(
             claim=claim.name,
             pool=claim.pool_name,
             since=since,
@@ -181,86 +188,90 @@ class _Survey:
 
     # -- what they share ---------------------------------------------------------------
 
-    def _recovered(self, begin: datetime) -> Iterator[_Bed]:
-        """Who was sick until so lately that this may matter to who is sick since then."""
+    def _recovered(self, begin: datetime) -> Iterator[_Located]:
+        """Who was unhealthy until so lately that this may matter to who is unhealthy since then."""
         snapshot = self._snapshot
         for _, node in sorted(snapshot.changed_nodes().items()):
             if not _is_late(node.changed_at, begin):
                 continue
             claim = snapshot.claim_of(node)
             if claim is not None and is_ours(claim, snapshot):
-                well_at = self._well_at(claim, node)
-                if well_at is not None and _is_late(well_at, begin):
+                recovered_at = self._recovered_at(claim, node)
+                if recovered_at is not None and _is_late(recovered_at, begin):
                     name, pool = claim.name, claim.pool_name
-                    patient = Patient(claim=name, pool=pool, since=well_at, well_at=well_at)
-                    yield _Bed(patient, claim, node)
+                    unhealthy_node = UnhealthyNode(
+                        claim=name, pool=pool, since=recovered_at, recovered_at=recovered_at
+                    )
+                    yield _Located(unhealthy_node, claim, node)
 
-    def _well_at(self, claim: NodeClaim, node: Node) -> datetime | None:
+    def _recovered_at(self, claim: NodeClaim, node: Node) -> datetime | None:
         """Its last recovery; None for a node that has been well since its boot, or is not now."""
         initialized = claim.condition("Initialized")
         if initialized is None or initialized.status != "True":
             return None
         up_at = initialized.last_transition_time or BEGINNING
         rules = self._of_pool(claim)
-        if illnesses(node, rules):
+        if unhealthy_conditions(node, rules):
             return None
-        watched = {"Ready", *(type_ for type_, _ in rules.sick)}
+        watched = {"Ready", *(type_ for type_, _ in rules.watched)}
         ends = (c.last_transition_time for c in node.status.conditions if c.type in watched)
         return max((at for at in ends if at is not None and at > up_at), default=None)
 
-    def _outbreak(
-        self, domain: Domain, beds: list[_Bed], permits: Iterable[Permit]
-    ) -> Outbreak | None:
+    def _affected_domain(
+        self, domain: Domain, located: list[_Located], probes: Iterable[Probe]
+    ) -> AffectedDomain | None:
         """None where it is not held, and will not be either as long as nothing changes."""
-        departed = [one for one in permits if domain.mark in one.domains and self._has_left(one)]
-        counted = [*(bed.patient for bed in beds), *map(_departed, departed)]
-        patients = sorted(counted, key=lambda patient: patient.claim)
-        if not is_held(patients, 0) or all(p.well_at is not None for p in patients):
+        departed = [one for one in probes if domain.mark in one.domains and self._has_left(one)]
+        counted = [*(one.unhealthy_node for one in located), *map(_departed, departed)]
+        unhealthy_nodes = sorted(counted, key=lambda unhealthy_node: unhealthy_node.claim)
+        if not is_outage(unhealthy_nodes, 0) or all(
+            p.recovered_at is not None for p in unhealthy_nodes
+        ):
             return None
         total = stand_ins = 0
         for node in nodes_in(domain, self._snapshot):
             if not is_our_node(node, self._snapshot):
                 continue
-            if any(self._stands_in(node, permit) for permit in departed):
+            if any(self._stands_in(node, probe) for probe in departed):
                 stand_ins += 1
                 continue
             total += 1
-            if not is_held(patients, total):
+            if not is_outage(unhealthy_nodes, total):
                 return None  # So many are found that the rest need not be counted.
-        return Outbreak(domain, total, tuple(patients), stand_ins)
+        return AffectedDomain(domain, total, tuple(unhealthy_nodes), stand_ins)
 
     # -- who is tried ------------------------------------------------------------------
 
-    def _permits(self) -> Iterator[Permit]:
+    def _probes(self) -> Iterator[Probe]:
         for name, pool in sorted(self._snapshot.pools.items()):
             if (written := pool.annotations.get(names.REPAIR_PROBE)) is not None:
-                permit = read_permit(name, written)
-                yield msgspec.structs.replace(permit, answered=self._is_answered(permit))
+                probe = read_permit(name, written)
+                yield msgspec.structs.replace(probe, answered=self._is_answered(probe))
 
-    def _is_answered(self, permit: Permit) -> bool:
-        if permit.at is None or self._probe(permit) is not None:
+    def _is_answered(self, probe: Probe) -> bool:
+        if probe.at is None or self._probe(probe) is not None:
             return False
-        made = self._snapshot.claims_of_pool(permit.pool).values()
-        return any(claim.initialized and _is_since(permit, claim) for claim in made)
+        made = self._snapshot.claims_of_pool(probe.pool).values()
+        return any(claim.initialized and _is_since(probe, claim) for claim in made)
 
-    def _probe(self, permit: Permit) -> NodeClaim | None:
+    def _probe(self, probe: Probe) -> NodeClaim | None:
         """Its claim, as long as that exists; names are used again."""
-        claim = self._snapshot.claims.get(permit.claim)
-        return None if claim is None or _is_since(permit, claim) else claim
+        claim = self._snapshot.claims.get(probe.claim)
+        return None if claim is None or _is_since(probe, claim) else claim
 
-    def _has_left(self, permit: Permit) -> bool:
+    def _has_left(self, probe: Probe) -> bool:
         """Whether its health can no longer be seen, and its replacement is not up."""
-        if permit.at is None or permit.answered:
+        if probe.at is None or probe.answered:
             return False
-        claim = self._probe(permit)
+        claim = self._probe(probe)
         return claim is None or not self._snapshot.nodes_with_provider(claim.provider_id)
 
-    def _stands_in(self, node: Node, permit: Permit) -> bool:
+    def _stands_in(self, node: Node, probe: Probe) -> bool:
         """Whether it may be the replacement of the probe, or one of several."""
         claim = self._snapshot.claim_of(node)
-        if claim is None or claim.pool_name != permit.pool or claim.initialized:
+        if claim is None or claim.pool_name != probe.pool or claim.initialized:
             return False
-        return _is_since(permit, claim)
+        return _is_since(probe, claim)
 
 
 def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:
@@ -282,29 +293,31 @@ def nodes_in(domain: Domain, snapshot: Snapshot) -> Iterator[Node]:
             yield from snapshot.nodes_with_provider(claim.provider_id).values()
 
 
-def read_permit(pool: str, written: str) -> Permit:
-    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; whatever else stands there is no permit to anybody."""
+def read_permit(pool: str, written: str) -> Probe:
+    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; whatever else stands there is no probe to anybody."""
     try:
         domains, claim, instant = written.split(" ")
     except ValueError:
-        return Permit(pool=pool)
+        return Probe(pool=pool)
     if (at := read_instant(instant)) is None:
-        return Permit(pool=pool)
-    return Permit(pool=pool, claim=claim, domains=tuple(domains.split(",")), at=at)
+        return Probe(pool=pool)
+    return Probe(pool=pool, claim=claim, domains=tuple(domains.split(",")), at=at)
 
 
-def _departed(permit: Permit) -> Patient:
+def _departed(probe: Probe) -> UnhealthyNode:
     """As a node that has been unhealthy for longer than all others."""
-    return Patient(claim=permit.claim, pool=permit.pool, since=BEGINNING, left_until=permit.ends_at)
+    return UnhealthyNode(
+        claim=probe.claim, pool=probe.pool, since=BEGINNING, left_until=probe.ends_at
+    )
 
 
-def _is_since(permit: Permit, claim: NodeClaim) -> bool:
+def _is_since(probe: Probe, claim: NodeClaim) -> bool:
     """Whether the claim was made since the probe was chosen."""
-    return permit.at is not None and claim.created_at >= permit.at.replace(microsecond=0)
+    return probe.at is not None and claim.created_at >= probe.at.replace(microsecond=0)
 
 
 def _free_at(claim: NodeClaim, node: Node) -> datetime:
-    """When no veto holds it; for ever where one does, or it is leaving already."""
+    """When no veto outages it; for ever where one does, or it is leaving already."""
     if claim.deleting or node.deleting:
         return FOR_EVER
     vetoes = (protection_on(thing, names.DO_NOT_REPAIR) for thing in (node, claim))
@@ -316,5 +329,5 @@ def _no_sooner(at: datetime | None, than: datetime) -> datetime | None:
 
 
 def _is_late(at: datetime | None, begin: datetime) -> bool:
-    """Whether it may still count when somebody who is sick since then falls due."""
+    """Whether it may still count when somebody who is unhealthy since then falls due."""
     return at is not None and later(at, SETTLES) > begin

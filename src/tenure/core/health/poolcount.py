@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tenure.core.health.breaker import Breaker
-from tenure.core.health.rules import Rules, illnesses
+from tenure.core.repair.breaker import Breaker
+from tenure.core.repair.rules import Rules, unhealthy_conditions
 from tenure.model.api.names import REGISTERED
 from tenure.model.api.node import Node
 from tenure.model.snapshot.snapshot import Snapshot
@@ -62,4 +62,4 @@ def _is_booting(node: Node, snapshot: Snapshot) -> bool:
 def _is_ill(node: Node, rules: Rules) -> bool:
     if node.labels.get(REGISTERED) != "true":
         return False
-    return any(illness.counts for illness in illnesses(node, rules))
+    return any(unhealthy.counts for unhealthy in unhealthy_conditions(node, rules))

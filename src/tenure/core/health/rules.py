@@ -47,7 +47,7 @@ KNOWN: Final = {
 FORCEFUL, GRACEFUL = "Forceful", "Graceful"
 
 
-class Illness(msgspec.Struct, frozen=True, kw_only=True):
+class UnhealthyCondition(msgspec.Struct, frozen=True, kw_only=True):
     """One sick condition under one policy."""
 
     condition: Condition
@@ -93,10 +93,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ]
 
     @cached_property
-    def sick(self) -> frozenset[tuple[str, str]]:
+    def watched(self) -> frozenset[tuple[str, str]]:
         """Types and statuses that may mean unhealthy; most nodes have none of them.
 
-        Whether one does may depend on its reason, too: ``illnesses`` says it.
+        Whether one does may depend on its reason, too: ``unhealthy_conditions`` says it.
         """
         stated = {(one.condition_type, one.status) for one in self.statements}
         found = set(stated)
@@ -108,13 +108,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(found)
 
 
-def illnesses(
+def unhealthy_conditions(
     node: Node, rules: Rules, *, rebooted_at: datetime | None = None
-) -> tuple[Illness, ...]:
+) -> tuple[UnhealthyCondition, ...]:
     """In the order of the Node's conditions."""
-    found: list[Illness] = []
+    found: list[UnhealthyCondition] = []
     for condition in node.status.conditions:
-        if (condition.type, condition.status) in rules.sick:
+        if (condition.type, condition.status) in rules.watched:
             since = max(
                 condition.last_transition_time or BEGINNING,
                 node.created_at,
@@ -124,26 +124,26 @@ def illnesses(
     return tuple(found)
 
 
-def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[Illness]:
+def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[UnhealthyCondition]:
     entry = _entry(condition, rules)
     statements: Sequence[RepairStatement | None] = list(_statements(condition, rules.statements))
     if entry is None and not statements:
         return  # Watched for other reasons only.
     for statement in statements or [None]:
-        yield ill_by(condition, since, rules, entry, statement)
+        yield unhealthy_by(condition, since, rules, entry, statement)
 
 
-def ill_by(
+def unhealthy_by(
     condition: Condition,
     since: datetime,
     rules: Rules,
     entry: RepairPolicy | None,
     statement: RepairStatement | None,
-) -> Illness:
+) -> UnhealthyCondition:
     """What is made of a condition that this entry of the pool and this statement speak about."""
     limited = any(other.reason is not None for other in rules.entries_for(condition))
     toleration, policy = _toleration(entry, _default(rules.repair, limited=limited), statement)
-    return Illness(
+    return UnhealthyCondition(
         condition=condition,
         since=since,
         due_at=later(since, toleration) if toleration is not None else None,

@@ -51,6 +51,7 @@ from tenure.core.provision.placement import (
 )
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
+from tenure.core.repair.domains import DomainState
 from tenure.core.writes import patch, subject_of
 from tenure.model.api.meta import earlier, format_time, later
 from tenure.model.api.names import LAUNCHED_FOR, ZONE
@@ -170,7 +171,7 @@ class _Answer:
         view: ProvisionView,
         places: Places,
         limited: Limited,
-        zones: Look,
+        zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> None:
@@ -178,9 +179,7 @@ class _Answer:
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
-        #: Pools about which the breakers have something to say: a subject has one verdict.
-        self._told = {verdict.subject.name for verdict in limited.verdicts}
-        self._held_zones = zones.held_zones()
+        self._zones_in_outage = zones.zones_in_outage()
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still being gathered is acted upon.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
@@ -251,7 +250,7 @@ class _Answer:
         allowed = new.planned.requirements.allowed(ZONE)
         offered = new.template.requirements.allowed(ZONE)
         said = ""
-        for zone, hold in sorted(self._held_zones.items()):
+        for zone, hold in sorted(self._zones_in_outage.items()):
             if allowed.has(zone):
                 said += f"; nothing but {zone} will do, although {hold}"
             elif offered.has(zone):

@@ -22,7 +22,8 @@ from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
-from tenure.model.api.meta import format_time
+from tenure.core.repair.domains import NOTHING, Domains, DomainState
+from tenure.core.repair.outage import domains_in
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -123,7 +124,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     def problem(
         self,
         pods: Iterable[Pod],
-        zones: Look,
+        zones: DomainState,
         settings: Settings,
         now: datetime,
         no_claim: frozenset[str] = frozenset(),
@@ -135,7 +136,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             templates=self.templates,
             daemons=self.daemons,
             dry=frozenset(key for key, until in self.dry.items() if until > now),
-            avoid=frozenset(zones.held_zones()),
+            avoid=frozenset(zones.zones_in_outage()),
             nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
             no_claim=no_claim | self._refused_until(now),
             apart=frozenset(self.refused),
@@ -169,7 +170,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             found.append(NewClaim(planned=planned, template=template, create=create))
         return found
 
-    def instants(self, zones: Look) -> list[datetime]:
+    def instants(self, zones: DomainState) -> list[datetime]:
         """When the same question may have another answer although nothing happens."""
         return [
             *self.dry.values(),

@@ -36,8 +36,8 @@ class RebootView(msgspec.Struct, frozen=True, kw_only=True):
         """Tolerated or not: a condition that changes its status meanwhile has not recovered."""
         if self.node is None:
             return False  # It cannot be told.
-        found = examine(self.claim, self.node, self.rules).ill
-        return not any(illness.counts for illness in found)
+        found = examine(self.claim, self.node, self.rules).unhealthy
+        return not any(unhealthy.counts for unhealthy in found)
 
     @property
     def gates(self) -> GateFacts:

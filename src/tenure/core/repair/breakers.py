@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tenure.core.disrupt.gates import GateFacts
 from tenure.core.repair.breaker import Breaker
-from tenure.core.repair.domains import Permit
+from tenure.core.repair.domains import Probe
 from tenure.core.repair.health import Health, HealthView, Member, examine, limit_of
 from tenure.core.repair.outage import domains_of
 from tenure.model.settings import Settings
@@ -49,19 +49,19 @@ class Breakers:
             breakers_change_at=self.changes_at,
         )
 
-    def probe(self, member: Member) -> Permit | None:
+    def probe(self, member: Member) -> Probe | None:
         """It is the probe of a failure domain: it is repaired in spite of the outage."""
-        permit = self._domains.permit(member.claim.name)
-        return permit if permit is not None and self._outage(member) else None
+        probe = self._domains.probe(member.claim.name)
+        return probe if probe is not None and self._outage(member) else None
 
-    def next_probe(self, pool: str) -> Permit | None:
+    def next_probe(self, pool: str) -> Probe | None:
         """The node of the pool that is to be probed next."""
-        return self._domains.to_permit(pool)
+        return self._domains.next_probe(pool)
 
     def _outage(self, member: Member) -> str:
         if member.node is None:
             return ""
-        return self._domains.holding(domains_of(member.claim, member.node))
+        return self._domains.outage_of(domains_of(member.claim, member.node))
 
 
 def breakers_of(view: HealthView, settings: Settings, now: datetime) -> Breakers:
@@ -77,8 +77,8 @@ def _counts_from(health: Health, now: datetime) -> Iterator[datetime]:
 
 def _breaker(view: HealthView, found: Sequence[tuple[Member, Health]], now: datetime) -> Breaker:
     unhealthy = sum(
-        member.claim.registered and member.node is not None and health.sick_at(now)
+        member.claim.registered and member.node is not None and health.unhealthy_at(now)
         for member, health in found
     )
-    unhealthy += sum(other.sick_at(now) for other in view.others)
+    unhealthy += sum(other.unhealthy_at(now) for other in view.others)
     return view.count.breaker(unhealthy, limit_of(view.pool))

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.rules import FORCEFUL, Illness
+from tenure.core.repair.rules import FORCEFUL, UnhealthyCondition
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.cloud.repairs import RepairAction
 
@@ -37,19 +37,19 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     urgency: float = 0.0
 
 
-def merged(due: Sequence[Illness], priorities: Iterable[int]) -> Cause:
+def merged(due: Sequence[UnhealthyCondition], priorities: Iterable[int]) -> Cause:
     """``priorities``: all that the provider uses, for their ranks."""
-    action = max((illness.action for illness in due), key=disturbance)
+    action = max((unhealthy.action for unhealthy in due), key=disturbance)
     driving = min(
-        (illness for illness in due if illness.action is action),
+        (unhealthy for unhealthy in due if unhealthy.action is action),
         key=lambda i: (-i.priority, i.due_at or BEGINNING, i.condition.type),
     )
-    ranks = sorted({*priorities, *(illness.priority for illness in due)})
+    ranks = sorted({*priorities, *(unhealthy.priority for unhealthy in due)})
     return Cause(
         message=f"{symptom(driving)}; {driving.policy}, over at {format_time(driving.due_at)}",
         condition=driving.condition.type,
         action=action,
-        forceful=any(illness.mode == FORCEFUL for illness in due),
+        forceful=any(unhealthy.mode == FORCEFUL for unhealthy in due),
         bound=min((i.bound for i in due if i.bound is not None), default=None),
         urgency=max(_urgency(ranks.index(i.priority), i.due_at) for i in due),
     )
@@ -59,15 +59,15 @@ def disturbance(action: RepairAction) -> int:
     return list(RepairAction).index(action)
 
 
-def symptom(illness: Illness) -> str:
-    condition = illness.condition
+def symptom(unhealthy: UnhealthyCondition) -> str:
+    condition = unhealthy.condition
     reason = f" ({condition.reason})" if condition.reason else ""
     said, began = f"{condition.type}={condition.status}{reason}", condition.last_transition_time
-    if began is not None and began < illness.since:
+    if began is not None and began < unhealthy.since:
         # Of a Node that was rebooted since, or is younger than its condition.
-        counted = f"counted from {format_time(illness.since)}"
+        counted = f"counted from {format_time(unhealthy.since)}"
         return f"{said} since {format_time(began)}, {counted}"
-    return f"{said} since {format_time(illness.since)}"
+    return f"{said} since {format_time(unhealthy.since)}"
 
 
 def urgency_of(due_at: datetime) -> float:

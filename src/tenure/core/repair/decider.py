@@ -22,6 +22,10 @@ from tenure.core.health.poolcount import PoolCount, count_nodes
 from tenure.core.health.rules import Rules
 from tenure.core.pool.lookup import rules_of
 from tenure.core.repair.evaluate import diagnose
+from tenure.core.repair.health import LOST, HealthView, Member, unusable
+from tenure.core.repair.outage import domains_in, domains_of, unhealthy_nodes_in
+from tenure.core.repair.poolcount import PoolCount, count_nodes
+from tenure.core.repair.rules import Rules
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Node
@@ -153,7 +157,7 @@ def _is_well(member: Member, rules: Rules) -> bool:
         return False
     if claim.is_true(LOST):
         return False
-    return not any((c.type, c.status) in rules.sick for c in node.status.conditions)
+    return not any((c.type, c.status) in rules.watched for c in node.status.conditions)
 
 
 def _member(claim: NodeClaim, snapshot: Snapshot) -> Member:
@@ -181,7 +185,11 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
         return None
     rules = Rules(statements=snapshot.observations.repair_statements)
     members = (_member(claim, snapshot),)
-    others = tuple(patient for patient in patients_in(snapshot) if patient.claim != name)
+    others = tuple(
+        unhealthy_node
+        for unhealthy_node in unhealthy_nodes_in(snapshot)
+        if unhealthy_node.claim != name
+    )
     return HealthView(
         pool=None,
         rules=rules,

@@ -37,10 +37,11 @@ from tenure.core.reasons import Reason
 from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
-from tenure.core.repair.force import committed, force, permit_probe, probe_mark
+from tenure.core.repair.domains import Probe
+from tenure.core.repair.force import committed, force, note_probe, probe_mark
 from tenure.core.repair.health import LOST, Health, HealthView, Member, examine
 from tenure.core.repair.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
-from tenure.core.repair.rules import FORCEFUL, Illness
+from tenure.core.repair.rules import FORCEFUL, UnhealthyCondition
 from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
@@ -121,11 +122,11 @@ class _Round:
             yield from self._of_pool(self._view.pool)
 
     def _of_pool(self, pool: NodePool) -> Iterator[Verdict]:
-        permit, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
-        if permit is not None:
-            where = ", ".join(permit.domains)
-            message = f"most nodes with {where} are sick; {permit.claim} is repaired to try it"
-            action = permit_probe(pool, permit)
+        probe, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
+        if probe is not None:
+            where = ", ".join(probe.domains)
+            message = f"most nodes with {where} are sick; {probe.claim} is repaired to try it"
+            action = note_probe(pool, probe)
             yield _say(pool, Reason.REPAIR_PROBE, message, action=action, recheck_at=changes)
         elif self._blocked:
             # An outage says more than the breaker that it trips as well.
@@ -238,11 +239,11 @@ class _Round:
 
     def _ill(self, member: Member, health: Health) -> Verdict | None:
         claim = member.claim
-        if not health.ill or claim.rebooting:
+        if not health.unhealthy or claim.rebooting:
             return None
-        dated = [illness for illness in health.ill if illness.counts]
+        dated = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
         if not dated:
-            message = f"{symptom(health.ill[0])}; {health.ill[0].policy}"
+            message = f"{symptom(health.unhealthy[0])}; {health.unhealthy[0].policy}"
             return _say(claim, Reason.REPAIR_OFF, f"{message}: nothing is done about it")
         due = [i for i in dated if i.due_at is not None and i.due_at <= self._now]
         if not due:
@@ -260,7 +261,7 @@ class _Round:
             return no_later(self._leaving(member, due), next_due)
         return no_later(self._repair(member, self._cause(claim, due)), next_due)
 
-    def _leaving(self, member: Member, due: list[Illness]) -> Verdict:
+    def _leaving(self, member: Member, due: list[UnhealthyCondition]) -> Verdict:
         """By what would replace it: the bound of a reboot is none for the node's end."""
         priorities = [one.priority for one in self._rules.statements]
         replacing = [one for one in due if one.action is RepairAction.REPLACE]
@@ -275,7 +276,7 @@ class _Round:
         operation = Operation.FORCEFUL_REPAIR
         return first_blocked(operation, facts, self._settings, self._now, only=only)
 
-    def _cause(self, claim: NodeClaim, due: list[Illness]) -> Cause:
+    def _cause(self, claim: NodeClaim, due: list[UnhealthyCondition]) -> Cause:
         cause = merged(due, (one.priority for one in self._rules.statements))
         if cause.action is not RepairAction.REBOOT:
             return cause
@@ -308,11 +309,11 @@ class _Round:
         assert node is not None, "an unhealthy condition is of a Node"
         if claim.deleting:
             return self._hurried(claim, node, cause)
-        permit = self._breakers.probe(member)
-        marks = probe_mark(permit) if permit is not None else {}
+        probe = self._breakers.probe(member)
+        marks = probe_mark(probe) if probe is not None else {}
         self.candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
         what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced gracefully"
-        message = f"{cause.message}{_tried(permit)}; to be {what}"
+        message = f"{cause.message}{_tried(probe)}; to be {what}"
         return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._breakers.changes_at)
 
     def _hurried(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
@@ -336,9 +337,9 @@ class _Round:
         if (blocked := self._gated(operation, facts, message)) is not None:
             return blocked
         counted = operation is not Operation.BOOT_TIMEOUT
-        permit = self._breakers.probe(member) if counted else None
-        action = force(member, self._now, permit)
-        verdict = _say(member.claim, reason, message + _tried(permit), action=action)
+        probe = self._breakers.probe(member) if counted else None
+        action = force(member, self._now, probe)
+        verdict = _say(member.claim, reason, message + _tried(probe), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)
         ahead = [at for at in known if at is not None and at > self._now]
@@ -370,7 +371,7 @@ def _stale(claim: NodeClaim) -> Verdict:
     return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
 
 
-def _tried(probe: Permit | None) -> str:
+def _tried(probe: Probe | None) -> str:
     if probe is None:
         return ""
     return f"; most nodes with {', '.join(probe.domains)} are sick, and it is tried first"
@@ -388,6 +389,6 @@ def _missing(boot: Boot, member: Member) -> str:
             return f"Node {member.claim.node_name} is Ready, but not initialized"
 
 
-def _order(illness: Illness) -> tuple[datetime, str]:
-    assert illness.due_at is not None
-    return illness.due_at, illness.condition.type
+def _order(unhealthy: UnhealthyCondition) -> tuple[datetime, str]:
+    assert unhealthy.due_at is not None
+    return unhealthy.due_at, unhealthy.condition.type

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.core.decision import Action, Commitment, Delete, Ground, Precondition, Verdict
-from tenure.core.health.domains import Permit
-from tenure.core.health.health import Member
+from tenure.core.decision import Action, Commitment, Delete, Verdict, Witness
+from tenure.core.repair.domains import Probe
+from tenure.core.repair.health import Member
 from tenure.core.terminate.deadline import deadline_of, stamp_of
 from tenure.core.terminate.stamp import stamp_claim
 from tenure.core.writes import as_judged, delete_claim, patch
@@ -22,9 +22,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODES
 
 
-def force(
-    member: Member, now: datetime, ground: Ground, probe: Permit | None = None
-) -> Action | None:
+def force(member: Member, now: datetime, probe: Probe | None = None) -> Action | None:
     """The next write; None once its time is over and it is being deleted."""
     claim, precondition = member.claim, _precondition(member)
     deadline, stamp = deadline_of(claim), stamp_of(claim)
@@ -44,13 +42,13 @@ def committed(verdict: Verdict, condition: str) -> Verdict:
     return msgspec.structs.replace(verdict, commits=commits)
 
 
-def permit_probe(pool: NodePool, permit: Permit) -> Action:
+def note_probe(pool: NodePool, probe: Probe) -> Action:
     """Before anything is done to the claim, so that after a crash the same one is tried."""
-    noted = {names.REPAIR_PROBE: f"{','.join(permit.domains)} {permit.claim}"}
+    noted = {names.REPAIR_PROBE: f"{','.join(probe.domains)} {probe.claim}"}
     return msgspec.structs.replace(patch(pool, {"annotations": noted}), dated=names.REPAIR_PROBE)
 
 
-def probe_mark(probe: Permit) -> dict[str, str]:
+def probe_mark(probe: Probe) -> dict[str, str]:
     """For people who look at the claim; who is tried stands on the pool."""
     assert probe.at is not None, "it was read from there"
     return {names.REPAIR_PROBE: f"{','.join(probe.domains)} {format_time(probe.at)}"}

@@ -14,7 +14,13 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.rules import FORCEFUL, Illness, Rules, ill_by, illnesses
+from tenure.core.repair.rules import (
+    FORCEFUL,
+    Rules,
+    UnhealthyCondition,
+    unhealthy_by,
+    unhealthy_conditions,
+)
 from tenure.model.api.meta import BEGINNING, Condition, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import RepairPolicy
@@ -48,27 +54,27 @@ def what_would_happen(
     node: Node, rules: Rules, *, rebooted_at: datetime | None = None
 ) -> list[Prospect]:
     """By condition; those that the Node has come first."""
-    waiting = list(illnesses(node, rules, rebooted_at=rebooted_at))
+    waiting = list(unhealthy_conditions(node, rules, rebooted_at=rebooted_at))
     ranked = sorted(_prospects(rules), key=lambda pair: pair[0])
     rows = [_now(row, node, waiting) for row in _merged(row for _, row in ranked)]
     return sorted(rows, key=lambda row: row.now is None)
 
 
-def _now(row: Prospect, node: Node, waiting: list[Illness]) -> Prospect:
-    """With what the Node has of it; an illness goes to the first row that made it."""
+def _now(row: Prospect, node: Node, waiting: list[UnhealthyCondition]) -> Prospect:
+    """With what the Node has of it; an unhealthy goes to the first row that made it."""
     condition = find_condition(node.status.conditions, row.condition_type)
     row = msgspec.structs.replace(row, now=condition)
-    for illness in waiting:
-        if illness.condition == condition and _is_of(row, illness):
-            waiting.remove(illness)
-            return msgspec.structs.replace(row, since=illness.since, due_at=illness.due_at)
+    for unhealthy in waiting:
+        if unhealthy.condition == condition and _is_of(row, unhealthy):
+            waiting.remove(unhealthy)
+            return msgspec.structs.replace(row, since=unhealthy.since, due_at=unhealthy.due_at)
     return row
 
 
-def _is_of(row: Prospect, illness: Illness) -> bool:
-    if illness.condition.status not in row.statuses:
+def _is_of(row: Prospect, unhealthy: UnhealthyCondition) -> bool:
+    if unhealthy.condition.status not in row.statuses:
         return False
-    return (row.policy, row.then) == (illness.policy, in_words(illness))
+    return (row.policy, row.then) == (unhealthy.policy, in_words(unhealthy))
 
 
 # -- the rules, one by one -----------------------------------------------------------------
@@ -79,19 +85,19 @@ _Rank = tuple[str, bool, bool, bool]
 
 
 def _prospects(rules: Rules) -> Iterator[tuple[_Rank, Prospect]]:
-    for type_, status in sorted(rules.sick):
+    for type_, status in sorted(rules.watched):
         condition = Condition(type=type_, status=status)
         for entry, statement in _cases(condition, rules):
-            illness = ill_by(condition, BEGINNING, rules, entry, statement)
+            unhealthy = unhealthy_by(condition, BEGINNING, rules, entry, statement)
             stated = statement.reason if statement is not None else ""
             reason = (entry.reason or "") if entry is not None else stated
             row = Prospect(
                 condition_type=type_,
                 statuses=(status,),
                 reason="" if reason in _EVERY else reason,
-                toleration=illness.due_at - BEGINNING if illness.due_at is not None else None,
-                then=in_words(illness),
-                policy=illness.policy,
+                toleration=unhealthy.due_at - BEGINNING if unhealthy.due_at is not None else None,
+                then=in_words(unhealthy),
+                policy=unhealthy.policy,
             )
             of_all = entry is None or entry.status is None
             yield (type_, entry is None, not row.reason, of_all), row
@@ -139,19 +145,19 @@ def _merged(rows: Iterable[Prospect]) -> list[Prospect]:
     return list(found.values())
 
 
-def in_words(illness: Illness) -> str:
+def in_words(unhealthy: UnhealthyCondition) -> str:
     """What is done once it is due."""
-    if illness.action is RepairAction.NONE:
+    if unhealthy.action is RepairAction.NONE:
         return "reported only"
-    if illness.due_at is None:
+    if unhealthy.due_at is None:
         return "nothing"
-    bound = timedelta() if illness.mode == FORCEFUL else illness.bound
+    bound = timedelta() if unhealthy.mode == FORCEFUL else unhealthy.bound
     within = "" if bound is None else compact(Duration.of(bound))
-    if illness.action is RepairAction.REBOOT:
+    if unhealthy.action is RepairAction.REBOOT:
         if bound is None:
             return "drained and rebooted"
         return f"rebooted, drained for {within} at the most" if bound else "rebooted at once"
-    if illness.mode == FORCEFUL:
+    if unhealthy.mode == FORCEFUL:
         return "replaced by force"
     if bound is None:
         return "replaced with care"

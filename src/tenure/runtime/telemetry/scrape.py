@@ -26,6 +26,7 @@ from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.pool.lookup import is_ours, usage_of
 from tenure.core.provision.demand import is_provisionable
 from tenure.core.reasons import Reason
+from tenure.core.repair.outage import domains_in, pool_health_of
 from tenure.kube.cache.informer import Informer
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.resource import PODS
@@ -245,11 +246,11 @@ def _breakers(
     ours = (name for name, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot))
     yield (
         names.BREAKER_TRIPPED,
-        [((name,), float(ward_of(name, snapshot).tripped_at(now))) for name in ours],
+        [((name,), float(pool_health_of(name, snapshot).tripped_at(now))) for name in ours],
     )
     owners = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
     yield names.LAUNCH_BREAKER_OPEN, [((n,), float(len(o))) for n, o in sorted(owners.items())]
-    held = domains_in(snapshot).at(settings, now).holds
+    held = domains_in(snapshot).at(settings, now).outages
     yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
 
 

@@ -27,7 +27,7 @@ from tenure.core.repair.decider import health_of
 from tenure.core.repair.evaluate import GracefulRepair, diagnose
 from tenure.core.repair.health import HealthView, Member, examine
 from tenure.core.repair.readiness import Stage, boot_of, initialization_ttl
-from tenure.core.repair.rules import FORCEFUL, Illness, Rules
+from tenure.core.repair.rules import FORCEFUL, Rules, UnhealthyCondition
 from tenure.model.api import names
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
@@ -126,12 +126,12 @@ def _may_be_due(member: Member, rules: Rules) -> bool:
     health = examine(claim, node, rules)
     graceful = rules.repair is None or rules.repair.termination_mode != FORCEFUL
     late = health.boot is not None and health.boot.stage is Stage.INITIALIZATION and graceful
-    return late or any(map(_is_graceful, health.ill))
+    return late or any(map(_is_graceful, health.unhealthy))
 
 
-def _is_graceful(illness: Illness) -> bool:
-    forceful = illness.mode == FORCEFUL and illness.action is not RepairAction.REBOOT
-    return illness.counts and not forceful
+def _is_graceful(unhealthy: UnhealthyCondition) -> bool:
+    forceful = unhealthy.mode == FORCEFUL and unhealthy.action is not RepairAction.REBOOT
+    return unhealthy.counts and not forceful
 
 
 def _candidate(repair: GracefulRepair) -> Candidate:
@@ -149,9 +149,9 @@ def _candidate(repair: GracefulRepair) -> Candidate:
     )
 
 
-def _unhealthy(command: Command, rules: Rules) -> list[Illness]:
+def _unhealthy(command: Command, rules: Rules) -> list[UnhealthyCondition]:
     assert command.node is not None, "else it is rolled back"
-    found = examine(command.claim, command.node, rules).ill
+    found = examine(command.claim, command.node, rules).unhealthy
     return [one for one in found if one.counts]
 
 
@@ -164,6 +164,6 @@ def _is_overdue(command: Command, now: datetime) -> bool:
 def _recovered(command: Command, rules: Rules) -> str:
     node = command.node
     assert node is not None, "else it is rolled back"
-    if any((c.type, c.status) in rules.sick for c in node.status.conditions):
+    if any((c.type, c.status) in rules.watched for c in node.status.conditions):
         return f"its pool no longer asks to repair what Node {node.name} has"
     return f"Node {node.name} has recovered"
