@@ -173,7 +173,7 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
         for decider in deciders():
             for verdict in decide_all(decider, snapshot_of(objects), SETTINGS, NOW):
                 seen.add(verdict.reason)
-                for words in ("have just recovered", "it keeps out of", "is tried since"):
+                for words in ("have just recovered", "it keeps out of", "is the probe since"):
                     if words in verdict.message:
                         seen.add(words)
                 if "it is tried first" in verdict.message:
@@ -185,6 +185,6 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
         Reason.REPAIR_PROBE,
         "have just recovered",
         "it keeps out of",
-        "is tried since",
+        "is the probe since",
         "probe",
     }

@@ -154,7 +154,7 @@ def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
         well, sick, recovers = await leaving.users.all(NODE_CLAIMS)
         for claim in (sick, recovers):
             await patients.say(leaving.people, claim, "Ready", "False")
-        blocked = "2 nodes are unhealthy of 3, and nothing is repaired above 1 (maxUnhealthy 1)"
+        blocked = "2 of 3 nodes are unhealthy: no node is repaired above 1 (maxUnhealthy 1)"
         for about in (sick, recovers):
             await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)
             await leaving.event("NodeRepairBlocked", names([about])[0], blocked)

@@ -190,8 +190,8 @@ def test_it_says_what_it_does_and_why() -> None:
                 "11 of the 11 nodes with zone=zone-a, in 2 pools, are unhealthy, and the replacement of blue-a01 is not initialized"
                 in message
             )
-            assert " is tried since " in message
-        assert "is repaired to try it" in said["NodePool", "NodeRepairProbe"]["message"]
+            assert " is the probe since " in message
+        assert "is repaired as a probe" in said["NodePool", "NodeRepairProbe"]["message"]
         news = [e["message"] for e in story.store.list(EVENTS) if e["reason"] == "NeededForPods"]
         avoiding = [
             message for message in news if "it keeps out of zone-a: 12 of the 12" in message

@@ -40,12 +40,12 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
             "breaker 0 of 1 Node unhealthy, at most 1 (maxUnhealthy 20%, rounded up)",
             (
                 "budget budget 10% allows 1 of 1 node, and none is leaving "
-                "(asked for what is done with care)"
+                "(asked for graceful repair)"
             ),
             "",
             "CONDITION UNHEALTHY IF NOW TOLERATED THEN BY",
             (
-                "Ready False or Unknown True 10m replaced with care, then ended at once "
+                "Ready False or Unknown True 10m replaced gracefully, then terminated at once "
                 "the provider's toleration of 10m"
             ),
             (
@@ -53,7 +53,7 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
                 "the provider's toleration of 30s"
             ),
             (
-                "KWOKUnhealthy True - 30s replaced with care, drained within 45s "
+                "KWOKUnhealthy True - 30s replaced gracefully, drained within 45s "
                 "the provider's toleration of 30s"
             ),
             "Of one condition the first row that fits. Times are of 2026-01-05, in UTC.",
@@ -84,11 +84,11 @@ def test_a_sick_node_shows_since_when_and_until_when_and_by_whose_word() -> None
     assert ready == [
         (
             "Ready False or Unknown (^Flood) False since 08:03:00, 30s ago 10m "
-            "replaced by force at 08:13:00, in 9m30s the pool's policy for Ready (^Flood): "
+            "replaced forcefully at 08:13:00, in 9m30s the pool's policy for Ready (^Flood): "
             "toleration 10m"
         ),
         (
-            "Ready False or Unknown False 45m replaced by force "
+            "Ready False or Unknown False 45m replaced forcefully "
             "the pool's policy for Ready: toleration 45m"
         ),
     ]

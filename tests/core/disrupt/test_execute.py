@@ -176,7 +176,9 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
-    assert "others have taken its pods' places; more is launched for them" in told.message
+    assert (
+        "other pods have taken the capacity of its pods; provisioning launches more" in told.message
+    )
 
 
 def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
@@ -187,7 +189,7 @@ def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
     assert body["metadata"]["annotations"][REPLACES] == "uid-a"
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.REPLACING, None)
-    assert told.message.startswith("others have taken its pods' places")
+    assert told.message.startswith("other pods have taken the capacity of its pods")
 
 
 def test_and_the_mark_names_it_once_it_is_there() -> None:
@@ -210,7 +212,7 @@ def test_but_not_while_others_wait_for_just_that_room() -> None:
     waiting = [a_pending_pod(name, requests=BIG) for name in ("first", "second")]
     told = on_claim(limited, going(), sick(), POD, *come(), *waiting)
     assert told.reason is Reason.DISRUPTION_BLOCKED
-    assert "there is no place for its pod default/web" in told.message
+    assert "its pod default/web fits nowhere" in told.message
 
 
 def test_room_that_others_were_promised_is_not_counted_on_twice() -> None:

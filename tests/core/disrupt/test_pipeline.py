@@ -142,7 +142,7 @@ def test_where_the_pods_fit_elsewhere_nothing_is_launched() -> None:
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
-    assert told.message.endswith("its pods fit on other nodes")
+    assert told.message.endswith("its pods fit on other Nodes")
 
 
 def test_another_sick_node_is_no_place_to_go_while_it_is_being_replaced() -> None:
@@ -157,7 +157,7 @@ def test_a_pod_that_fits_nowhere_holds_it_and_is_named() -> None:
     )
     told = on_claim(a_claim(), sick(), huge)
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert "there is no place for its pod default/huge" in told.message
+    assert "its pod default/huge fits nowhere" in told.message
 
 
 def test_the_node_that_goes_does_not_count_against_its_pools_limits() -> None:
@@ -171,7 +171,7 @@ def test_pods_that_wait_get_their_nodes_first() -> None:
     waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
     told = on_claim(*full(), waiting)
     assert told.reason is Reason.DISRUPTION_WAITS
-    assert told.message.endswith("pods that wait get their nodes first")
+    assert told.message.endswith("pending pods get their nodes first")
 
 
 def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:

@@ -45,7 +45,7 @@ def test_a_limit_may_be_a_number_or_a_share(
 
 def test_it_says_its_numbers() -> None:
     assert str(Breaker(3, 10, "20%")) == (
-        "3 nodes are unhealthy of 10, and nothing is repaired above 2 (maxUnhealthy 20%)"
+        "3 of 10 nodes are unhealthy: no node is repaired above 2 (maxUnhealthy 20%)"
     )
 
 
@@ -71,13 +71,13 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
     others = [a_claim("b"), a_broken_node("b", labels=NO_LABEL)]
     blocked = repaired(a_broken_node(labels=NO_LABEL), *others)
     assert blocked.reason is Reason.REPAIR_BLOCKED
-    assert "2 nodes are unhealthy of 2, and nothing is repaired above 1" in blocked.message
+    assert "2 of 2 nodes are unhealthy: no node is repaired above 1" in blocked.message
 
 
 @pytest.mark.parametrize(
     ("stray", "numbers"),
     [
-        pytest.param([a_broken_node("x")], "2 nodes are unhealthy of 2", id="without a claim"),
+        pytest.param([a_broken_node("x")], "2 of 2 nodes are unhealthy", id="without a claim"),
         pytest.param(
             [a_broken_node("x", registered=False, labels={names.NODEPOOL: "general"})],
             "",
@@ -89,12 +89,12 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
                 a_broken_node("x"),
                 msgspec.structs.replace(a_broken_node("x"), metadata=a_node("two").metadata),
             ],
-            "3 nodes are unhealthy of 3",
+            "3 of 3 nodes are unhealthy",
             id="two of one claim",
         ),
         pytest.param(
             [a_claim("x", labels={names.NODEPOOL: "other"}), a_broken_node("x")],
-            "2 nodes are unhealthy of 2",
+            "2 of 2 nodes are unhealthy",
             id="of another pool's claim",
         ),
     ],

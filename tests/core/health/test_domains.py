@@ -120,7 +120,7 @@ def test_the_sentence_names_the_domain_and_the_numbers() -> None:
     )
     assert look(zone).outage_of([ZONE_C]) == (
         "3 of the 5 nodes with zone=zone-c, in 2 pools, are unhealthy since 2026-03-02T11:58:00Z: "
-        "that is rarely 3 unhealthy nodes; one of them is tried at 2026-03-02T12:08:00Z"
+        "that is rarely 3 causes; the first probe is at 2026-03-02T12:08:00Z"
     )
     assert look(zone).outage_of([TYPE_M]) == ""
 
@@ -211,7 +211,7 @@ def test_who_is_tried_is_held_no_more_and_the_others_wait() -> None:
     now = look(dead_zone(since=3600), probes=(probe("a1"),))
     assert (now.probe("a1"), now.probe("b1")) == (probe("a1"), None)
     assert now.outage_of([ZONE_C]).endswith(
-        "a1 is tried since 2026-03-02T11:55:00Z, the next once a new node is up, at "
+        "a1 is the probe since 2026-03-02T11:55:00Z, the next once a new node is up, at "
         "2026-03-02T12:25:00Z at the latest"
     )
     assert (now.next_probe("a"), now.next_probe("b")) == (None, None)

@@ -115,7 +115,7 @@ def test_nothing_is_repaired_in_a_zone_that_is_held_and_it_says_so() -> None:
     blocked = about(found, "NodeClaim/red-1")
     assert blocked.message.endswith(
         "; 4 of the 4 nodes with zone=zone-c, in 2 pools, are unhealthy since 2026-03-02T11:50:01Z: "
-        "that is rarely 4 unhealthy nodes; one of them is tried at 2026-03-02T12:00:01Z"
+        "that is rarely 4 causes; the first probe is at 2026-03-02T12:00:01Z"
     )
     assert (blocked.action, blocked.recheck_at) == (None, ahead(1))
     for subject in ("Node/node-red-1", "NodePool/red", "NodePool/blue"):
@@ -231,7 +231,7 @@ def new_claims(*objects: Any, **more: Any) -> list[Verdict]:
 DEAD = [*pools(), *members(("red-1", "red-2", "blue-1"), zone="zone-a", sick_since=ago(600))]
 HELD = (
     "3 of the 3 nodes with zone=zone-a, in 2 pools, are unhealthy since 2026-03-02T11:50:00Z: that is "
-    "rarely 3 unhealthy nodes"
+    "rarely 3 causes"
 )
 
 

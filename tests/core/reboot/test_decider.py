@@ -285,7 +285,7 @@ def test_pods_are_asked_to_leave_until_the_bound_is_over() -> None:
     pod = about(verdicts, "Pod/default/web")
     assert isinstance(pod.action, Evict)
     assert (pod.reason, pod.concern) == (Reason.EVICTING, Concern.REBOOT)
-    assert pod.message == "evicting pod from Node node-a: the Node is to be rebooted"
+    assert pod.message == "evicting pod from Node node-a: Node is drained before a reboot"
     claim = about(verdicts, "NodeClaim/a")
     assert claim.message == (
         "Node node-a is drained before it is rebooted, until 2026-03-02T12:00:30Z at the longest; "

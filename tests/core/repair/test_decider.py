@@ -405,7 +405,7 @@ def test_two_reboots_a_day_do_not_make_the_next_a_replacement_of_a_leaving_node(
     ended = condition("Rebooting", "False", "RebootSucceeded", at=ago(900))
     verdict = leaving(REBOOT, annotations=twice, conditions=[ended])
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_DUE, None)
-    assert verdict.message.endswith("it is leaving, and is not rebooted any more")
+    assert verdict.message.endswith("it terminates, and is not rebooted any more")
 
 
 def test_a_never_ready_claim_that_was_deleted_has_the_deadline_of_its_ttl() -> None:
@@ -503,7 +503,7 @@ def test_a_hundred_new_nodes_without_a_network_are_no_outage() -> None:
     assert first.recheck_at == ahead(540), "when the others begin to count"
     then = on_claim(*fleet, a_claim(), sick, now=ahead(540))
     assert then.reason is Reason.REPAIR_BLOCKED
-    assert "10 nodes are unhealthy of 10" in then.message
+    assert "10 of 10 nodes are unhealthy" in then.message
 
 
 def test_a_claim_without_a_pool_is_held_when_sick_and_timed_out_when_it_never_comes() -> None:

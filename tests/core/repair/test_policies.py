@@ -42,9 +42,9 @@ def rows(node: Node, by: Rules) -> list[tuple[str, str, str]]:
 
 def test_without_a_block_the_provider_says_it_all() -> None:
     assert rows(a_node(), rules()) == [
-        ("Ready", "False Unknown", "replaced with care, then ended at once"),
+        ("Ready", "False Unknown", "replaced gracefully, then terminated at once"),
         ("KWOKRebootRequired", "True", "rebooted, drained for 1m at the most"),
-        ("KWOKUnhealthy", "True", "replaced with care, drained within 45s"),
+        ("KWOKUnhealthy", "True", "replaced gracefully, drained within 45s"),
     ]
 
 
@@ -60,7 +60,7 @@ def test_a_block_says_it_for_its_conditions_and_makes_others_watched() -> None:
         statuses=("False", "Unknown"),
         reason="",
         toleration=45 * MINUTE,
-        then="replaced by force",
+        then="replaced forcefully",
         policy="the pool's policy for Ready: toleration 45m",
         now=a_node().status.conditions[0],
     )
@@ -99,7 +99,7 @@ def test_what_the_provider_tells_apart_by_reason_is_told_apart() -> None:
     )
     assert rows(a_node(), rules(stated=stated)) == [
         ("Ready", "False ^Disk", "drained and rebooted"),
-        ("Ready", "False", "replaced with care"),
+        ("Ready", "False", "replaced gracefully"),
     ]
 
 
@@ -132,10 +132,10 @@ def test_conditions_that_the_node_has_come_first() -> None:
 @pytest.mark.parametrize(
     ("mode", "grace", "then"),
     [
-        ("Forceful", None, "replaced by force"),
-        ("Graceful", None, "replaced with care"),
-        ("Graceful", "10m", "replaced with care, drained within 10m"),
-        ("Graceful", "0s", "replaced with care, then ended at once"),
+        ("Forceful", None, "replaced forcefully"),
+        ("Graceful", None, "replaced gracefully"),
+        ("Graceful", "10m", "replaced gracefully, drained within 10m"),
+        ("Graceful", "0s", "replaced gracefully, then terminated at once"),
     ],
 )
 def test_how_it_goes_is_said(mode: str, grace: str | None, then: str) -> None:

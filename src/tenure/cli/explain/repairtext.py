@@ -126,7 +126,7 @@ def _of_pool(
     if claim.initialized:
         fleet = fleet_of(pool.name, snapshot)
         found = allowance(pool, REPAIR.traits, node, fleet, now)
-        yield "budget", f"{found.why} (asked for what is done with care)"
+        yield "budget", f"{found.why} (asked for graceful repair)"
 
 
 def _breaker(pool: NodePool, snapshot: Snapshot, now: datetime) -> str:

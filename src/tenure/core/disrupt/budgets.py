@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.fleet import NOBODY, Group, PoolFleet, fleet_of, group_of, selects
+from tenure.core.disrupt.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
 from tenure.core.disrupt.traits import Traits
 from tenure.core.recurrence import Phase, phase
 from tenure.model.api.node import Node
@@ -43,17 +43,17 @@ _ALWAYS: Final = Phase(True, None)
 
 
 class Allowance(msgspec.Struct, frozen=True):
-    #: How many more nodes may go; never negative.
+    #: How many more nodes may be disrupted; never negative.
     allowed: int
     why: str
-    #: When a schedule begins or ends; before that, in an unchanged cluster, this holds.
+    #: When a schedule begins or ends; before that, in an unchanged cluster, it stays the same.
     changes_at: datetime | None = None
 
 
 def allowance(
     pool: NodePool, traits: Traits, node: Node, fleet: PoolFleet, now: datetime
 ) -> Allowance:
-    """How many more nodes may go because of this reason, as far as they are like this one."""
+    """How many more nodes may be disrupted for this reason, of those that count with this one."""
     budgets = pool.spec.disruption.budgets
     if broken := _broken(budgets):
         return Allowance(0, broken)
@@ -76,7 +76,7 @@ def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> in
     """How many nodes of the pool may be on their way at once, those that already are included.
 
     For the pool as a whole: the shares of all groups of a ``per`` add up, and nodes that a
-    selector leaves out may all go as far as that budget is concerned.
+    selector leaves out are not limited by that budget.
     """
     budgets = pool.spec.disruption.budgets
     if _broken(budgets):
@@ -87,7 +87,7 @@ def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> in
 
 def consuming(traits: Traits, fleet: PoolFleet) -> int:
     """How many nodes use the pool's budgets for this reason."""
-    return _taken(fleet.everybody, traits)
+    return _taken(fleet.all, traits)
 
 
 def _broken(budgets: Sequence[Budget]) -> str:
@@ -131,7 +131,7 @@ def _taken(group: Group, traits: Traits) -> int:
 
 
 class _Count(msgspec.Struct, frozen=True):
-    """One budget, counted over the nodes that it looks at."""
+    """One budget, counted over the nodes that it selects."""
 
     budget: Budget
     traits: Traits
@@ -172,7 +172,7 @@ class _Count(msgspec.Struct, frozen=True):
 
 
 def _count(budget: Budget, traits: Traits, value: str | None, fleet: PoolFleet) -> _Count:
-    return _Count(budget, traits, value, fleet.groups(budget).get(value, NOBODY))
+    return _Count(budget, traits, value, fleet.groups(budget).get(value, EMPTY))
 
 
 def _name(budget: Budget) -> str:

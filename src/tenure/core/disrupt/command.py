@@ -7,11 +7,11 @@ every mark of it:
 mark                                      on                       says
 ========================================  =======================  ================================
 ``karpenter.sh/replaces``                 each replacement         UID of the claim it replaces
-``karpenter.sh/replaced-by``              the claim that goes      its replacements, which all exist
-``karpenter.sh/disruption-reason``        the claim that goes      the reason (see ``methods``)
-condition ``DisruptionReason``            the claim that goes      the same, for users
+``karpenter.sh/replaced-by``              the disrupted claim      its replacements, which all exist
+``karpenter.sh/disruption-reason``        the disrupted claim      the reason (see ``methods``)
+condition ``DisruptionReason``            the disrupted claim      the same, for users
 taint ``karpenter.sh/disrupted``          its Node                 no new pods (``core/taints``)
-``…/nodeclaim-termination-timestamp``     the claim that goes      by when (``terminate/stamp``)
+``…/nodeclaim-termination-timestamp``     the disrupted claim      by when (``terminate/stamp``)
 ========================================  =======================  ================================
 
 The first two make the command; rolling it back takes all marks off the claim and its Node.
@@ -105,7 +105,7 @@ def is_marked(claim: NodeClaim, nodes: Iterable[Node]) -> bool:
 def command_of(claim: NodeClaim, snapshot: Snapshot) -> Command:
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
-        nodes = {}  # To which claim they belong cannot be told.
+        nodes = {}  # To which claim they belong cannot be known.
     named = listed(claim.annotations.get(names.REPLACED_BY, ""))
     return Command(
         claim=claim,
@@ -128,7 +128,7 @@ def is_readable(command: Command, snapshot: Snapshot) -> bool:
 
 
 def replacements_by_uid(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
-    """By the UID of the claim that goes: its replacements, named in its mark or not yet."""
+    """By the UID of the disrupted claim: its replacements, named in its mark or not yet."""
     marked = filter(is_replacement, snapshot.claims.values())
     found: dict[str, tuple[NodeClaim, ...]] = {}
     for claim in sorted(marked, key=lambda claim: claim.name):

@@ -8,7 +8,7 @@ replacements are all initialized, the first of these that applies:
 3. capacity    a pod of it fits nowhere, or only on a node that is not initialized;
 4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
                terminates; only where the pool's limits forbid that they are created here, because
-               the node that goes frees its share of the limits, and marked as the others;
+               the terminating node frees its share of the limits, and marked as the others;
 5. terminated  stamped with the deadline where its drain is bounded, then deleted on that version,
                and only if the Node is still as it was evaluated.
 
@@ -215,8 +215,8 @@ class Release:
             leaving, self._settings, self._now, credit=False, reservations=reservations
         )
         if plan.claims:
-            more = "more is launched for them, as for every pod that waits"
-            why = f"others have taken its pods' places; {more}"
+            more = "provisioning launches more"
+            why = f"other pods have taken the capacity of its pods; {more}"
             return Plan(why=why, passing=True, changes_at=plan.changes_at)
         if plan.why and not plan.passing:
             return simulation.plan(leaving, self._settings, self._now, reservations=reservations)
@@ -225,7 +225,7 @@ class Release:
     def _missing(self, plan: Plan) -> Verdict | None:
         if plan.claims:
             more = ", ".join(new.name for new in plan.claims)
-            message = f"others have taken its pods' places; they need {more}, too"
+            message = f"other pods have taken the capacity of its pods; they need {more}, too"
             return _say(self._claim, Reason.REPLACING, message)
         if plan.why:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED

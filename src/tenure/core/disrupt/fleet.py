@@ -1,7 +1,7 @@
-"""The nodes of a pool as its budgets count them: who takes part, and who is on its way already.
+"""The nodes of a pool as its budgets count them, and which of them are disrupted already.
 
-Part take our nodes that are initialized, or rebooting, until their instance ends. New ones do
-not: a replacement that is not up yet must not make room for another disruption.
+Our nodes count that are initialized, or rebooting, until their instance terminates. New ones do
+not: a replacement that is not up yet must not allow another disruption.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tenure.model.values.requirement import Requirement
 
 class FleetNode(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    #: Only those that a budget of the pool looks at: the others change nothing.
+    #: Only those that a budget of the pool selects by: the others change nothing.
     labels: Mapping[str, str] = {}
     #: It is being deleted, or its replacement is under way.
     leaving: bool = False
@@ -58,7 +58,7 @@ class Group(msgspec.Struct, frozen=True, dict=True):
 #: The value of ``per`` that the nodes of a group have; None: not that label, or no ``per``.
 Groups = Mapping[str | None, Group]
 
-NOBODY: Final = Group()
+EMPTY: Final = Group()
 
 
 class PoolFleet(msgspec.Struct, frozen=True, dict=True):
@@ -66,7 +66,7 @@ class PoolFleet(msgspec.Struct, frozen=True, dict=True):
     nodes: tuple[FleetNode, ...] = ()
 
     @cached_property
-    def everybody(self) -> Group:
+    def all(self) -> Group:
         return Group(self.nodes)
 
     def before_terminating(self, name: str) -> PoolFleet:
@@ -89,9 +89,9 @@ class PoolFleet(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def groups(self, budget: Budget) -> Groups:
-        """The nodes that a budget looks at, in the groups that it counts apart."""
+        """The nodes that a budget selects, in the groups that it counts apart."""
         if budget.selector is None and budget.per is None:
-            return {None: self.everybody}
+            return {None: self.all}
         key = (budget.selector, budget.per)
         if key not in self._grouped:  # Many candidates ask, and the answer is the same.
             self._grouped[key] = _grouped(budget, self.nodes)
@@ -147,7 +147,7 @@ def _is_leaving(claim: NodeClaim, node: Node) -> bool:
 
 
 def _both(one: FleetNode, twin: FleetNode) -> FleetNode:
-    """Two claims of one instance are one node, on its way if either says so."""
+    """Two claims of one instance are one node, disrupted if either says so."""
     return msgspec.structs.replace(
         one,
         leaving=one.leaving or twin.leaving,

@@ -97,7 +97,7 @@ ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
     Operation.BOOT_TIMEOUT: frozenset({Gate.VETO}),
     Operation.REBOOT: frozenset({*_REPAIR, *_PACED}),
     Operation.FORCEFUL_REBOOT: frozenset({*_REPAIR, Gate.PAUSE}),
-    # Once committed it is carried out; a user's word alone calls it off.
+    # Once committed it is carried out; only a user calls it off.
     Operation.REBOOT_UNDER_WAY: frozenset({Gate.OFF, Gate.VETO}),
     Operation.REBOOT_FAILED: frozenset({Gate.OFF, Gate.RULES, Gate.VETO}),
 }
@@ -111,7 +111,7 @@ ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO})
 
 
 class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gates look at, of one node. What an operation does not ask about may be left out."""
+    """What the gates read, of one node. What an operation does not ask about may be left out."""
 
     claim: NodeClaim
     node: Node | None = None
@@ -244,7 +244,7 @@ def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked 
     found = _allowance(facts, now)
     if found is None or found.allowed > facts.started:
         return None
-    why = found.why if found.allowed == 0 else f"{found.why}; others go first"
+    why = found.why if found.allowed == 0 else f"{found.why}; other nodes come first"
     return Blocked(
         gate=Gate.BUDGET, reason=Reason.DISRUPTION_BLOCKED, why=why, until=found.changes_at
     )

@@ -37,7 +37,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     #: For sentences: what is the case, and since when.
     why: str
-    #: Of the same method, the higher goes first.
+    #: Of the same method, the higher comes first.
     rank: float = 0.0
     #: How long the drain may take by the method; None: it sets no bound.
     bound: timedelta | None = None

@@ -75,7 +75,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 
 _REBOOTS: Final = frozenset({Operation.REBOOT, Operation.FORCEFUL_REBOOT})
 
-#: So many of the most urgent are planned for at each look, and as many of the others.
+#: So many of the most urgent are planned in each pass, and as many of the others.
 FIRST: Final = 8
 
 _say = partial(say, Concern.DISRUPTION)
@@ -126,12 +126,12 @@ class DisruptionDecider:
 
 
 def may_wait(change: Change) -> bool:
-    """Pods and nodes come and go by the hundred; a claim is what we write to."""
+    """Pods and Nodes change by the hundred; a claim is what commands are written on."""
     return change.resource in (PODS, NODES)
 
 
 class Turns:
-    """Who is planned for in this minute: a plan looks at every node, and the loop must not stop.
+    """Which candidates are planned in this minute: a plan reads every node, and the loop must not stop.
 
     The first few always, of the others a few at a time, minute by minute.
     """
@@ -152,7 +152,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     method: Method
     candidate: Candidate
     pool: PoolCandidates
-    #: The place of the method in the list.
+    #: The index of the method in the list.
     order: int
 
     @property
@@ -344,7 +344,7 @@ class _Pass:
         candidate = one.candidate
         what = f"it is replaced by {', '.join(came)}"
         if not came:
-            what = "its pods fit on other nodes" if leaving.pods else "no reschedulable pods"
+            what = "its pods fit on other Nodes" if leaving.pods else "no reschedulable pods"
         return _say(
             candidate.claim,
             Reason.REPLACING,

@@ -39,7 +39,7 @@ def failure_of(command: Command, now: datetime) -> str:
         if until is not None and until <= now:
             at = format_time(until)
             if why := first_unreadable((replacement,)):
-                return f"its replacement did not come up by {at} for all that can be told: {why}"
+                return f"its replacement did not come up by {at} as far as can be read: {why}"
             return f"its replacement {name} was Ready, but not initialized by {at}"
     return ""
 

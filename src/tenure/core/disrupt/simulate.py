@@ -1,19 +1,19 @@
-"""Where the pods of a node would go if it went, and which new nodes that takes.
+"""Where the pods of a node would be scheduled if it terminated, and which new nodes that takes.
 
-The same packing as for pending pods, but everybody keeps what is his. In this order:
+The same packing as for pending pods. Capacity is given out in this order:
 
-1. whoever is being replaced, or drained after that, has the places that were launched for him;
-2. then come pods that wait, and pods of other nodes that leave: where those need new nodes they
-   get them first, which takes seconds; those whose launch breaker is open may wait for an hour,
-   and nobody waits for them;
-3. what is left is for the node in question: rooms that are there, the ones that were launched for
-   it, and new ones.
+1. pods of a node that is being replaced, or drained after that, get what was launched for them;
+2. then pending pods, and pods of other terminating nodes: where those need new nodes they get them
+   first, which takes seconds; pods whose launch breaker is open may be pending for an hour, and no
+   command waits for them;
+3. what is left is for the node in question: existing nodes, those that were launched for it, and
+   new ones.
 
-A room that is not initialized yet may be taken by others, or never come: unless it was launched
-for it, the node does not go before it is there, and one that takes too long is not counted on.
+A node that is not initialized yet may be taken by other pods, or never come up: unless it was
+launched for this command, the command waits for it, and one that takes too long is not counted on.
 
-The node that goes takes nobody. Its own size is free again under its pool's limits, unless pods
-wait for just that.
+The terminating node takes no pods. Its capacity is free again under its pool's limits, unless pods
+are pending for just that.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from tenure.packing.result import Packing, Why
 
 
 class LeavingNode(msgspec.Struct, frozen=True):
-    """A node that goes, or would: whom it leaves without a place, and what was launched for him."""
+    """A node that terminates, or would: its reschedulable pods, and what was launched for them."""
 
     claim: NodeClaim
     node: Node
     pods: tuple[Pod, ...]
-    #: Names of nodes; of claims that have none yet.
+    #: Names of Nodes; of claims that have no Node yet.
     own: tuple[str, ...] = ()
 
 
@@ -70,7 +70,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """What every command depends on."""
 
     places: Places
-    #: Everybody who is being replaced.
+    #: All nodes that are being replaced.
     leaving: tuple[LeavingNode, ...]
     #: By the name of a node that is Ready and not initialized: from when on it is not counted on.
     late_at: Mapping[str, datetime]
@@ -88,12 +88,12 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         credit: bool = True,
         reservations: Reservations | None = None,
     ) -> Plan:
-        """``credit``: what goes makes room under its pool's limits.
+        """``credit``: the capacity of the terminating node is free under its pool's limits.
 
-        ``reservations``: shared by all plans of one look, so that it is worked out once for all.
+        ``reservations``: shared by all plans of one pass.
         """
         if not leaving.pods:
-            return Plan()  # Nobody has to move.
+            return Plan()  # No reschedulable pods.
         zones = self.places.zones.at(settings, now)
         _, breakers_change = without_claims(self.history, settings, now)
         instants = [*self.places.instants(zones), *self.late_at.values(), *breakers_change]
@@ -101,17 +101,17 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         if unknown := self.places.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
-        table, left = reservations.without(self, leaving, zones, settings, now)
-        before = self._seated(table, left, leaving, zones, settings, now)
+        bins, left = reservations.without(self, leaving, zones, settings, now)
+        before = self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
-            why = "pods that wait get their nodes first"
+            why = "pending pods get their nodes first"
             return Plan(why=why, passing=True, changes_at=changes_at)
         templates: Sequence[PoolTemplate] = self.places.templates
-        if credit and not _waits_for_room(before, leaving.claim.pool_name):
+        if credit and not _waits_for_limits(before, leaving.claim.pool_name):
             templates = _credited(templates, leaving)
         problem = self.places.problem(leaving.pods, zones, settings, now)
         found = pack(
-            msgspec.structs.replace(problem, nodes=table.nodes(), templates=tuple(templates))
+            msgspec.structs.replace(problem, nodes=bins.nodes(), templates=tuple(templates))
         )
         plan = self._told(leaving, found)
         return msgspec.structs.replace(plan, changes_at=changes_at)
@@ -119,11 +119,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     def _told(self, leaving: LeavingNode, found: Packing) -> Plan:
         for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
-                return Plan(why=f"there is no place for its pod {pod.key}: {unplaced.message}")
-        for pod in leaving.pods:
-            if pod.uid in found.no_claim:
-                why = refusal_text(self.places.refused[pod.uid])
-                return Plan(why=f"there is no place for its pod {pod.key}: {why}")
+                return Plan(why=f"its pod {pod.key} fits nowhere: {unplaced.message}")
         if found.claims:
             marks = replacement_marks(leaving.claim)
             return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))
@@ -133,66 +129,66 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             return Plan(why=why, passing=True)
         return Plan()
 
-    def seat_own(
+    def assign_own(
         self,
-        table: _Table,
+        bins: _Bins,
         other: LeavingNode,
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> list[Pod]:
-        """Its pods take the places that were launched for them; those for whom there is none."""
+        """Its pods are assigned to what was launched for them; returns the pods that do not fit."""
         problem = self.places.problem(other.pods, zones, settings, now)
-        own = msgspec.structs.replace(problem, nodes=table.nodes(other.own), templates=())
-        seated = pack(own).placed if other.own else {}
-        table.seat(seated, other.pods)
-        return [pod for pod in other.pods if pod.uid not in seated]
+        own = msgspec.structs.replace(problem, nodes=bins.nodes(other.own), templates=())
+        assigned = pack(own).placed if other.own else {}
+        bins.assign(assigned, other.pods)
+        return [pod for pod in other.pods if pod.uid not in assigned]
 
-    def empty_table(self, now: datetime) -> _Table:
-        table = _Table(self.places.nodes)
-        table.close(*(name for name, at in self.late_at.items() if at <= now))
-        return table
+    def empty_bins(self, now: datetime) -> _Bins:
+        bins = _Bins(self.places.nodes)
+        bins.close(*(name for name, at in self.late_at.items() if at <= now))
+        return bins
 
-    def _seated(
+    def _assigned(
         self,
-        table: _Table,
+        bins: _Bins,
         left: Iterable[Pod],
         leaving: LeavingNode,
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> Packing:
-        """Everybody else has his place; what is still missing is in the answer."""
+        """Assigns all other pods; the answer says which new nodes they need."""
         others = (one for one in self.leaving if one.claim.uid != leaving.claim.uid)
         known = {pod.uid for one in (*others, leaving) for pod in one.pods}
         demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
-        # Pods whose launch breaker is open wait for long: nobody else waits for them.
+        # Pods whose launch breaker is open are pending for long: no command waits for them.
         no_claim, _ = without_claims(self.history, settings, now)
         problem = self.places.problem(first, zones, settings, now, no_claim)
-        packing = pack(msgspec.structs.replace(problem, nodes=table.nodes()))
-        table.seat(packing.placed, first)
-        # Those that stay for now come later, and count where there is room for them.
+        packing = pack(msgspec.structs.replace(problem, nodes=bins.nodes()))
+        bins.assign(packing.placed, first)
+        # Those that stay for now come later, and count where they fit.
         second = [demand.pod for demand in demands if not demand.needs_place(now)]
         if second:
             problem = self.places.problem(second, zones, settings, now)
-            stay = msgspec.structs.replace(problem, nodes=table.nodes(), templates=())
-            table.seat(pack(stay).placed, second)
+            stay = msgspec.structs.replace(problem, nodes=bins.nodes(), templates=())
+            bins.assign(pack(stay).placed, second)
         return packing
 
 
 class Reservations:
-    """Pods of nodes being replaced are seated on their replacements: worked out once for many plans.
+    """Pods of nodes being replaced are assigned to their replacements: worked out once for many plans.
 
-    Nearly always nodes that are replaced have nothing to do with each other. Then a table without
-    one of them is the table of all, with the few nodes that concern it as they were before.
+    Nearly always nodes that are replaced have nothing to do with each other. Then the bins without
+    one of them are the bins of all, with the few nodes that concern it as they were before.
     """
 
     def __init__(self) -> None:
-        self._empty: _Table | None = None
-        self._full: _Table | None = None
+        self._empty: _Bins | None = None
+        self._full: _Bins | None = None
         self._left: dict[str, list[Pod]] = {}
-        #: How many of those who are replaced each node concerns.
+        #: How many replaced nodes each node concerns.
         self._concerned: Counter[str] = Counter()
 
     def without(
@@ -202,12 +198,12 @@ class Reservations:
         zones: DomainState,
         settings: Settings,
         now: datetime,
-    ) -> tuple[_Table, list[Pod]]:
-        """The table at which all others sit, and their pods that do not; its node takes no pods."""
+    ) -> tuple[_Bins, list[Pod]]:
+        """The bins with all other pods assigned, and the pods that do not fit; its node takes no pods."""
         if self._full is None or self._empty is None:
-            self._empty, self._full = simulation.empty_table(now), simulation.empty_table(now)
+            self._empty, self._full = simulation.empty_bins(now), simulation.empty_bins(now)
             for one in simulation.leaving:
-                self._left[one.claim.uid] = simulation.seat_own(
+                self._left[one.claim.uid] = simulation.assign_own(
                     self._full, one, zones, settings, now
                 )
                 self._concerned.update(_concerned(one))
@@ -216,11 +212,11 @@ class Reservations:
         others = Counter(names_of_own)
         if any(self._concerned[name] > others[name] for name in {leaving.node.name, *names_of_own}):
             return self._slowly(simulation, leaving, zones, settings, now)
-        table = self._full.copy()
-        table.restore(names_of_own, self._empty)
-        table.close(leaving.node.name)
+        bins = self._full.copy()
+        bins.restore(names_of_own, self._empty)
+        bins.close(leaving.node.name)
         left = (pods for uid, pods in self._left.items() if uid != leaving.claim.uid)
-        return table, [pod for pods in left for pod in pods]
+        return bins, [pod for pods in left for pod in pods]
 
     def _slowly(
         self,
@@ -229,31 +225,31 @@ class Reservations:
         zones: DomainState,
         settings: Settings,
         now: datetime,
-    ) -> tuple[_Table, list[Pod]]:
-        table = simulation.empty_table(now)
-        table.close(leaving.node.name)
+    ) -> tuple[_Bins, list[Pod]]:
+        bins = simulation.empty_bins(now)
+        bins.close(leaving.node.name)
         left: list[Pod] = []
         for other in simulation.leaving:
             if other.claim.uid != leaving.claim.uid:
-                left += simulation.seat_own(table, other, zones, settings, now)
-        return table, left
+                left += simulation.assign_own(bins, other, zones, settings, now)
+        return bins, left
 
 
 def _concerned(leaving: LeavingNode) -> set[str]:
     return {leaving.node.name, *leaving.own, *(pod.spec.node_name for pod in leaving.pods)}
 
 
-class _Table:
-    """All rooms while one after the other takes his seat."""
+class _Bins:
+    """All nodes, while pods are assigned to them."""
 
     def __init__(self, nodes: Iterable[ExistingNode]) -> None:
         self._nodes = {node.name: node for node in nodes}
 
-    def copy(self) -> _Table:
-        return _Table(self._nodes.values())
+    def copy(self) -> _Bins:
+        return _Bins(self._nodes.values())
 
-    def restore(self, names: Iterable[str], former: _Table) -> None:
-        """These nodes are again as they were at another table."""
+    def restore(self, names: Iterable[str], former: _Bins) -> None:
+        """These nodes are again as they were in other bins."""
         for name in names:
             if name in self._nodes:
                 self._nodes[name] = former._nodes[name]
@@ -264,12 +260,12 @@ class _Table:
         return tuple(self._nodes[name] for name in only if name in self._nodes)
 
     def close(self, *gone: str) -> None:
-        """They take nobody; who runs there counts until he has moved."""
+        """Unschedulable, but running pods still count towards topology until they are evicted."""
         for name in gone:
             if name in self._nodes:
                 self._nodes[name] = msgspec.structs.replace(self._nodes[name], closed=True)
 
-    def seat(self, placed: Mapping[str, str], pods: Iterable[Pod]) -> None:
+    def assign(self, placed: Mapping[str, str], pods: Iterable[Pod]) -> None:
         """``placed``: node names by pod UID."""
         for pod in pods:
             if pod.uid in placed:
@@ -312,8 +308,8 @@ def leaving_node(
     return LeavingNode(claim, node, tuple(moving), tuple(own))
 
 
-def _waits_for_room(packing: Packing, pool: str) -> bool:
-    """Whether somebody waits for room under the pool's limits."""
+def _waits_for_limits(packing: Packing, pool: str) -> bool:
+    """Whether a pod is pending because of the pool's limits."""
     return any(
         refusal.pool == pool and refusal.why is Why.LIMIT_REACHED
         for unplaced in packing.unplaced.values()
@@ -322,7 +318,7 @@ def _waits_for_room(packing: Packing, pool: str) -> bool:
 
 
 def _credited(templates: Sequence[PoolTemplate], leaving: LeavingNode) -> list[PoolTemplate]:
-    """What goes makes room under its pool's limits."""
+    """The capacity of the terminating node is free under its pool's limits."""
     back = capacity_of(leaving.claim, leaving.node)
     return [
         msgspec.structs.replace(

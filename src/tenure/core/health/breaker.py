@@ -1,9 +1,8 @@
-"""The breaker of a pool: no repair while too many of its nodes are unhealthy.
+"""The circuit breaker of a pool: no repair while too many of its nodes are unhealthy.
 
-Many unhealthy nodes at once are rarely many unhealthy nodes: it is the network, or us. Sick are nodes that
-have registered, are no longer booting, and have a condition that is watched for the pool,
-tolerated or not. Those that are leaving count, so no more than the limit are ever replaced at
-once. Recovery is never delayed.
+Many unhealthy nodes at once rarely have many causes: it is the network, or us. A node counts
+that has registered, is no longer booting, and has a condition that is watched for the pool,
+tolerated or not. Terminating nodes count, so no more than the limit are ever replaced at once. Recovery is never delayed.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Breaker(msgspec.Struct, frozen=True):
         return self.unhealthy > self.allowed
 
     def __str__(self) -> str:
-        nodes = "1 node is" if self.unhealthy == 1 else f"{self.unhealthy} nodes are"
+        verb = "is" if self.unhealthy == 1 else "are"
         return (
-            f"{nodes} unhealthy of {self.total}, and nothing is repaired above {self.allowed} "
+            f"{self.unhealthy} of {self.total} nodes {verb} unhealthy: no node is repaired above {self.allowed} "
             f"(maxUnhealthy {self.limit})"
         )

@@ -1,18 +1,18 @@
 """The breaker of a failure domain: many unhealthy nodes that share a zone, an image or a type.
 
-Held is a domain while three or more unhealthy nodes, of two or more pools, are more than half of all
-our nodes there: that is an outage, and new nodes would fare no better. While it is held:
+A domain is in outage while three or more unhealthy nodes, of two or more pools, are more than half of all
+our nodes there: that is an outage, and new nodes would fare no better. While it lasts:
 
-1. nothing is repaired in it, nor given up for a time-out that counts;
-2. except for one *probe* at a time, the first ten minutes after it was held. The next comes once
+1. nothing is repaired in it, nor terminated for a time-out that counts;
+2. except for one *probe* at a time, the first ten minutes after it began. The next comes once
    the probe is gone and a claim that its pool made since is initialized, else half an hour later;
 3. a probe that is gone counts as unhealthy until then, and its replacement not at all: its own
    departure must not release the domain;
 4. nodes that have just recovered still count for a while, so that those which come back last are
    not repaired the moment half of the others have. In that time there are no probes.
 
-*Held since* is read off the cluster: the earliest instant by which enough of those that are unhealthy
-now had fallen ill. Who was probed last stands on the probe's pool (``Probe``), written before
+*Since when* is read off the cluster: the earliest instant by which enough of those that are unhealthy
+now had become unhealthy. The last probe stands on the probe's pool (``Probe``), written before
 anything is done to the probe: a crash in between resumes with the same node.
 """
 
@@ -32,11 +32,11 @@ from tenure.core.health.poolcount import PoolCount
 from tenure.model.api.meta import FOR_EVER, format_time, later
 from tenure.model.settings import Settings
 
-#: What makes a domain held.
+#: What makes an outage.
 LEAST_UNHEALTHY: Final = 3
 LEAST_POOLS: Final = 2
 
-#: From when a domain is held to its first probe.
+#: From the beginning of an outage to its first probe.
 PROBE_AFTER: Final = timedelta(minutes=10)
 #: From a probe whose replacement does not come up to the next.
 PROBE_AGAIN: Final = timedelta(minutes=30)
@@ -65,7 +65,7 @@ class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node that is unhealthy, may soon count as unhealthy, or was so until lately."""
 
     claim: str
-    #: Empty for a claim that a person made without one.
+    #: Empty for a claim that a user made without one.
     pool: str
     #: From when on it has been unhealthy. Of one that boots: when its TTL ends, and it counts.
     since: datetime
@@ -74,7 +74,7 @@ class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     recovered_at: datetime | None = None
     #: It was the probe, and has left: until when it counts all the same; None: it is there.
     left_until: datetime | None = None
-    #: When it would be repaired for a condition, or given up, if nothing held it; None: never.
+    #: When it would be repaired for a condition, or terminated for a time-out, if nothing blocked it; None: never.
     repaired_at: datetime | None = None
     given_up_at: datetime | None = None
 
@@ -128,7 +128,7 @@ class PoolHealth(msgspec.Struct, frozen=True):
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """A domain that is held."""
+    """A domain in outage."""
 
     domain: Domain
     unhealthy: int
@@ -137,7 +137,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
     pools: int
     #: None: only because of those that have just recovered.
     since: datetime | None
-    #: Claims that were tried and have left, and whose replacement is not up yet.
+    #: Probes that have terminated, and whose replacement is not up yet.
     left: tuple[str, ...] = ()
     #: … until when, if nothing changes.
     until: datetime | None = None
@@ -156,7 +156,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
             unhealthy += f", and the replacement of {', '.join(self.left)} is not initialized"
             return f"{unhealthy}: its departure releases nothing"
         if self.since is not None:
-            return f"{unhealthy} since {format_time(self.since)}: that is rarely {self.unhealthy} unhealthy nodes"
+            return f"{unhealthy} since {format_time(self.since)}: that is rarely {self.unhealthy} causes"
         assert self.until is not None
         return (
             f"{unhealthy}, and {self.recovered} have just recovered: nothing is repaired there before "
@@ -165,7 +165,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AffectedDomain(msgspec.Struct, frozen=True):
-    """The unhealthy_nodes of a domain that is held, or may come to be without anything changing."""
+    """The unhealthy nodes of a domain that is in outage, or may come to be without anything changing."""
 
     domain: Domain
     #: All our nodes there, but for those that may be the replacement of a probe that has left.
@@ -223,7 +223,7 @@ def _pools(unhealthy_nodes: Iterable[UnhealthyNode]) -> int:
 
 
 def _outage_since(unhealthy: Sequence[UnhealthyNode], total: int) -> datetime | None:
-    """``unhealthy`` in the order in which they fell ill; None where they are not enough."""
+    """``unhealthy`` in the order in which they became unhealthy; None where they are not enough."""
     if not is_outage(unhealthy, total):
         return None
     counts = range(len(unhealthy) + 1)
@@ -241,9 +241,9 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     pool_health: Mapping[str, PoolHealth] = {}
 
     def about(self, domains: Iterable[Domain]) -> Domains:
-        """All of it for who is in one of these, and nothing for others.
+        """All of it for nodes in one of these, and nothing for others.
 
-        Who is tried next in one domain follows from all that have unhealthy_nodes in common with it.
+        The next probe of one domain follows from all that have unhealthy nodes in common with it.
         """
         if not self.affected:
             return NOTHING
@@ -251,7 +251,7 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self if any(o.domain in concerned for o in self.affected) else NOTHING
 
     def zones(self) -> Domains:
-        """As much of it as new claims depend on, which avoid zones that are held."""
+        """As much of it as new claims depend on, which avoid zones in outage."""
         return Domains(affected=tuple(o for o in self.affected if o.domain.kind == ZONE))
 
     def at(self, settings: Settings, now: datetime) -> DomainState:
@@ -264,7 +264,7 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 NOTHING: Final = Domains()
-_LAST: Final = "last look"
+_LAST: Final = "last state"
 
 
 class DomainState:
@@ -277,11 +277,11 @@ class DomainState:
         )
         self._of: Final = {outage.domain: outage for outage in self.outages}
         #: By the unhealthy_node's claim: what outages it.
-        self._held: dict[str, list[Outage]] = {}
+        self._blocked: dict[str, list[Outage]] = {}
         for affected_domain in domains.affected:
-            if (held := self._of.get(affected_domain.domain)) is not None:
+            if (found := self._of.get(affected_domain.domain)) is not None:
                 for unhealthy_node in affected_domain.unhealthy_nodes:
-                    self._held.setdefault(unhealthy_node.claim, []).append(held)
+                    self._blocked.setdefault(unhealthy_node.claim, []).append(found)
         self._open = [probe for probe in domains.probes if probe.open_at(now)]
         self._probed = {probe.claim: probe for probe in self._open if probe.claim}
         self._chosen = self._choose()
@@ -295,11 +295,11 @@ class DomainState:
         return min((at for at in self._instants() if at > self._now), default=None)
 
     def outage_of(self, domains: Iterable[Domain]) -> str:
-        """Why nothing is repaired that is in these; empty where none of them is held."""
-        held = next((self._of[domain] for domain in domains if domain in self._of), None)
-        if held is None:
+        """Why nothing is repaired that is in these; empty where none of them is in outage."""
+        found = next((self._of[domain] for domain in domains if domain in self._of), None)
+        if found is None:
             return ""
-        return f"{held}; {next_probe}" if (next_probe := self._next(held)) else str(held)
+        return f"{found}; {next_probe}" if (next_probe := self._next(found)) else str(found)
 
     def probe(self, claim: str) -> Probe | None:
         """What lets the claim be repaired although a domain outages it."""
@@ -321,22 +321,22 @@ class DomainState:
         if from_ is None:
             return ""
         if self._now < from_:
-            return f"one of them is tried at {format_time(from_)}"
+            return f"the first probe is at {format_time(from_)}"
         for probe in self._open:
             if outage.domain.mark in probe.domains and probe.ends_at is not None:
                 return (
-                    f"{probe.claim} is tried since {format_time(probe.at)}, the next once a "
+                    f"{probe.claim} is the probe since {format_time(probe.at)}, the next once a "
                     f"new node is up, at {format_time(probe.ends_at)} at the latest"
                 )
-        return "one of them at a time is tried"
+        return "one probe at a time is repaired"
 
     def _choose(self) -> dict[str, Probe]:
-        """By pool: who is probed next. At most one of each domain and of each pool."""
+        """By pool: the next probe. At most one of each domain and of each pool."""
         taken = {mark for probe in self._open for mark in probe.domains}
         pools = {probe.pool for probe in self._open}
         chosen: dict[str, Probe] = {}
         for unhealthy_node in self._candidates():
-            marks = tuple(outage.domain.mark for outage in self._held[unhealthy_node.claim])
+            marks = tuple(outage.domain.mark for outage in self._blocked[unhealthy_node.claim])
             if unhealthy_node.pool not in pools and taken.isdisjoint(marks):
                 taken |= set(marks)
                 pools.add(unhealthy_node.pool)
@@ -347,7 +347,7 @@ class DomainState:
     def _candidates(self) -> list[UnhealthyNode]:
         """Those that are due, of the pool with the most unhealthy, so that all pools have their turn.
 
-        Then the longest unhealthy first; who was tried last and is still there comes last.
+        Then the longest unhealthy first; the last probe, if it is still there, comes last.
         """
         if not self.outages:
             return []
@@ -366,7 +366,7 @@ class DomainState:
         due_at = unhealthy_node.due_at(self._settings)
         if not unhealthy_node.pool or due_at is None or due_at > self._now:
             return False
-        outages = self._held.get(unhealthy_node.claim, ())
+        outages = self._blocked.get(unhealthy_node.claim, ())
         begins = [outage.probed_from for outage in outages]
         return bool(outages) and all(at is not None and at <= self._now for at in begins)
 

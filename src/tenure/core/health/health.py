@@ -1,6 +1,6 @@
-"""How a claim and its Node are: still coming up, ill, or neither.
+"""How a claim and its Node are: still coming up, unhealthy, or neither.
 
-There is one answer for everybody who asks: what is repaired, what the breaker of its pool counts,
+There is one answer for every use: what is repaired, what the breaker of its pool counts,
 and what the breaker of its zone, image or type does.
 """
 
@@ -30,16 +30,16 @@ from tenure.schema.semantics.repair import block_problems
 #: The condition of a claim whose Node is gone.
 LOST: Final = "NodeLost"
 
-#: How many of a pool's nodes may be sick where the pool does not say.
+#: How many of a pool's nodes may be unhealthy where the pool does not say.
 DEFAULT_LIMIT: Final = "20%"
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A claim of the pool and its Nodes: one, when all is well."""
+    """A claim of the pool and its Nodes: one, in the usual case."""
 
     claim: NodeClaim
     nodes: tuple[Node, ...] = ()
-    #: Another claim has the same provider id, so that whose Node it is cannot be told.
+    #: Another claim has the same provider id, so that it is not known which has the Node.
     shared: bool = False
 
     @property
@@ -48,22 +48,22 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class HealthView(msgspec.Struct, frozen=True, kw_only=True):
-    """What repair is judged on: everything of one pool, or one claim without a pool."""
+    """What repair depends on: everything of one pool, or one claim without a pool."""
 
-    #: None for a claim that a person made without one.
+    #: None for a claim that a user made without one.
     pool: NodePool | None
     rules: Rules
     #: Why the pool's repair block is not used; empty when it is.
     broken: str = ""
     #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
     count: PoolCount = PoolCount()
-    #: Who else counts beside a claim without a pool.
+    #: What else counts beside a claim without a pool.
     others: tuple[UnhealthyNode, ...] = ()
     #: Those of which there may be something to say.
     members: tuple[Member, ...] = ()
     #: By claim: why it is left alone, because something that belongs to it cannot be read.
     unreadable: Mapping[str, str] = {}
-    #: Where nodes of several pools are sick at once.
+    #: Where nodes of several pools are unhealthy at once.
     domains: Domains = NOTHING
 
 
@@ -109,13 +109,13 @@ def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
 def unusable(pool: NodePool | None) -> str:
     """Why its repair block is not used; empty when it is.
 
-    A policy that cannot be used is ignored by itself (``Rules.entries``), and told of.
+    A policy that cannot be used is ignored by itself (``Rules.entries``), and reported.
     """
     block = pool.spec.repair if pool is not None else None
     return in_words(block_problems(block)) if block is not None else ""
 
 
 def limit_of(pool: NodePool | None) -> str | int:
-    """How many of its nodes may be sick."""
+    """How many of its nodes may be unhealthy."""
     repair = pool.spec.repair if pool is not None else None
     return repair.max_unhealthy if repair is not None else DEFAULT_LIMIT

@@ -1,11 +1,11 @@
 """Which nodes of all pools are unhealthy at the same time, and what they share.
 
-What follows from that is in ``domains``. Sick is what the breaker of the node's own pool counts;
+What follows from that is in ``domains``. A node counts as the breaker of its own pool counts it;
 a node that is still booting stands here with the instant from which it will count, and one that
-is well with the instant at which it recovered, where others of its domain are unhealthy.
+is healthy with the instant at which it recovered, where others of its domain are unhealthy.
 
-Nearly always nobody is unhealthy, and that is seen at a glance. Else only those are looked at that are
-not plainly well or have changed since their boot, and the nodes of a domain are counted only as
+Nearly always no node is unhealthy, and that is known at once. Else only those are examined that are
+not plainly healthy or have changed since their boot, and the nodes of a domain are counted only as
 far as it matters.
 """
 
@@ -43,7 +43,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 
 
 class _Located(msgspec.Struct, frozen=True):
-    """A unhealthy_node, and who that is."""
+    """An unhealthy node with its objects."""
 
     unhealthy_node: UnhealthyNode
     claim: NodeClaim
@@ -51,13 +51,13 @@ class _Located(msgspec.Struct, frozen=True):
 
 
 def domains_in(snapshot: Snapshot) -> Domains:
-    """What the breakers of domains depend on; nothing where nothing is held, nor may come to be."""
+    """What the breakers of domains depend on; nothing where there is no outage, nor may come to be."""
     return snapshot.once(_surveyed)
 
 
 def unhealthy_nodes_in(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
-    """Everybody who is unhealthy, or will count as such, in whatever pool or none."""
-    return snapshot.once(_everybody)
+    """All nodes that are unhealthy, or will count as such, in whatever pool or none."""
+    return snapshot.once(_all_unhealthy)
 
 
 def pool_health_of(pool: str, snapshot: Snapshot) -> PoolHealth:
@@ -75,7 +75,7 @@ def _pool_health(
     )
 
 
-def _everybody(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
+def _all_unhealthy(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
     return tuple(one.unhealthy_node for one in _Survey(snapshot).located())
 
 
@@ -120,7 +120,7 @@ class _Survey:
         pools = sorted({p.pool for o in affected for p in o.unhealthy_nodes if p.pool})
         return Domains(
             affected=affected,
-            # Of a pool that has nobody there any more, too: its last one may just have been tried.
+            # Of a pool without nodes there, too: its last one may have been the probe.
             probes=probes,
             pool_health={
                 pool: _pool_health(pool, [b.unhealthy_node for b in located], self._snapshot)
@@ -128,7 +128,7 @@ class _Survey:
             },
         )
 
-    # -- who is unhealthy -------------------------------------------------------------------
+    # -- which are unhealthy -------------------------------------------------------------------
 
     def located(self) -> Iterator[_Located]:
         snapshot = self._snapshot
@@ -153,14 +153,14 @@ class _Survey:
     def _examined(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
         """As the breaker of its own pool counts."""
         health = examine(claim, node, self._of_pool(claim))
-        ill = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
+        found = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
         boot, before_ready = health.boot, health.before_ready
-        if not before_ready and not ill:
+        if not before_ready and not found:
             return None
-        repaired_at = min((i.due_at for i in ill if i.due_at is not None), default=None)
-        since = min((unhealthy.since for unhealthy in ill), default=BEGINNING)
+        repaired_at = min((i.due_at for i in found if i.due_at is not None), default=None)
+        since = min((unhealthy.since for unhealthy in found), default=BEGINNING)
         if boot is not None and before_ready:
-            since = min(boot.due_at, *health.due()) if ill else boot.due_at
+            since = min(boot.due_at, *health.due()) if found else boot.due_at
         if claim.rebooting or self._is_broken(claim.pool_name):
             repaired_at = None
         given_up_at = boot.due_at if boot is not None else None
@@ -189,7 +189,7 @@ class _Survey:
     # -- what they share ---------------------------------------------------------------
 
     def _recovered(self, begin: datetime) -> Iterator[_Located]:
-        """Who was unhealthy until so lately that this may matter to who is unhealthy since then."""
+        """Nodes that were unhealthy until so lately that it may matter to those unhealthy since then."""
         snapshot = self._snapshot
         for _, node in sorted(snapshot.changed_nodes().items()):
             if not _is_late(node.changed_at, begin):
@@ -205,7 +205,7 @@ class _Survey:
                     yield _Located(unhealthy_node, claim, node)
 
     def _recovered_at(self, claim: NodeClaim, node: Node) -> datetime | None:
-        """Its last recovery; None for a node that has been well since its boot, or is not now."""
+        """Its last recovery; None for a node that has been healthy since its boot, or is not now."""
         initialized = claim.condition("Initialized")
         if initialized is None or initialized.status != "True":
             return None
@@ -220,7 +220,7 @@ class _Survey:
     def _affected_domain(
         self, domain: Domain, located: list[_Located], probes: Iterable[Probe]
     ) -> AffectedDomain | None:
-        """None where it is not held, and will not be either as long as nothing changes."""
+        """None where there is no outage, and will be none as long as nothing changes."""
         departed = [one for one in probes if domain.mark in one.domains and self._has_left(one)]
         counted = [*(one.unhealthy_node for one in located), *map(_departed, departed)]
         unhealthy_nodes = sorted(counted, key=lambda unhealthy_node: unhealthy_node.claim)
@@ -240,7 +240,7 @@ class _Survey:
                 return None  # So many are found that the rest need not be counted.
         return AffectedDomain(domain, total, tuple(unhealthy_nodes), stand_ins)
 
-    # -- who is tried ------------------------------------------------------------------
+    # -- which is the probe ------------------------------------------------------------------
 
     def _probes(self) -> Iterator[Probe]:
         for name, pool in sorted(self._snapshot.pools.items()):
@@ -294,7 +294,7 @@ def nodes_in(domain: Domain, snapshot: Snapshot) -> Iterator[Node]:
 
 
 def read_permit(pool: str, written: str) -> Probe:
-    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; whatever else stands there is no probe to anybody."""
+    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; anything else is no probe."""
     try:
         domains, claim, instant = written.split(" ")
     except ValueError:
@@ -317,7 +317,7 @@ def _is_since(probe: Probe, claim: NodeClaim) -> bool:
 
 
 def _free_at(claim: NodeClaim, node: Node) -> datetime:
-    """When no veto outages it; for ever where one does, or it is leaving already."""
+    """When no veto blocks it; for ever where one does, or it terminates already."""
     if claim.deleting or node.deleting:
         return FOR_EVER
     vetoes = (protection_on(thing, names.DO_NOT_REPAIR) for thing in (node, claim))
@@ -329,5 +329,5 @@ def _no_sooner(at: datetime | None, than: datetime) -> datetime | None:
 
 
 def _is_late(at: datetime | None, begin: datetime) -> bool:
-    """Whether it may still count when somebody who is unhealthy since then falls due."""
+    """Whether it may still count when a node that is unhealthy since then falls due."""
     return at is not None and later(at, SETTLES) > begin

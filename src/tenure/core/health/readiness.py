@@ -3,7 +3,7 @@
 The clock starts with the Node's creation once the claim is registered; until then with the
 launch; until then with the claim. Flapping between ``False`` and ``Unknown`` does not restart
 it. It is spent for ever once the node was Ready; the claim's condition ``ReadyOnce`` remembers
-that. Other evidence counts as well, so that a claim taken over from Karpenter is not judged by
+that. Other evidence counts as well, so that a claim taken over from Karpenter is not terminated by
 a TTL merely because the condition is missing.
 """
 
@@ -32,12 +32,12 @@ READY_ONCE: Final = "ReadyOnce"
 INITIALIZES_WITHIN: Final = timedelta(minutes=10)
 #: Its reason on a node that has been initialized once, and is not while it is rebooted.
 SPENT: Final = "Initialized"
-#: Written on claims that a person made without the field.
+#: Written on claims that a user made without the field.
 DEFAULT_TTL: Final = timedelta(minutes=15)
 
 
 class Stage(StrEnum):
-    """What a new node has not managed yet; the peer's words for its metrics."""
+    """What a new node has not managed yet; Karpenter's words for its metrics."""
 
     LAUNCH = "launch_timeout"
     REGISTRATION = "registration_timeout"
@@ -105,7 +105,7 @@ def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
 
 
 def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
-    """Ready, but not initialized: bounded only where somebody asked for it."""
+    """Ready, but not initialized: bounded only where the pool or claim says so."""
     span = initialization_ttl(claim)
     ready = claim.condition(READY_ONCE)
     if span is None or claim.initialized or node is None:

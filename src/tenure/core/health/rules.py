@@ -1,10 +1,10 @@
-"""Which conditions of a Node mean sick, for how long each is tolerated, and what then.
+"""Which conditions of a Node mean unhealthy, for how long each is tolerated, and what then.
 
 For each condition of the Node:
 
 1. watched?     by the provider (type and status), or by an entry of the pool's ``repair``
-                block: its own status, else what the provider watches, else what everybody
-                knows (``Ready`` not True, pressures and a missing network True). An entry with a
+                block: its own status, else what the provider watches, else what
+                Kubernetes defines (``Ready`` not True, pressures and a missing network True). An entry with a
                 reason watches that reason only; one that cannot be used takes no part at all;
 2. toleration   the pool's entry for it (most specific, then first) → the pool's default → the
                 provider's statement. ``Never``, on either level of the pool, switches it off.
@@ -35,7 +35,7 @@ from tenure.model.cloud.repairs import RepairAction, RepairStatement
 from tenure.model.values.duration import NEVER, Duration, compact, parse_duration
 from tenure.schema.semantics.repair import policy_problems
 
-#: The statuses of Kubernetes' own conditions that mean sick.
+#: The statuses of Kubernetes' own conditions that mean unhealthy.
 KNOWN: Final = {
     "Ready": ("False", "Unknown"),
     "MemoryPressure": ("True",),
@@ -48,13 +48,13 @@ FORCEFUL, GRACEFUL = "Forceful", "Graceful"
 
 
 class UnhealthyCondition(msgspec.Struct, frozen=True, kw_only=True):
-    """One sick condition under one policy."""
+    """One unhealthy condition under one policy."""
 
     condition: Condition
     since: datetime
     #: None: never repaired.
     due_at: datetime | None
-    #: Whose word the toleration is, with the value, for a sentence.
+    #: Which policy sets the toleration, with the value, for a sentence.
     policy: str
     action: RepairAction
     mode: str

@@ -5,7 +5,7 @@
 1. taint        it goes, however the reboot ended;
 2. failed       the claim is deleted, and so replaced; or, where a gate blocks that, it is
                 spared: from then on ``repair`` decides when it is replaced;
-3. recovered    a spared one that is well: its failure is forgotten;
+3. recovered    a spared one that is healthy: its failure is forgotten;
 4. left over    what else the reboot has written on the claim is taken off.
 
 The deletion of a claim ends its reboot, whatever step it is at:
@@ -106,7 +106,7 @@ class RebootDecider:
         if not _concerned(claim, nodes):
             return None
         if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
-            nodes = ()  # Whose they are, nobody knows.
+            nodes = ()  # To which claim they belong cannot be known.
         pool = snapshot.pools.get(claim.pool_name)
         # What ends with the claim depends on nothing else.
         around = () if claim.deleting else nodes
@@ -183,7 +183,7 @@ def _ended(view: RebootView, blocked: Blocked | None) -> Verdict | None:
     if failed:
         return _spared(claim, blocked) if blocked is not None else _replaced(claim)
     if is_spared(claim) and view.recovered:
-        message = "its reboot has failed, and it is well all the same; that is forgotten"
+        message = "its reboot has failed, and it is healthy all the same; that is forgotten"
         return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
     if REBOOT_PRE_BOOT_ID in claim.annotations:
         action = patch(claim, {"annotations": {REBOOT_PRE_BOOT_ID: None}})
@@ -241,10 +241,9 @@ def _why(claim: NodeClaim) -> str:
     return condition.message if condition is not None else ""
 
 
-def _hurried(view: RebootView, now: datetime) -> Verdict | None:
-    """The bound of the reboot's drain is one for the node's end as well. It counts from when that is
-    written down: before, no pod has been told to stop."""
-    claim = view.claim
+def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
+    """The bound of the reboot's drain is one for the node's termination as well. It counts from when that is
+    written down: before, no pod has been evicted."""
     try:
         span = hurry(claim, bound_of(claim), now)
     except SpecError:

@@ -7,7 +7,7 @@ second entry: the newest one is then no older than the last transition of that c
 It is called off in two writes as well: first its entry is struck out, then the condition becomes
 False. An entry that is struck out no longer counts, and says after a crash what was decided.
 
-The history is an annotation that people can reach. What cannot be read in it, or lies ahead of
+The history is an annotation that users can edit. What cannot be read in it, or lies ahead of
 any clock that may be wrong, counts as not there: one reboot more disturbs less than the
 replacement that would follow, and each writes an entry that can be read.
 """
@@ -40,7 +40,7 @@ CANCELLED: Final = "RebootCancelled"
 #: How it failed.
 PROVIDER_ERROR: Final = "ProviderError"
 RECOVERY_TIMEOUT: Final = "RecoveryTimeout"
-#: It failed, and something held its replacement at that time.
+#: It failed, and a gate blocked its replacement at that time.
 SPARED: Final = "Spared"
 #: Behind an entry of the history: this one never took place.
 _STRUCK_OUT: Final = " cancelled"
@@ -48,7 +48,7 @@ _STRUCK_OUT: Final = " cancelled"
 #: So many reboots within a day; then a node is replaced instead.
 MOST: Final = 2
 DAY: Final = timedelta(hours=24)
-#: Whoever wrote an entry may have had a clock that runs ahead by so much.
+#: The clock of the writer of an entry may run ahead by so much.
 SKEW: Final = timedelta(minutes=5)
 
 
@@ -62,7 +62,7 @@ def recent(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
 
 
 def changes_at(claim: NodeClaim, now: datetime) -> datetime | None:
-    """When ``recent``, and with it what is committed, next looks different by itself."""
+    """When ``recent``, and with it what is committed, next differs by itself."""
     instants = (
         turn for at in _history(claim) for turn in (earlier(at, SKEW), later(at, DAY)) if turn > now
     )
@@ -93,7 +93,7 @@ def mark_of(claim: NodeClaim) -> Condition | None:
 
 
 def is_issued(claim: NodeClaim) -> bool:
-    """Whether the cloud has accepted it: by our mark, or by Karpenter's word, which has none."""
+    """Whether the cloud has accepted it: by our mark, or by Karpenter's condition, which has no mark."""
     mark, condition = mark_of(claim), claim.condition(REBOOTING)
     if mark is not None or condition is None:
         return mark is not None and mark.status == "True"
@@ -126,7 +126,7 @@ def _failure(claim: NodeClaim) -> str:
 
 
 def result_of(claim: NodeClaim) -> str:
-    """How its last reboot ended, in the peer's words."""
+    """How its last reboot ended, in Karpenter's words."""
     condition, mark = claim.condition(REBOOTING), claim.condition(ISSUED)
     if condition is not None and condition.reason == SUCCEEDED:
         return "succeeded"
@@ -154,7 +154,7 @@ def bound_of(claim: NodeClaim) -> timedelta | None:
 def commit(
     claim: NodeClaim, bound: timedelta | None, reason: str, why: str, now: datetime
 ) -> Action | None:
-    """The next of the two writes; None for a claim that is rebooting, leaving or given up.
+    """The next of the two writes; None for a claim that is rebooting, terminating or spared.
 
     ``bound``: how long the drain may take; None: as long as its pods make it wait. ``reason``: of
     the disruption.

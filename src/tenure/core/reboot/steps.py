@@ -8,9 +8,9 @@ has accepted, and a boot that is another than the noted one that it was asked.
 
 1. request      a bound that cannot be read: failed, and the claim stays. Until the end of the
                 drain it may be called off (``rebootholds``), a recovery of the Node does not do so;
-2. close        the Node is tainted, so that nobody new comes;
-3. drain        pods are asked to leave as in any drain, never forced: until the bound is over;
-                whoever is left then stays. A bound of nothing: nobody is asked;
+2. close        the Node is tainted, so that no new pod comes;
+3. drain        pods are evicted as in any drain, never force deleted: until the bound is over;
+                what is left then stays. A bound of zero: no pod is evicted;
 4. note         which boot this is, and that the drain is over;
 5. issue        the cloud is asked, with one and the same operation, for five minutes from the first
                 call on; not while a pod there cannot be read, and that time does not count;
@@ -73,7 +73,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import RebootAnswer
 
-#: How long the cloud is asked, from the first call on that left; what holds us does not count.
+#: How long the cloud is asked, from the first call on that left; delays of our own do not count.
 ISSUE_MAX: Final = timedelta(minutes=5)
 #: How long the node may take to be back, from when the cloud has accepted.
 RECOVERY_MAX: Final = timedelta(minutes=20)
@@ -148,10 +148,10 @@ class RebootSteps:
         waiting = waiting_pods(drain, self._settings, self._now)
         if waiting:
             until = f", until {format_time(ends)} at the longest" if ends is not None else ""
-            held = some(item.pod.key for item, _ in waiting)
+            pods = some(item.pod.key for item, _ in waiting)
             yield self._say(
                 Reason.REBOOT_REQUESTED,
-                f"Node {node.name} is drained before it is rebooted{until}; waiting for {held}",
+                f"Node {node.name} is drained before it is rebooted{until}; waiting for {pods}",
                 recheck_at=_first(next_change(drain, waiting), ends),
                 blockers=blockers_of(waiting),
             )
@@ -324,8 +324,8 @@ class RebootSteps:
 def _of_pod(verdict: Verdict, node: Node) -> Verdict:
     facts = verdict.facts
     if verdict.reason is Reason.EVICTING:
-        facts = (as_fact(f"evicting pod from Node {node.name}: the Node is to be rebooted"),)
-    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, facts=facts)
+        message = f"evicting pod from Node {node.name}: Node is drained before a reboot"
+    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, message=message)
 
 
 # -- writes --------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def _operation(claim: NodeClaim, since: datetime) -> str:
 
 def _too_long(answer: RebootAnswer) -> str:
     """Why it is not asked for any more; empty while it is. By calls that left, so that nothing is
-    given up because of what has held ourselves."""
+    given up because of delays of our own."""
     if answer.failed_at is None or answer.failed_at < later(answer.at, ISSUE_MAX):
         return ""
     asked = f"asked from {format_time(answer.at)} until {format_time(answer.failed_at)}"

@@ -1,11 +1,11 @@
-"""What is due for a sick node, all of its due policies made one.
+"""What is due for an unhealthy node, all of its due policies made one.
 
-The most disturbing action; by force if any of them says so; the shortest bound that any of them
-sets; told by the one that drives it: of those with that action the highest priority, then the
+The most disturbing action; forceful if any of them says so; the shortest bound that any of them
+sets; reported by the one that drives it: of those with that action the highest priority, then the
 earliest, then the first by name.
 
 Which of several nodes comes first: that with the highest rank of a priority plus half-hours since
-it fell due. Both grow alike for everybody, so the order of two nodes does not change with time.
+it fell due. Both grow alike for all nodes, so the order of two nodes does not change with time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which claims are judged together for repair, and on what: everything of one pool.
+"""Which claims are evaluated together for repair, and on what: everything of one pool.
 
-What becomes of each is in ``repairround``. Claims of which there is nothing to say, initialized
-with a Node that is well, are left out of the view: they are nearly all of them.
+What becomes of each is in ``evaluate``. Claims of which there is nothing to say, initialized
+with a healthy Node, are left out of the view: they are nearly all of them.
 
-Where a domain may be held (``domains``), who is sick in other pools matters, too: then a change of
-any node's health touches every pool that has somebody to judge.
+Where a failure domain may be in outage (``domains``), unhealthy nodes of other pools matter, too:
+then a change of any node's health touches every pool that has a claim to evaluate.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
 
-#: Kept with a Node that was found well: with which claim, by which rules.
-_WELL: Final = "well_by"
+#: Kept with a Node that was found healthy: with which claim, by which rules.
+_HEALTHY: Final = "well_by"
 
 
 class RepairDecider:
@@ -63,7 +63,7 @@ class RepairDecider:
         elif change.resource == NODE_POOLS:
             yield change.key
         if _matters_to_others(change):
-            yield from snapshot.once(_keys_to_judge)
+            yield from snapshot.once(_keys_to_evaluate)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
@@ -100,7 +100,7 @@ def _domains_of(members: Iterable[Member], snapshot: Snapshot) -> Domains:
 
 
 def _matters_to_others(change: Change) -> bool:
-    """Whether it may change who counts as sick in a domain, or who is tried there."""
+    """Whether it may change which nodes of a domain count as unhealthy, or which is the probe."""
     if change.resource != NODES:
         return change.resource in (NODE_CLAIMS, NODE_POOLS)
     old, new = change.old, change.new
@@ -115,9 +115,9 @@ def _matters_to_others(change: Change) -> bool:
     )
 
 
-def _keys_to_judge(snapshot: Snapshot) -> frozenset[str]:
-    """Where somebody may be held by a domain."""
-    suspect = (
+def _keys_to_evaluate(snapshot: Snapshot) -> frozenset[str]:
+    """Where an outage of a domain may block a claim."""
+    unwell = (
         claim
         for node in snapshot.suspect_nodes().values()
         for claim in snapshot.claims_with_provider(node.spec.provider_id).values()
@@ -134,24 +134,24 @@ def _members(pool: str, rules: Rules, snapshot: Snapshot) -> Iterator[Member]:
     for name in sorted(claims):
         claim = claims[name]
         nodes = snapshot.nodes_with_provider(claim.provider_id)
-        if not _is_known_well(claim, nodes, rules) and is_ours(claim, snapshot):
+        if not _is_known_healthy(claim, nodes, rules) and is_ours(claim, snapshot):
             member = _member(claim, snapshot)
-            if not _is_well(member, rules):
+            if not _is_healthy(member, rules):
                 yield member
             elif member.node is not None:
-                member.node.__dict__[_WELL] = (claim, rules)
+                member.node.__dict__[_HEALTHY] = (claim, rules)
 
 
-def _is_known_well(claim: NodeClaim, nodes: Mapping[str, Node], rules: Rules) -> bool:
-    """Whether it was found well before: neither Node nor claim ever change, they are replaced."""
+def _is_known_healthy(claim: NodeClaim, nodes: Mapping[str, Node], rules: Rules) -> bool:
+    """Whether it was found healthy before: neither Node nor claim ever change, they are replaced."""
     if len(nodes) != 1:
         return False
     (node,) = nodes.values()
-    found: tuple[NodeClaim, Rules] | None = node.__dict__.get(_WELL)
+    found: tuple[NodeClaim, Rules] | None = node.__dict__.get(_HEALTHY)
     return found is not None and found[0] is claim and found[1] == rules
 
 
-def _is_well(member: Member, rules: Rules) -> bool:
+def _is_healthy(member: Member, rules: Rules) -> bool:
     claim, node = member.claim, member.node
     if node is None or not claim.initialized or claim.termination_stamp is not None:
         return False

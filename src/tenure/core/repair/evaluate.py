@@ -1,21 +1,21 @@
-"""Decide about nodes that do not come up and nodes that fall ill: one decision for all of them.
+"""Decide about nodes that do not come up and unhealthy nodes: one decision for all of them.
 
 Keyed on the claim, arbitrated over its pool. Of each claim, the first of these that applies:
 
 0. unreadable    it, its pool, its Node or a pod there cannot be read: nothing;
 1. lost          the Node is gone while its claim remains: as long as the TTL, from when we noticed;
 2. timed out     never launched, registered, Ready or (where it has a limit) initialized;
-3. ill           a condition means sick (see ``sickness``): tolerated until when, and by whose word;
+3. unhealthy     a condition says so (see ``rules``): tolerated until when, and by which policy;
 4. booting       its TTL runs (see ``readiness``): until when. It overrides ``Ready`` alone.
 
-What is due may be held back (``repairholds``). Who is tried where a domain is held is written on
-the pool first.
+What is due may be blocked (``disrupt/gates``). The probe of a domain in outage is written on the
+pool first.
 
-Forceful: see ``repairforce``. A stamp on a claim that stays and is not due is taken off.
+Forceful: see ``force``. A stamp on a claim that stays and is not due is taken off.
 
-Graceful, and every reboot: a candidate of ``disruption``, which finds the time and the replacement.
+Graceful, and every reboot: a candidate of ``disrupt/pipeline``, which finds the time and the replacement.
 
-A claim that is leaving already has its deadline brought forward by what falls due: Forceful and
+A claim that terminates already has its deadline brought forward by what falls due: Forceful and
 time-outs to *now*, Graceful to *now* plus the bound; without a bound, and for a reboot, not at all.
 """
 
@@ -54,7 +54,7 @@ from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
 from tenure.model.values.duration import Duration
 
-_SAID_OF_NODES: Final = frozenset(
+_ALSO_OF_NODES: Final = frozenset(
     {
         Reason.UNHEALTHY,
         Reason.REPAIRING,
@@ -89,18 +89,18 @@ class GracefulRepair(msgspec.Struct, frozen=True):
 
 class Diagnosis(msgspec.Struct, frozen=True):
     verdicts: tuple[Verdict, ...]
-    #: Whose repair is the pipeline's.
+    #: What the pipeline repairs.
     candidates: tuple[GracefulRepair, ...]
 
 
 def diagnose(view: HealthView, settings: Settings, now: datetime) -> Diagnosis:
-    """One look at a pool."""
-    look = _Round(view, settings, now)
-    verdicts = tuple(look.verdicts())
-    return Diagnosis(verdicts, tuple(look.candidates))
+    """One pool, at one instant."""
+    evaluation = _Evaluation(view, settings, now)
+    verdicts = tuple(evaluation.verdicts())
+    return Diagnosis(verdicts, tuple(evaluation.candidates))
 
 
-class _Round:
+class _Evaluation:
     def __init__(self, view: HealthView, settings: Settings, now: datetime) -> None:
         self._view = view
         self._settings = settings
@@ -125,7 +125,7 @@ class _Round:
         probe, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
         if probe is not None:
             where = ", ".join(probe.domains)
-            message = f"most nodes with {where} are sick; {probe.claim} is repaired to try it"
+            message = f"most nodes with {where} are unhealthy; NodeClaim {probe.claim} is repaired as a probe"
             action = note_probe(pool, probe)
             yield _say(pool, Reason.REPAIR_PROBE, message, action=action, recheck_at=changes)
         elif self._blocked:
@@ -149,14 +149,14 @@ class _Round:
             if verdict is None:
                 verdict = stale
             elif verdict.action is None and not is_replaced(claim):
-                # By a user, or before something held it: it stays. Of one that is being replaced
-                # ``replacing`` and ``releasing`` take it off: theirs is the stamp it goes with.
+                # By a user, or before a gate blocked it: it stays. Of one that is being replaced
+                # ``disrupt`` takes it off: the stamp that it terminates with is written there.
                 verdict = msgspec.structs.replace(verdict, action=stale.action)
         if verdict is None:
             return
         yield verdict
         node = member.node if not member.shared else None
-        if node is not None and verdict.reason in _SAID_OF_NODES:
+        if node is not None and verdict.reason in _ALSO_OF_NODES:
             yield also_of(node, verdict)
 
     def _lost(self, member: Member) -> Verdict | None:
@@ -180,16 +180,16 @@ class _Round:
         if self._now < due_at:
             message = f"{noticed}; terminated at {format_time(due_at)} unless it is back before"
             return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
-        return self._by_force(member, Reason.NODE_LOST, noticed, Operation.BOOT_TIMEOUT)
+        return self._forceful(member, Reason.NODE_LOST, noticed, Operation.BOOT_TIMEOUT)
 
     def _coming_up(self, member: Member, health: Health) -> Verdict | None:
         booting = self._timed_out(member, health)
         if booting is not None and booting.reason is not Reason.BOOTING:
             return booting
-        ill = self._ill(member, health)
-        if booting is None or ill is None or ill.reason is Reason.REPAIR_OFF:
-            return booting or ill
-        return no_later(ill, booting.recheck_at)
+        unhealthy = self._unhealthy(member, health)
+        if booting is None or unhealthy is None or unhealthy.reason is Reason.REPAIR_OFF:
+            return booting or unhealthy
+        return no_later(unhealthy, booting.recheck_at)
 
     def _timed_out(self, member: Member, health: Health) -> Verdict | None:
         claim, boot = member.claim, health.boot
@@ -199,13 +199,13 @@ class _Round:
         since = f"{missing}, since {format_time(boot.since)}"
         if self._now < boot.due_at:
             if boot.stage is Stage.INITIALIZATION:
-                return None  # At work already, so it may be ill.
+                return None  # It takes pods already, so it may be unhealthy.
             due = f"terminated at {format_time(boot.due_at)} unless it is Ready before"
             message = f"{since}; {due} (readinessTTL {boot.ttl})"
             return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
         limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
         message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
-        if boot.stage is Stage.INITIALIZATION and not self._goes_by_force():
+        if boot.stage is Stage.INITIALIZATION and not self._is_forceful():
             # Pods may run there, so it goes the pool's own way.
             cause = Cause(message=message, urgency=urgency_of(boot.due_at))
             return self._graceful(member, cause, Operation.GRACEFUL_TIMEOUT)
@@ -213,7 +213,7 @@ class _Round:
         early = boot.stage is Stage.READINESS and is_replacement(claim)
         counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not early
         operation = Operation.FORCEFUL_TIMEOUT if counted else Operation.BOOT_TIMEOUT
-        return self._by_force(member, TIMEOUTS[boot.stage], message, operation)
+        return self._forceful(member, TIMEOUTS[boot.stage], message, operation)
 
     def _initializing(
         self, member: Member, health: Health, verdict: Verdict | None
@@ -231,13 +231,13 @@ class _Round:
         message = f"{since}; {due} (initializationTTL {boot.ttl})"
         return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
 
-    def _goes_by_force(self) -> bool:
+    def _is_forceful(self) -> bool:
         repair = self._rules.repair
         mode = repair.termination_mode if repair is not None else self._rules.default_mode
-        # A claim without a pool has nobody to replace it.
+        # Nothing replaces a claim without a pool.
         return self._view.pool is None or mode == FORCEFUL
 
-    def _ill(self, member: Member, health: Health) -> Verdict | None:
+    def _unhealthy(self, member: Member, health: Health) -> Verdict | None:
         claim = member.claim
         if not health.unhealthy or claim.rebooting:
             return None
@@ -258,16 +258,16 @@ class _Round:
             return no_later(verdict, ahead, blocked.until if blocked is not None else None)
         next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
         if claim.deleting:
-            return no_later(self._leaving(member, due), next_due)
+            return no_later(self._terminating(member, due), next_due)
         return no_later(self._repair(member, self._cause(claim, due)), next_due)
 
-    def _leaving(self, member: Member, due: list[UnhealthyCondition]) -> Verdict:
-        """By what would replace it: the bound of a reboot is none for the node's end."""
+    def _terminating(self, member: Member, due: list[UnhealthyCondition]) -> Verdict:
+        """By what would replace it: the bound of a reboot is none for its termination."""
         priorities = [one.priority for one in self._rules.statements]
         replacing = [one for one in due if one.action is RepairAction.REPLACE]
         if replacing:
             return self._repair(member, merged(replacing, priorities))
-        message = f"{merged(due, priorities).message}; it is leaving, and is not rebooted any more"
+        message = f"{merged(due, priorities).message}; it terminates, and is not rebooted any more"
         return _say(member.claim, Reason.REPAIR_DUE, message)
 
     def _blocked_by_users(self, member: Member) -> Blocked | None:
@@ -295,7 +295,7 @@ class _Round:
         """For an unhealthy condition, as opposed to a time-out."""
         claim, operation = member.claim, _operation(cause)
         if operation is Operation.FORCEFUL_REPAIR:
-            verdict = self._by_force(member, Reason.REPAIRING, cause.message, operation)
+            verdict = self._forceful(member, Reason.REPAIRING, cause.message, operation)
             verdict = committed(verdict, cause.condition)
         else:
             verdict = self._graceful(member, cause, operation)
@@ -308,17 +308,17 @@ class _Round:
             return blocked
         assert node is not None, "an unhealthy condition is of a Node"
         if claim.deleting:
-            return self._hurried(claim, node, cause)
+            return self._brought_forward(claim, node, cause)
         probe = self._breakers.probe(member)
         marks = probe_mark(probe) if probe is not None else {}
         self.candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
         what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced gracefully"
-        message = f"{cause.message}{_tried(probe)}; to be {what}"
+        message = f"{cause.message}{_probe_words(probe)}; to be {what}"
         return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._breakers.changes_at)
 
-    def _hurried(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
-        """It is leaving anyway: by the bound, if there is one, at the latest."""
-        message = f"{cause.message}; it is leaving already"
+    def _brought_forward(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
+        """It terminates anyway: by the bound, if there is one, at the latest."""
+        message = f"{cause.message}; it terminates already"
         span = hurry(claim, cause.bound, self._now)
         if span is None:
             return _say(claim, Reason.REPAIR_DUE, message)
@@ -329,7 +329,7 @@ class _Round:
         action = msgspec.structs.replace(stamp, precondition=as_judged(node))
         return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
 
-    def _by_force(
+    def _forceful(
         self, member: Member, reason: Reason, message: str, operation: Operation
     ) -> Verdict:
         """The gates are asked before each of its writes: the stamp, and the deletion."""
@@ -339,7 +339,7 @@ class _Round:
         counted = operation is not Operation.BOOT_TIMEOUT
         probe = self._breakers.probe(member) if counted else None
         action = force(member, self._now, probe)
-        verdict = _say(member.claim, reason, message + _tried(probe), action=action)
+        verdict = _say(member.claim, reason, message + _probe_words(probe), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)
         ahead = [at for at in known if at is not None and at > self._now]
@@ -371,10 +371,10 @@ def _stale(claim: NodeClaim) -> Verdict:
     return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
 
 
-def _tried(probe: Probe | None) -> str:
+def _probe_words(probe: Probe | None) -> str:
     if probe is None:
         return ""
-    return f"; most nodes with {', '.join(probe.domains)} are sick, and it is tried first"
+    return f"; most nodes with {', '.join(probe.domains)} are unhealthy, and it is the probe"
 
 
 def _missing(boot: Boot, member: Member) -> str:

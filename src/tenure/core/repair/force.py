@@ -1,7 +1,6 @@
-"""How a claim is ended by force: stamped with the deadline *now*, then deleted on that version.
+"""How a claim is repaired forcefully: stamped with the deadline *now*, then deleted on that version.
 
-Each of the two writes on the word of the Node as it is right before the call: it may have
-recovered.
+Each of the two writes depends on the Node as it is right before the call: it may have recovered.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ def committed(verdict: Verdict, condition: str) -> Verdict:
 
 
 def note_probe(pool: NodePool, probe: Probe) -> Action:
-    """Before anything is done to the claim, so that after a crash the same one is tried."""
+    """Before anything is done to the claim, so that after a crash the probe is the same."""
     noted = {names.REPAIR_PROBE: f"{','.join(probe.domains)} {probe.claim}"}
     return msgspec.structs.replace(patch(pool, {"annotations": noted}), dated=names.REPAIR_PROBE)
 
 
 def probe_mark(probe: Probe) -> dict[str, str]:
-    """For people who look at the claim; who is tried stands on the pool."""
+    """For users who read the claim; the pool has the probe that counts."""
     assert probe.at is not None, "it was read from there"
     return {names.REPAIR_PROBE: f"{','.join(probe.domains)} {format_time(probe.at)}"}
 

@@ -1,9 +1,9 @@
 """Every rule by which a node would be repaired, before anything is wrong with it.
 
-One row for each condition that is watched and each reason that is told apart, in the order in
+One row for each condition that is watched and each reason that is distinguished, in the order in
 which they are asked: of one condition the first row that fits counts, an entry of the pool before
-what the provider states, the more specific before the less. What a row says is what ``sickness``
-makes of such a condition; whoever is sick already has his due instant in it.
+what the provider states, the more specific before the less. What a row says is what ``rules``
+makes of such a condition; an unhealthy one has its due instant in it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _EVERY: Final = ("", ".*")
 
 
 class Prospect(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be done about a condition, and by whose word."""
+    """What would be done about a condition, and by which policy."""
 
     condition_type: str
-    #: Those that mean sick.
+    #: Those that mean unhealthy.
     statuses: tuple[str, ...]
     #: RE2 that its reason has to match; empty: whatever it says.
     reason: str
@@ -45,7 +45,7 @@ class Prospect(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     #: As the Node has it; None: it does not have it.
     now: Condition | None = None
-    #: It means sick now, since when, and until when it is tolerated.
+    #: It means unhealthy now, since when, and until when it is tolerated.
     since: datetime | None = None
     due_at: datetime | None = None
 
@@ -80,7 +80,7 @@ def _is_of(row: Prospect, unhealthy: UnhealthyCondition) -> bool:
 # -- the rules, one by one -----------------------------------------------------------------
 
 
-#: What sorts rows: the condition, then whom is asked first.
+#: What sorts rows: the condition, then which is asked first.
 _Rank = tuple[str, bool, bool, bool]
 
 
@@ -111,7 +111,7 @@ def _cases(
         # Which statement goes with it depends on the reason; the last one is for all others.
         yield entry, statements[-1] if statements else None
         if entry.reason is None:
-            return  # It fits every reason, so nobody after it is asked.
+            return  # It fits every reason, so no row after it is asked.
     yield from ((None, statement) for statement in statements)
 
 
@@ -158,8 +158,8 @@ def in_words(unhealthy: UnhealthyCondition) -> str:
             return "drained and rebooted"
         return f"rebooted, drained for {within} at the most" if bound else "rebooted at once"
     if unhealthy.mode == FORCEFUL:
-        return "replaced by force"
+        return "replaced forcefully"
     if bound is None:
-        return "replaced with care"
-    how = f"drained within {within}" if bound else "then ended at once"
-    return f"replaced with care, {how}"
+        return "replaced gracefully"
+    how = f"drained within {within}" if bound else "then terminated at once"
+    return f"replaced gracefully, {how}"
