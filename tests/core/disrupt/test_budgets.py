@@ -131,7 +131,7 @@ def test_it_never_falls_below_nothing() -> None:
     ],
     ids=["both", "claim", "node", "tainted", "being-replaced", "everything-at-once"],
 )
-def test_whoever_is_leaving_counts_once_against_every_reason(
+def test_nodes_that_terminate_count_once_against_every_reason(
     gone: Pair, reason: Disruption
 ) -> None:
     assert asked(a_pool(), *well(7), gone, reason=reason) == Allowance(
@@ -140,7 +140,7 @@ def test_whoever_is_leaving_counts_once_against_every_reason(
 
 
 @pytest.mark.parametrize("reason", ALL)
-def test_whoever_reboots_counts_against_every_reason_though_it_is_not_initialized(
+def test_nodes_that_reboot_count_against_every_reason_though_it_is_not_initialized(
     reason: Disruption,
 ) -> None:
     rebooting = pair("x", claim={"conditions": REBOOTING}, ready=False)
@@ -151,7 +151,7 @@ def test_whoever_reboots_counts_against_every_reason_though_it_is_not_initialize
 
 @pytest.mark.parametrize("reason", ALL)
 @pytest.mark.parametrize("ready", [False, None])
-def test_whoever_is_not_ready_counts_against_every_reason_but_repair(
+def test_nodes_that_are_not_ready_count_against_every_reason_but_repair(
     reason: Disruption, ready: bool | None
 ) -> None:
     answer = asked(a_pool(), *well(7), pair("x", ready=ready), reason=reason)
@@ -172,13 +172,13 @@ def test_whoever_is_not_ready_counts_against_every_reason_but_repair(
     ],
     ids=["not-initialized", "ending", "foreign", "of-another-pool", "without-a-node"],
 )
-def test_whoever_takes_no_part_is_neither_counted_nor_subtracted(outsider: Pair) -> None:
+def test_nodes_that_do_not_count_are_neither_counted_nor_subtracted(outsider: Pair) -> None:
     assert asked(a_pool(), *well(10), outsider) == Allowance(
         1, "budget 10% allows 1 of 10 nodes, and none is leaving"
     )
 
 
-def test_the_label_of_the_node_alone_makes_nobody_initialized() -> None:
+def test_the_label_of_the_node_alone_initializes_nothing() -> None:
     labelled = pair("x", claim={"stage": REGISTERED}, labels={INITIALIZED: "true"})
     assert "of 10 nodes" in asked(a_pool(), *well(10), labelled).why
 
@@ -420,7 +420,7 @@ def test_for_the_pool_as_a_whole_groups_add_up(budgets: list[dict[str, Any]], mo
     assert limit(pool, TRAITS[DRIFTED], fleet_of("general", snapshot), NOW) == most
 
 
-def test_who_uses_budgets_is_counted_by_reason() -> None:
+def test_nodes_that_use_budgets_are_counted_by_reason() -> None:
     fleet = [*well(2), leaving(), pair("u", ready=False)]
     snapshot = snapshot_with(*(thing for pair in fleet for thing in pair))
     used = {reason: consuming(TRAITS[reason], fleet_of("general", snapshot)) for reason in ALL}

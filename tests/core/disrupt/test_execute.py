@@ -60,7 +60,7 @@ def going(by: str = "b", **fields: Any) -> NodeClaim:
     return a_claim(annotations=marks, **{"conditions": [reasoned]} | fields)
 
 
-def sick(*more: Condition, since: float = 60, **fields: Any) -> Node:
+def unhealthy_node(*more: Condition, since: float = 60, **fields: Any) -> Node:
     told = Condition(
         type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(since)
     )
@@ -89,13 +89,13 @@ def created(found: list[Verdict]) -> list[Any]:
 
 
 def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
-    told = on_claim(going(), sick(), POD, *come())
+    told = on_claim(going(), unhealthy_node(), POD, *come())
     assert told.reason is Reason.REPLACED
     assert told.message == "replacement NodeClaim b is initialized; terminating within 45s"
     assert isinstance(told.action, Patch)
     assert (told.action.dated, told.action.ahead) == (TERMINATION_TIMESTAMP, timedelta(seconds=45))
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
-    then = on_claim(stamped, sick(), POD, *come())
+    then = on_claim(stamped, unhealthy_node(), POD, *come())
     assert isinstance(then.action, Delete)
     assert then.action.precondition is not None
     assert then.action.precondition.name == "node-a"
@@ -117,12 +117,12 @@ def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
 def test_a_stamp_that_was_not_written_for_this_is_written_anew(stamp: str, written: str) -> None:
     """Else its drain would be shorter than its bound, or longer."""
     claim = going(marks={TERMINATION_TIMESTAMP: stamp})
-    told = on_claim(claim, sick(), POD, *come())
+    told = on_claim(claim, unhealthy_node(), POD, *come())
     assert told.reason is Reason.REPLACED
     if written == "deleted":
         assert isinstance(told.action, Delete)
         assert told.recheck_at is not None
-        late = on_claim(claim, sick(), POD, *come(), now=told.recheck_at)
+        late = on_claim(claim, unhealthy_node(), POD, *come(), now=told.recheck_at)
         assert isinstance(late.action, Patch), "a leader that died in between: anew"
     else:
         assert isinstance(told.action, Patch)
@@ -135,44 +135,44 @@ def test_without_a_bound_a_stamp_is_taken_off_before_it_goes() -> None:
     pool = a_pool(repair={"policies": [{**own, "status": "True"}]})
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
     known: Any = {"repair_statements": tuple(stated)}
-    told = on_claim(pool, stamped, sick(), POD, *come(), **known)
+    told = on_claim(pool, stamped, unhealthy_node(), POD, *come(), **known)
     assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
-    then = on_claim(pool, going(), sick(), POD, *come(), **known)
+    then = on_claim(pool, going(), unhealthy_node(), POD, *come(), **known)
     assert isinstance(then.action, Delete)
 
 
 def test_where_it_stays_for_now_a_stamp_is_taken_off() -> None:
     taken = a_pod("newcomer", node="node-b", requests=BIG)
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
-    told = on_claim(stamped, sick(), POD, *come(), taken)
+    told = on_claim(stamped, unhealthy_node(), POD, *come(), taken)
     assert told.reason is Reason.DISRUPTION_WAITS
     assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
 
 
 def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
-    told = on_claim(going(spec={"termination_grace_period": "10s"}), sick(), POD, *come())
+    told = on_claim(going(spec={"termination_grace_period": "10s"}), unhealthy_node(), POD, *come())
     assert isinstance(told.action, Patch)
     assert told.action.ahead == timedelta(seconds=10)
     assert told.message.endswith("terminating within 10s")
 
 
 def test_where_nothing_had_to_be_launched_it_goes_at_once() -> None:
-    told = on_claim(going(by=""), sick())
+    told = on_claim(going(by=""), unhealthy_node())
     assert (told.reason, told.message) == (
         Reason.REPLACED,
         "its pods fit on other Nodes; terminating within 45s",
     )
 
 
-def test_before_it_is_closed_or_while_somebody_gives_it_up_nothing_is_done() -> None:
-    assert not verdicts(going(), sick(taints=()), POD, *come())
-    assert not verdicts(going(marks={DO_NOT_REPAIR: "true"}), sick(), POD, *come())
-    assert not verdicts(going(by="b,gone"), sick(), POD, *come())
+def test_before_it_is_closed_or_while_it_is_rolled_back_nothing_is_done() -> None:
+    assert not verdicts(going(), unhealthy_node(taints=()), POD, *come())
+    assert not verdicts(going(marks={DO_NOT_REPAIR: "true"}), unhealthy_node(), POD, *come())
+    assert not verdicts(going(by="b,gone"), unhealthy_node(), POD, *come())
 
 
 def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launches() -> None:
     taken = a_pod("newcomer", node="node-b", requests=BIG)
-    found = verdicts(going(), sick(), POD, *come(), taken)
+    found = verdicts(going(), unhealthy_node(), POD, *come(), taken)
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
@@ -184,7 +184,7 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
 def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
     taken = a_pod("newcomer", node="node-b", requests=BIG)
     limited = a_pool(limits={"cpu": "8"})
-    found = verdicts(limited, going(), sick(), POD, *come(), taken)
+    found = verdicts(limited, going(), unhealthy_node(), POD, *come(), taken)
     (body,) = created(found)
     assert body["metadata"]["annotations"][REPLACES] == "uid-a"
     told = about(found, "NodeClaim/a")
@@ -194,7 +194,7 @@ def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
 
 def test_and_the_mark_names_it_once_it_is_there() -> None:
     taken = a_pod("newcomer", node="node-b", requests=BIG)
-    told = on_claim(going(), sick(), POD, *come(), taken, *come("c"))
+    told = on_claim(going(), unhealthy_node(), POD, *come(), taken, *come("c"))
     assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: "b,c"}
 
 
@@ -202,7 +202,7 @@ def test_a_pod_that_waits_has_the_room_first_and_ours_gets_another() -> None:
     """What goes makes room under the pool's limits, for the time of the command."""
     limited = a_pool(limits={"cpu": "8"})
     first = a_pending_pod("first", requests=BIG)
-    found = verdicts(limited, going(), sick(), POD, *come(), first)
+    found = verdicts(limited, going(), unhealthy_node(), POD, *come(), first)
     assert about(found, "NodeClaim/a").reason is Reason.REPLACING
     assert len(created(found)) == 1
 
@@ -210,7 +210,7 @@ def test_a_pod_that_waits_has_the_room_first_and_ours_gets_another() -> None:
 def test_but_not_while_others_wait_for_just_that_room() -> None:
     limited = a_pool(limits={"cpu": "8"})
     waiting = [a_pending_pod(name, requests=BIG) for name in ("first", "second")]
-    told = on_claim(limited, going(), sick(), POD, *come(), *waiting)
+    told = on_claim(limited, going(), unhealthy_node(), POD, *come(), *waiting)
     assert told.reason is Reason.DISRUPTION_BLOCKED
     assert "its pod default/web fits nowhere" in told.message
 
@@ -222,16 +222,19 @@ def test_room_that_others_were_promised_is_not_counted_on_twice() -> None:
         annotations={REPLACED_BY: "y", DISRUPTION_REASON: "Unhealthy"},
         conditions=[condition("DisruptionReason", reason="Unhealthy")],
     )
-    ill = Condition(
+    unhealthy = Condition(
         type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
     )
     node = a_node(
-        "node-x", claim="x", taints=(DISRUPTED,), status={"conditions": (condition("Ready"), ill)}
+        "node-x",
+        claim="x",
+        taints=(DISRUPTED,),
+        status={"conditions": (condition("Ready"), unhealthy)},
     )
     its_pod = a_pod("other", node="node-x", requests=BIG)
     coming = a_claim("y", stage=REGISTERED, annotations={REPLACES: "uid-x"})
     fleet = [other, node, its_pod, coming, a_node("node-y", claim="y", ready=False)]
-    found = verdicts(NO_BREAKER, going(), sick(), POD, *come(), *fleet)
+    found = verdicts(NO_BREAKER, going(), unhealthy_node(), POD, *come(), *fleet)
     assert about(found, "NodeClaim/a").reason is Reason.REPLACED
     assert not created(found)
 
@@ -242,7 +245,7 @@ def test_it_waits_for_a_room_that_is_on_its_way_rather_than_for_another_one() ->
         a_claim("c", stage=REGISTERED),
         a_node("node-c", claim="c", ready=False),
     ]
-    found = verdicts(NO_BREAKER, going(), sick(), POD, *come(), taken, *coming)
+    found = verdicts(NO_BREAKER, going(), unhealthy_node(), POD, *come(), taken, *coming)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
     assert "its pods fit node-c, which is not initialized yet" in told.message
@@ -252,10 +255,10 @@ def test_it_waits_for_a_room_that_is_on_its_way_rather_than_for_another_one() ->
 def test_only_what_is_due_bounds_the_drain() -> None:
     """Ready=False would bound it to nothing, and is tolerated for ten minutes still."""
     young = Condition(type="Ready", status="False", reason="Down", last_transition_time=ago(5))
-    ill = Condition(
+    unhealthy = Condition(
         type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
     )
-    node = sick(status={"conditions": (young, ill)})
+    node = unhealthy_node(status={"conditions": (young, unhealthy)})
     told = on_claim(going(), node, POD, *come())
     assert isinstance(told.action, Patch)
     assert told.action.ahead == timedelta(seconds=45)
@@ -263,12 +266,12 @@ def test_only_what_is_due_bounds_the_drain() -> None:
 
 
 def test_what_is_tolerated_again_waits_until_it_is_due() -> None:
-    told = on_claim(going(), sick(since=10), POD, *come())
+    told = on_claim(going(), unhealthy_node(since=10), POD, *come())
     assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(20))
 
 
 @pytest.mark.parametrize("bounded", [True, False])
-def test_pods_that_must_not_move_any_more_hold_it_where_nothing_bounds_the_wait(
+def test_pods_that_must_not_be_evicted_block_it_where_nothing_bounds_the_wait(
     bounded: bool,
 ) -> None:
     statements = tuple(
@@ -278,7 +281,7 @@ def test_pods_that_must_not_move_any_more_hold_it_where_nothing_bounds_the_wait(
         for statement in kwok_statements()
     )
     mine = a_pod(requests=BIG, protected="true")
-    told = on_claim(going(), sick(), mine, *come(), repair_statements=statements)
+    told = on_claim(going(), unhealthy_node(), mine, *come(), repair_statements=statements)
     expected = Reason.REPLACED if bounded else Reason.DISRUPTION_BLOCKED
     assert told.reason is expected
 
@@ -289,7 +292,7 @@ def _without_bound(statement: Any) -> Any:
 
 def test_two_small_pods_share_what_was_launched() -> None:
     pods = [a_pod("one", requests=HALF), a_pod("two", requests=HALF)]
-    assert on_claim(going(), sick(), *pods, *come()).reason is Reason.REPLACED
+    assert on_claim(going(), unhealthy_node(), *pods, *come()).reason is Reason.REPLACED
 
 
 # -- the gates, for the second time ----------------------------------------------------------
@@ -317,48 +320,50 @@ def another(name: str, replacement: str) -> list[Any]:
 
 def test_a_budget_that_closed_meanwhile_blocks_it_until_it_opens() -> None:
     closed = frozen({"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"})
-    told = on_claim(closed, going(), sick(), POD, *come())
+    told = on_claim(closed, going(), unhealthy_node(), POD, *come())
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
     assert "its replacements are initialized, but budget 0" in told.message
     assert told.recheck_at == ahead(3600)
 
 
 def test_a_budget_does_not_count_the_node_itself() -> None:
-    told = on_claim(frozen({"nodes": "1"}), going(), sick(), POD, *come())
+    told = on_claim(frozen({"nodes": "1"}), going(), unhealthy_node(), POD, *come())
     assert told.reason is Reason.REPLACED
 
 
 def test_commands_beyond_a_budget_that_was_lowered_go_one_after_the_other() -> None:
     """Each has its replacement; they must not wait for each other for ever."""
-    found = verdicts(frozen({"nodes": "1"}), going(), sick(), *come(), *another("x", "y"))
+    found = verdicts(frozen({"nodes": "1"}), going(), unhealthy_node(), *come(), *another("x", "y"))
     told = {name: about(found, f"NodeClaim/{name}").reason for name in ("a", "x")}
     assert told == {"a": Reason.REPLACED, "x": Reason.DISRUPTION_BLOCKED}
 
 
 def test_a_node_that_terminates_uses_the_budget() -> None:
     leaving = [a_leaving_claim("x"), a_leaving_node("node-x", claim="x")]
-    told = on_claim(frozen({"nodes": "1"}), going(), sick(), POD, *come(), *leaving)
+    told = on_claim(frozen({"nodes": "1"}), going(), unhealthy_node(), POD, *come(), *leaving)
     assert told.reason is Reason.DISRUPTION_BLOCKED
     assert "1 is leaving already (node-x)" in told.message
 
 
 def test_a_breaker_that_trips_meanwhile_blocks_it() -> None:
     pool = frozen({"nodes": "100%"}, maxUnhealthy="1")
-    told = on_claim(pool, going(), sick(), POD, *come(), *another("x", "y"))
+    told = on_claim(pool, going(), unhealthy_node(), POD, *come(), *another("x", "y"))
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
     assert "maxUnhealthy 1" in told.message
 
 
 def test_a_stamp_of_a_command_that_is_blocked_is_taken_off() -> None:
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
-    told = on_claim(frozen({"nodes": "0"}), stamped, sick(), POD, *come())
+    told = on_claim(frozen({"nodes": "0"}), stamped, unhealthy_node(), POD, *come())
     assert told.reason is Reason.DISRUPTION_BLOCKED
     assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
 
 
 def test_a_pause_of_the_pool_does_not_keep_two_nodes_where_one_is_needed() -> None:
     failed = a_claim("f", annotations={REPLACEMENT_FAILED: "1 2026-03-02T11:59:50Z"})
-    told = on_claim(NO_BREAKER, going(), sick(), POD, *come(), failed, a_node("node-f", claim="f"))
+    told = on_claim(
+        NO_BREAKER, going(), unhealthy_node(), POD, *come(), failed, a_node("node-f", claim="f")
+    )
     assert told.reason is Reason.REPLACED
 
 
@@ -368,7 +373,7 @@ def test_once_the_budget_opens_it_goes_and_not_before() -> None:
         a_class(),
         opens,
         going(),
-        sick(),
+        unhealthy_node(),
         POD,
         *come(),
         observations=Observations(repair_statements=peers_statements(), instance_types=types()),

@@ -48,7 +48,7 @@ REASONED = condition("DisruptionReason", reason="Unhealthy")
 
 
 def going(by: str = "b", **fields: Any) -> NodeClaim:
-    """The claim ``a``, marked; its Node says that it is sick."""
+    """The claim ``a``, marked; its Node says that it is unhealthy."""
     marks = {REPLACED_BY: by, DISRUPTION_REASON: "Unhealthy", **fields.pop("marks", {})}
     return a_claim(annotations=marks, **{"conditions": [REASONED]} | fields)
 
@@ -57,7 +57,9 @@ def coming(**fields: Any) -> NodeClaim:
     return a_claim("b", annotations={REPLACES: "uid-a"}, **fields)
 
 
-def sick(*, taints: Any = (DISRUPTED,), type_: str = "KWOKUnhealthy", **fields: Any) -> Node:
+def unhealthy_node(
+    *, taints: Any = (DISRUPTED,), type_: str = "KWOKUnhealthy", **fields: Any
+) -> Node:
     told = (
         condition("Ready"),
         Condition(type=type_, status="True", reason="Test", last_transition_time=ago(60)),
@@ -78,19 +80,23 @@ def on_claim(*objects: Any, **more: Any) -> Verdict:
 
 def test_first_the_node_is_closed_for_new_pods() -> None:
     others = Taint(key="mine", value="1", effect="NoSchedule")
-    told = on_claim(going(conditions=[]), sick(taints=(others,)), coming(stage=REGISTERED))
+    told = on_claim(
+        going(conditions=[]), unhealthy_node(taints=(others,)), coming(stage=REGISTERED)
+    )
     assert told.reason is Reason.REPLACING
     taints = body_of(told)["spec"]["taints"]
     assert [taint["key"] for taint in taints] == ["mine", "karpenter.sh/disrupted"]
 
 
 def test_then_the_claim_says_why() -> None:
-    told = on_claim(going(conditions=[]), sick(), coming(stage=REGISTERED))
+    told = on_claim(going(conditions=[]), unhealthy_node(), coming(stage=REGISTERED))
     assert said(told)["DisruptionReason"] == ("True", "Unhealthy")
 
 
-def test_then_it_waits_for_whoever_is_not_initialized_and_node_and_claim_say_so() -> None:
-    found = verdicts(going(), sick(), coming(stage=REGISTERED))
+def test_then_it_waits_for_replacements_that_are_not_initialized_and_node_and_claim_say_so() -> (
+    None
+):
+    found = verdicts(going(), unhealthy_node(), coming(stage=REGISTERED))
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action, told.recheck_at) == (Reason.REPLACING, None, None)
     assert told.message == "waiting until replacement NodeClaim b is initialized"
@@ -102,23 +108,23 @@ def test_then_it_waits_for_whoever_is_not_initialized_and_node_and_claim_say_so(
 )
 def test_a_stamp_is_taken_off_while_its_replacement_comes_up(stamp: str) -> None:
     stamped = going(marks={TERMINATION_TIMESTAMP: stamp})
-    told = on_claim(stamped, sick(), coming(stage=REGISTERED))
+    told = on_claim(stamped, unhealthy_node(), coming(stage=REGISTERED))
     assert told.reason is Reason.STALE_DEADLINE
     assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
-    there = on_claim(stamped, sick(), coming())
+    there = on_claim(stamped, unhealthy_node(), coming())
     assert (there.reason, there.action) == (Reason.REPLACING, None), "it may go with that one"
 
 
 def test_of_two_claims_with_one_node_neither_is_replaced() -> None:
     """Whose the Node is cannot be told, and it is spoken of by nobody twice."""
     twin = a_claim("c", annotations=going().annotations, status={"provider_id": "cloud://a"})
-    found = verdicts(going(), twin, sick(), coming(stage=REGISTERED))
+    found = verdicts(going(), twin, unhealthy_node(), coming(stage=REGISTERED))
     assert {str(verdict.subject) for verdict in found} == {"NodeClaim/a", "NodeClaim/c"}
     assert {verdict.reason for verdict in found} == {Reason.DISRUPTION_CANCELLED}
 
 
 def test_once_every_replacement_is_initialized_it_only_waits() -> None:
-    told = on_claim(going(), sick(), coming())
+    told = on_claim(going(), unhealthy_node(), coming())
     assert (told.reason, told.action) == (Reason.REPLACING, None)
     assert told.message.startswith("every replacement is initialized")
 
@@ -143,7 +149,7 @@ def test_once_every_replacement_is_initialized_it_only_waits() -> None:
 def test_a_replacement_fails_and_the_mark_goes_with_a_note(
     replacement: NodeClaim | None, why: str
 ) -> None:
-    told = on_claim(going(), sick(), *([replacement] if replacement else []))
+    told = on_claim(going(), unhealthy_node(), *([replacement] if replacement else []))
     assert told.reason is Reason.REPLACEMENT_FAILED
     assert told.message.startswith(why)
     assert isinstance(told.action, Patch)
@@ -161,24 +167,27 @@ def test_its_own_initialization_ttl_counts_where_it_has_one() -> None:
         conditions=[condition("ReadyOnce", at=ago(600))],
         spec={"initialization_ttl": "20m"},
     )
-    told = on_claim(going(), sick(), slow)
+    told = on_claim(going(), unhealthy_node(), slow)
     assert (told.reason, told.recheck_at) == (Reason.REPLACING, ahead(600))
-    assert on_claim(going(), sick(), slow, now=ahead(600)).reason is Reason.REPLACEMENT_FAILED
+    assert (
+        on_claim(going(), unhealthy_node(), slow, now=ahead(600)).reason
+        is Reason.REPLACEMENT_FAILED
+    )
 
 
 def test_failures_are_counted_on_the_claim_and_forgotten_after_a_while() -> None:
     before = going(marks={REPLACEMENT_FAILED: "2 2026-03-02T11:00:00Z"})
-    told = on_claim(before, sick())
+    told = on_claim(before, unhealthy_node())
     assert body_of(told)["metadata"]["annotations"][REPLACEMENT_FAILED] == "3"
     assert failures_of(before).times == 2
     assert told.recheck_at == ahead(3600)
-    then = on_claim(before, sick(), now=ahead(3600))
+    then = on_claim(before, unhealthy_node(), now=ahead(3600))
     assert body_of(then)["metadata"]["annotations"][REPLACEMENT_FAILED] == "1"
 
 
 def test_switching_node_repair_off_stops_what_is_under_way() -> None:
     off = Settings(node_repair=False)
-    told = on_claim(going(), sick(), coming(stage=REGISTERED), settings=off)
+    told = on_claim(going(), unhealthy_node(), coming(stage=REGISTERED), settings=off)
     assert told.reason is Reason.DISRUPTION_CANCELLED
     assert "node repair is switched off" in told.message
 
@@ -196,20 +205,20 @@ def test_a_note_that_cannot_be_read_is_none(noted: str) -> None:
         pytest.param(going(), a_node(taints=(DISRUPTED,)), "has recovered", id="recovered"),
         pytest.param(
             going(marks={DO_NOT_REPAIR: "true"}),
-            sick(),
+            unhealthy_node(),
             f'{DO_NOT_REPAIR}: "true" vetoes it',
             id="vetoed",
         ),
         pytest.param(going(), None, "it has no Node any more", id="no Node"),
         pytest.param(
             a_claim(annotations={REPLACED_BY: "b"}),
-            sick(),
+            unhealthy_node(),
             "unknown disruption reason",
             id="no reason",
         ),
         pytest.param(
             going(labels={"karpenter.sh/nodepool": "lenient"}),
-            sick(labels={"karpenter.sh/nodepool": "lenient"}),
+            unhealthy_node(labels={"karpenter.sh/nodepool": "lenient"}),
             "its pool no longer asks to repair what Node node-a has",
             id="the pool changed its mind",
         ),
@@ -227,25 +236,25 @@ def test_without_a_reason_left_the_mark_goes_and_nothing_is_noted(
 
 def test_a_stamp_goes_with_the_mark() -> None:
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
-    told = on_claim(stamped, sick())
+    told = on_claim(stamped, unhealthy_node())
     assert body_of(told)["metadata"]["annotations"][TERMINATION_TIMESTAMP] is None
 
 
 def test_a_taint_that_no_command_stands_behind_is_taken_off_and_the_condition_after_it() -> None:
     forgotten = a_claim(conditions=[REASONED])
-    told = on_claim(forgotten, sick())
+    told = on_claim(forgotten, unhealthy_node())
     assert told.reason is Reason.DISRUPTION_FORGOTTEN
     assert body_of(told)["spec"]["taints"] == []
-    then = on_claim(forgotten, sick(taints=()))
+    then = on_claim(forgotten, unhealthy_node(taints=()))
     assert "DisruptionReason" not in said(then)
     assert "Initialized" in said(then)
 
 
-def test_whoever_is_leaving_or_rebooting_keeps_its_marks() -> None:
+def test_claims_that_terminate_or_reboot_keep_its_marks() -> None:
     assert not verdicts(a_leaving_claim(conditions=[REASONED]), a_leaving_node())
     rebooting = a_claim(conditions=[REASONED, condition("Rebooting")])
     assert not verdicts(rebooting, a_node())
 
 
-def test_foreign_and_plain_claims_are_nobodys_business() -> None:
+def test_foreign_and_plain_claims_are_left_alone() -> None:
     assert not verdicts(a_claim(), a_node())

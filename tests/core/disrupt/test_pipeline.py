@@ -1,4 +1,4 @@
-"""Who may be disrupted with care now, what holds the others, and what is launched for it."""
+"""Who may be disrupted gracefully now, what holds the others, and what is launched for it."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ from tests.properties.deciderchecks import check_honest_recheck
 from tests.snapshots import snapshot_with
 
 A_MINUTE_AGO = ago(60)
-SICK, REBOOT = "KWOKUnhealthy", "KWOKRebootRequired"
+BROKEN_CONDITION, REBOOT = "KWOKUnhealthy", "KWOKRebootRequired"
 ANY = {"budgets": [{"nodes": "100%"}]}
 POOL = a_pool(disruption=ANY)
 FREEZE = {"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"}
-CAREFUL = {"terminationMode": "Graceful"}
+GRACEFUL = {"terminationMode": "Graceful"}
 FAILED = "2 2026-03-02T11:59:30Z"
 
 
-def sick(
-    name: str = "a", type_: str = SICK, *, since: datetime = A_MINUTE_AGO, **fields: Any
+def unhealthy_node(
+    name: str = "a", type_: str = BROKEN_CONDITION, *, since: datetime = A_MINUTE_AGO, **fields: Any
 ) -> Node:
     told = Condition(type=type_, status="True", reason="Test", last_transition_time=since)
     return a_node(
@@ -71,9 +71,9 @@ def sick(
 
 
 def full(name: str = "a") -> list[Any]:
-    """A sick node with one pod that fills it."""
+    """A unhealthy node with one pod that fills it."""
     pod = a_pod(f"web-{name}", node=f"node-{name}", requests={"cpu": "3", "memory": "1Gi"})
-    return [a_claim(name), sick(name), pod]
+    return [a_claim(name), unhealthy_node(name), pod]
 
 
 def well(count: int) -> list[Any]:
@@ -145,17 +145,17 @@ def test_where_the_pods_fit_elsewhere_nothing_is_launched() -> None:
     assert told.message.endswith("its pods fit on other Nodes")
 
 
-def test_another_sick_node_is_no_place_to_go_while_it_is_being_replaced() -> None:
+def test_another_unhealthy_node_takes_no_pods_while_it_is_being_replaced() -> None:
     marks = {REPLACED_BY: "", DISRUPTION_REASON: "Unhealthy"}
-    other = [a_claim("c", annotations=marks), sick("c", taints=(DISRUPTED,))]
+    other = [a_claim("c", annotations=marks), unhealthy_node("c", taints=(DISRUPTED,))]
     assert len(created(verdicts(*full(), *other, *well(8)))) == 1
 
 
-def test_a_pod_that_fits_nowhere_holds_it_and_is_named() -> None:
+def test_a_pod_that_fits_nowhere_blocks_it_and_is_named() -> None:
     huge = a_pod(
         "huge", requests={"cpu": "3500m", "memory": "1Gi"}, spec={"node_selector": {"a": "b"}}
     )
-    told = on_claim(a_claim(), sick(), huge)
+    told = on_claim(a_claim(), unhealthy_node(), huge)
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
     assert "its pod default/huge fits nowhere" in told.message
 
@@ -187,9 +187,9 @@ def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(minutes=1))
 
 
-def test_where_nobody_has_to_move_nothing_is_waited_for() -> None:
+def test_without_reschedulable_pods_nothing_is_waited_for() -> None:
     waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
-    told = on_claim(a_claim(), sick(), waiting, instance_types={})
+    told = on_claim(a_claim(), unhealthy_node(), waiting, instance_types={})
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
     assert told.message.endswith("no reschedulable pods")
 
@@ -201,7 +201,7 @@ def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:
 
 
 def test_one_is_planned_at_a_time_the_longest_due_first() -> None:
-    older = [a_claim("b"), sick("b", since=ago(120)), a_pod("web-b", node="node-b")]
+    older = [a_claim("b"), unhealthy_node("b", since=ago(120)), a_pod("web-b", node="node-b")]
     found = verdicts(*full(), *older, *well(8))
     assert about(found, "NodeClaim/b").reason is Reason.REPLACING
     waits = about(found, "NodeClaim/a")
@@ -212,7 +212,7 @@ def test_one_is_planned_at_a_time_the_longest_due_first() -> None:
 # -- what holds it -------------------------------------------------------------------------
 
 
-def test_a_budget_that_allows_nothing_holds_it_with_the_numbers() -> None:
+def test_a_budget_that_allows_nothing_blocks_it_with_the_numbers() -> None:
     told = on_claim(a_pool(disruption={"budgets": [{"nodes": "0"}]}), *full())
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
     assert "budget 0 allows 0 of 1 node" in told.message
@@ -226,26 +226,26 @@ def test_a_scheduled_budget_says_when_it_may_change() -> None:
 def test_a_node_that_is_not_initialized_needs_no_budget() -> None:
     closed = a_pool(disruption={"budgets": [{"nodes": "0"}]})
     early = a_claim(stage=REGISTERED, conditions=[condition("ReadyOnce")])
-    told = on_claim(closed, early, sick())
+    told = on_claim(closed, early, unhealthy_node())
     assert told.reason is Reason.REPLACING
 
 
-def test_who_is_blocked_takes_no_budget_from_who_is_not() -> None:
+def test_a_blocked_node_takes_no_budget_from_others() -> None:
     one = a_pool(
         disruption={"budgets": [{"nodes": "1"}]},
         repair={
             "terminationMode": "Graceful",
             "maxUnhealthy": "100%",
-            "policies": [{"conditionType": SICK, "status": "True", "toleration": "1s"}],
+            "policies": [{"conditionType": BROKEN_CONDITION, "status": "True", "toleration": "1s"}],
         },
     )
     unbounded = kwok_statements()[:1]
     held = [
         a_claim("a"),
-        sick("a", since=ago(600)),
+        unhealthy_node("a", since=ago(600)),
         a_pod("mine", node="node-a", protected="true"),
     ]
-    free = [a_claim("b"), sick("b", since=ago(60))]
+    free = [a_claim("b"), unhealthy_node("b", since=ago(60))]
     found = verdicts(one, *held, *free, repair_statements=unbounded)
     assert about(found, "NodeClaim/a").reason is Reason.DISRUPTION_BLOCKED
     assert about(found, "NodeClaim/b").reason is Reason.REPLACING
@@ -268,19 +268,23 @@ def test_pods_that_must_not_move_need_a_bound(obstacle: list[Any]) -> None:
     policy = {"conditionType": "Gpu", "status": "True", "toleration": "30s"}
     repair = {"terminationMode": "Graceful", "policies": [policy]}
     unbounded = a_pool(disruption=ANY, repair=repair)
-    told = on_claim(unbounded, a_claim(), sick(type_="Gpu"), *obstacle)
+    told = on_claim(unbounded, a_claim(), unhealthy_node(type_="Gpu"), *obstacle)
     assert told.reason is Reason.DISRUPTION_BLOCKED
     assert "no grace period bounds its drain" in told.message
     assert told.blockers
     bounded = {**policy, "terminationGracePeriod": "5m"}
     pool = a_pool(disruption=ANY, repair={**repair, "policies": [bounded]})
-    assert on_claim(pool, a_claim(), sick(type_="Gpu"), *obstacle).reason is Reason.REPLACING
+    assert (
+        on_claim(pool, a_claim(), unhealthy_node(type_="Gpu"), *obstacle).reason is Reason.REPLACING
+    )
     own = a_claim(spec={"termination_grace_period": "1h"})
-    assert on_claim(unbounded, own, sick(type_="Gpu"), *obstacle).reason is Reason.REPLACING
+    assert (
+        on_claim(unbounded, own, unhealthy_node(type_="Gpu"), *obstacle).reason is Reason.REPLACING
+    )
 
 
 def test_do_not_disrupt_on_the_node_is_no_veto_of_a_repair() -> None:
-    node = sick(annotations={DO_NOT_DISRUPT: "true"})
+    node = unhealthy_node(annotations={DO_NOT_DISRUPT: "true"})
     assert on_claim(a_claim(), node).reason is Reason.REPLACING
 
 
@@ -300,15 +304,15 @@ def test_after_failures_the_pool_pauses_longer_and_longer(noted: str, until: flo
     assert "the replacement of b has failed" in told.message
 
 
-def test_a_pool_that_pauses_does_not_hold_the_others() -> None:
+def test_a_pool_that_pauses_does_not_block_the_others() -> None:
     failed = a_claim("b", annotations={REPLACEMENT_FAILED: "5 2026-03-02T11:59:30Z"})
     labels = {"karpenter.sh/nodepool": "other"}
     others = [
         a_pool("other", disruption=ANY),
         a_claim("c", labels=labels),
-        sick("c", labels=labels),
+        unhealthy_node("c", labels=labels),
     ]
-    found = verdicts(POOL, failed, sick("b"), *others)
+    found = verdicts(POOL, failed, unhealthy_node("b"), *others)
     assert about(found, "NodeClaim/b").reason is Reason.DISRUPTION_WAITS
     assert about(found, "NodeClaim/c").reason is Reason.REPLACING
 
@@ -317,7 +321,7 @@ def test_a_pool_that_pauses_does_not_hold_the_others() -> None:
 
 
 def test_a_reboot_is_committed_on_the_claim_and_launches_nothing() -> None:
-    found = verdicts(a_claim(), sick(type_=REBOOT), a_pod())
+    found = verdicts(a_claim(), unhealthy_node(type_=REBOOT), a_pod())
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.REBOOT_DUE
     assert isinstance(told.action, Patch)
@@ -330,24 +334,24 @@ def test_after_two_reboots_in_a_day_it_is_replaced_until_the_day_is_over() -> No
     history = "2026-03-01T13:00:00Z,2026-03-02T11:00:00Z"
     over = condition("Rebooting", "False", "RebootSucceeded", at=ago(3000))
     claim = a_claim(annotations={REBOOT_HISTORY: history}, conditions=[over])
-    found = verdicts(claim, sick(type_=REBOOT))
+    found = verdicts(claim, unhealthy_node(type_=REBOOT))
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.REPLACING
     assert "rebooted 2 times within a day, so it is replaced" in told.message
     assert about(found, "NodePool/general").recheck_at == ahead(3600)
 
 
-def test_a_node_whose_reboot_has_failed_is_replaced_where_something_held_that_then() -> None:
+def test_a_node_whose_reboot_has_failed_is_replaced_where_a_gate_blocked_that_then() -> None:
     over = condition("Rebooting", "False", "RebootFailed", at=ago(3000))
     spared = condition("RebootIssued", "False", "Spared", at=ago(3000))
-    told = on_claim(a_claim(conditions=[over, spared]), sick(type_=REBOOT))
+    told = on_claim(a_claim(conditions=[over, spared]), unhealthy_node(type_=REBOOT))
     assert told.reason is Reason.REPLACING
     assert "its last reboot has failed, so it is replaced" in told.message
 
 
-def test_a_forceful_reboot_asks_no_budget_and_drains_nobody() -> None:
+def test_a_forceful_reboot_asks_no_budget_and_drains_no_pod() -> None:
     pool = a_pool(disruption={"budgets": [{"nodes": "0"}]}, repair={"maxUnhealthy": "100%"})
-    told = on_claim(pool, a_claim(), sick(type_=REBOOT), a_pod(protected="true"))
+    told = on_claim(pool, a_claim(), unhealthy_node(type_=REBOOT), a_pod(protected="true"))
     assert told.reason is Reason.REBOOT_DUE
     assert body_of(told)["metadata"]["annotations"][REBOOT_GRACE_PERIOD] == "0s"
 
@@ -355,19 +359,19 @@ def test_a_forceful_reboot_asks_no_budget_and_drains_nobody() -> None:
 # -- nothing to do -------------------------------------------------------------------------
 
 
-def test_where_nobody_is_sick_there_is_nothing_to_say() -> None:
+def test_without_unhealthy_nodes_there_is_nothing_to_say() -> None:
     assert not verdicts(a_claim(), a_node(), a_pod())
 
 
 def test_the_pool_says_when_a_node_that_is_tolerated_may_become_a_candidate() -> None:
-    (told,) = verdicts(a_claim(), sick(since=ago(10)))
+    (told,) = verdicts(a_claim(), unhealthy_node(since=ago(10)))
     assert str(told.subject) == "NodePool/general"
     assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WATCHED, ahead(20))
 
 
-def test_what_is_repaired_by_force_is_no_candidate() -> None:
+def test_what_is_repaired_forcefully_is_no_candidate() -> None:
     pool = a_pool(disruption=ANY, repair={"defaultTolerationDuration": "1s"})
-    assert not verdicts(pool, a_claim(), sick())
+    assert not verdicts(pool, a_claim(), unhealthy_node())
 
 
 def test_a_better_type_is_taken_where_the_old_one_is_sold_out() -> None:
@@ -393,21 +397,22 @@ def test_a_node_that_is_ready_and_never_initialized_goes_the_pools_own_way() -> 
     found = verdicts(slow, a_node(), pod, now=ahead(60))
     assert about(found, "NodeClaim/a").reason is Reason.REPLACING
     assert len(created(found)) == 1
-    assert not verdicts(a_pool(repair={}), slow, a_node(), pod, now=ahead(60)), "by force"
+    assert not verdicts(a_pool(repair={}), slow, a_node(), pod, now=ahead(60)), "forcefully"
 
 
 @pytest.mark.parametrize(
     "objects",
     [
         pytest.param([a_pool(disruption={"budgets": [FREEZE]}), *full()], id="a freeze"),
-        pytest.param([a_claim(), sick(since=ago(29))], id="tolerated"),
+        pytest.param([a_claim(), unhealthy_node(since=ago(29))], id="tolerated"),
         pytest.param([*full(), *full("b")[:2], *well(8)], id="one after the other"),
         pytest.param(
             [*full(), a_claim("b", annotations={REPLACEMENT_FAILED: FAILED}), *well(8)],
             id="a pause",
         ),
         pytest.param(
-            [POOL, a_claim(), sick(type_="Gpu"), a_pod(protected="61m")], id="a protected pod"
+            [POOL, a_claim(), unhealthy_node(type_="Gpu"), a_pod(protected="61m")],
+            id="a protected pod",
         ),
     ],
 )
@@ -419,13 +424,13 @@ def test_nothing_changes_before_it_said_it_might(objects: list[Any], seconds: fl
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(seconds=seconds))
 
 
-def test_of_very_many_a_few_are_planned_for_at_a_time_and_everybody_has_his_turn() -> None:
+def test_of_very_many_a_few_are_planned_for_at_a_time_and_each_has_its_turn() -> None:
     """A plan looks at every node. None of these has a place to go."""
-    fleet: list[Any] = [a_pool(disruption=ANY, repair={**CAREFUL, "maxUnhealthy": "100%"})]
+    fleet: list[Any] = [a_pool(disruption=ANY, repair={**GRACEFUL, "maxUnhealthy": "100%"})]
     for i in range(40):
         nowhere = {"node_selector": {"no": "such"}}
         pod = a_pod(f"p{i}", node=f"node-s{i}", spec=nowhere)
-        fleet += [a_claim(f"s{i}"), sick(f"s{i}"), pod]
+        fleet += [a_claim(f"s{i}"), unhealthy_node(f"s{i}"), pod]
     tried: set[str] = set()
     for minute in range(4):
         found = verdicts(*fleet, now=ahead(60 * minute))

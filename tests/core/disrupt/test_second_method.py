@@ -183,9 +183,11 @@ def test_of_two_methods_that_want_a_node_the_first_has_it(methods: Methods, reas
 
 
 def test_candidates_of_the_first_method_are_planned_first() -> None:
-    sick = a_node("node-z", claim="z", status={"conditions": (condition("Ready"), unhealthy())})
+    unhealthy_node = a_node(
+        "node-z", claim="z", status={"conditions": (condition("Ready"), unhealthy())}
+    )
     pod = a_pod("web-z", node="node-z", requests=BIG)
-    found = verdicts(a_claim("z"), sick, pod, *full())
+    found = verdicts(a_claim("z"), unhealthy_node, pod, *full())
     assert about(found, "NodeClaim/z").reason is Reason.REPLACING
     assert "z comes first" in about(found, "NodeClaim/a").message
 

@@ -20,7 +20,9 @@ from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, jud
     ("total", "repaired_with"),
     [(1, {1}), (3, {1}), (5, {1}), (10, {1, 2}), (40, {1, 2, 3})],
 )
-def test_by_default_a_fifth_may_be_sick_rounded_up(total: int, repaired_with: set[int]) -> None:
+def test_by_default_a_fifth_may_be_unhealthy_rounded_up(
+    total: int, repaired_with: set[int]
+) -> None:
     assert {n for n in (1, 2, 3) if not Breaker(n, total, "20%").tripped} == repaired_with
 
 
@@ -99,7 +101,7 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
         ),
     ],
 )
-def test_who_has_the_label_counts_in_both_numbers(stray: list[Any], numbers: str) -> None:
+def test_nodes_with_the_label_count_in_both_numbers(stray: list[Any], numbers: str) -> None:
     verdict = repaired(a_broken_node(), *stray)
     assert verdict.reason is (Reason.REPAIR_BLOCKED if numbers else Reason.REPAIRING)
     assert numbers in verdict.message

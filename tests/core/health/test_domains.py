@@ -71,12 +71,12 @@ def look(*affected: AffectedDomain, now: datetime = NOW, **more: Any) -> DomainS
         "all of them",
     ],
 )
-def test_a_domain_is_held_when(unhealthy: str, total: int, held: bool) -> None:
+def test_a_domain_is_in_outage_when(unhealthy: str, total: int, held: bool) -> None:
     outage = affected_domain(*map(unhealthy_node, unhealthy.split()), total=total).outage_at(NOW)
     assert (outage is not None) is held
 
 
-def test_held_since_is_when_enough_of_those_that_are_sick_now_had_fallen_ill() -> None:
+def test_an_outage_counts_from_when_enough_nodes_were_unhealthy() -> None:
     unhealthy = [
         unhealthy_node("a1", since=900),
         unhealthy_node("a2", since=800),
@@ -171,7 +171,7 @@ def dead_zone(since: float = 600, **more: Any) -> AffectedDomain:
     )
 
 
-def test_the_first_is_tried_ten_minutes_after_it_was_held() -> None:
+def test_the_first_probe_is_ten_minutes_after_the_outage_began() -> None:
     assert look(dead_zone(since=599)).next_probe("a") is None
     assert look(dead_zone(since=599)).changes_at == ahead(1)
     probe = look(dead_zone(since=600)).next_probe("a")
@@ -180,7 +180,7 @@ def test_the_first_is_tried_ten_minutes_after_it_was_held() -> None:
     assert look(dead_zone(since=600)).next_probe("b") is None, "one at a time"
 
 
-def test_the_one_that_is_sick_for_longest_is_tried_if_it_is_due() -> None:
+def test_the_one_that_is_unhealthy_for_longest_is_the_probe_if_it_is_due() -> None:
     longest = unhealthy_node("b9", since=7200)
     others = [unhealthy_node(name, since=900, due=60) for name in ("a1", "a2")]
     tried = look(
@@ -207,7 +207,7 @@ def probe(claim: str = "a1", *, minutes_ago: float = 5, **more: Any) -> Probe:
     return Probe(pool=claim[0], claim=claim, domains=("zone=zone-c",), at=at, **more)
 
 
-def test_who_is_tried_is_held_no_more_and_the_others_wait() -> None:
+def test_the_probe_is_not_blocked_and_the_others_wait() -> None:
     now = look(dead_zone(since=3600), probes=(probe("a1"),))
     assert (now.probe("a1"), now.probe("b1")) == (probe("a1"), None)
     assert now.outage_of([ZONE_C]).endswith(
@@ -221,7 +221,7 @@ def test_who_is_tried_is_held_no_more_and_the_others_wait() -> None:
 @pytest.mark.parametrize(
     "last", [probe("a1", answered=True), probe("a1", minutes_ago=30)], ids=["up", "half an hour"]
 )
-def test_the_next_is_tried_once_the_replacement_is(last: Probe) -> None:
+def test_the_next_probe_comes_once_the_replacement_is(last: Probe) -> None:
     now = look(dead_zone(since=3600), probes=(last,))
     tried = now.next_probe("a")
     assert tried is not None
@@ -238,13 +238,13 @@ def test_a_probe_does_not_get_around_its_pools_breaker() -> None:
     assert tried.next_probe("b") is not None
 
 
-def test_what_is_written_there_and_cannot_be_read_lets_nobody_of_that_pool_be_tried() -> None:
+def test_what_is_written_there_and_cannot_be_read_lets_no_node_of_that_pool_be_a_probe() -> None:
     tried = look(dead_zone(since=3600), probes=(Probe(pool="a"),))
     assert tried.next_probe("a") is None
     assert tried.next_probe("b") is not None
 
 
-def test_a_node_in_two_held_domains_is_tried_for_both() -> None:
+def test_a_node_in_two_outages_is_the_probe_of_both() -> None:
     unhealthy = [unhealthy_node(name, since=3600, due=60) for name in ("a1", "a2", "b1", "b2")]
     both = look(affected_domain(*unhealthy), affected_domain(*unhealthy[1:], domain=TYPE_M))
     first = both.next_probe("a")
@@ -258,7 +258,7 @@ def test_a_node_in_two_held_domains_is_tried_for_both() -> None:
     assert alone.domains == ("zone=zone-c", "instance-type=m")
 
 
-def test_without_node_repair_only_those_that_never_came_up_are_tried() -> None:
+def test_without_node_repair_only_those_that_never_came_up_are_probes() -> None:
     zone = dead_zone(since=3600)
     off = look(zone, settings=Settings(node_repair=False))
     assert off.next_probe("a") is None

@@ -1,4 +1,4 @@
-"""Nodes of several pools that fall ill together: what is held, who is tried, where claims go."""
+"""Nodes of several pools that fall unhealthy together: what is held, who is tried, where claims go."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_recovered_count_and_those_that_have_just_booted_do_not() -> None:
 # -- repairs -----------------------------------------------------------------------------
 
 
-def test_nothing_is_repaired_in_a_zone_that_is_held_and_it_says_so() -> None:
+def test_nothing_is_repaired_in_a_zone_in_outage_and_it_says_so() -> None:
     found = verdicts(*pools(), *a_dead_zone(ago(599)))
     assert reasons(found) == dict.fromkeys(
         ("red-1", "red-2", "blue-1", "blue-2"), Reason.REPAIR_BLOCKED
@@ -127,7 +127,7 @@ def test_without_the_breaker_all_of_them_go_at_once() -> None:
     assert set(reasons(found).values()) == {Reason.REPAIRING}
 
 
-def test_who_is_tried_is_written_on_the_pool_first() -> None:
+def test_the_probe_is_written_on_the_pool_first() -> None:
     found = verdicts(*pools(), *a_dead_zone(ago(600)))
     assert set(reasons(found).values()) == {Reason.REPAIR_BLOCKED}
     probe = about(found, "NodePool/blue")
@@ -156,7 +156,7 @@ def test_then_it_is_repaired_with_a_mark_and_the_others_wait() -> None:
     assert waiting.message.endswith("at 2026-03-02T12:29:00Z at the latest")
 
 
-def test_the_next_is_tried_once_the_first_is_gone_and_a_new_node_of_its_pool_is_up() -> None:
+def test_the_next_probe_comes_once_the_first_is_gone_and_a_new_node_of_its_pool_is_up() -> None:
     zone = [item for item in a_dead_zone(ago(700)) if not item.name.endswith("red-2")]
     waiting = verdicts(*pools(TRIED), *zone)
     assert Reason.REPAIR_PROBE not in {v.reason for v in waiting}
@@ -180,13 +180,13 @@ def _not_initialized(claim: NodeClaim | Node) -> NodeClaim:
 
 
 @pytest.mark.parametrize("written", ["", "soon", "zone=zone-c red-2 yesterday", "a b c d"])
-def test_what_is_no_permit_lets_nobody_of_the_pool_be_tried(written: str) -> None:
+def test_what_is_no_probe_lets_no_node_of_the_pool_be_one(written: str) -> None:
     probe = read_permit("red", written)
     assert (probe.claim, probe.at) == ("", None)
     assert probe.open_at(NOW)
 
 
-def test_a_stamp_that_was_written_before_the_zone_was_held_is_taken_off() -> None:
+def test_a_stamp_that_was_written_before_the_outage_is_taken_off() -> None:
     stamp = {names.TERMINATION_TIMESTAMP: "2026-03-02T11:59:59Z"}
     found = verdicts(*pools(), *a_dead_zone(ago(500), annotations=stamp))
     verdict = about(found, "NodeClaim/red-1")
@@ -210,7 +210,7 @@ def test_a_new_node_that_never_came_up_there_is_not_given_up_either() -> None:
     assert reasons(off)["red-9"] is Reason.READINESS_TIMEOUT
 
 
-def test_a_veto_is_respected_by_who_chooses() -> None:
+def test_a_vetoed_node_is_no_probe() -> None:
     vetoed = a_member("blue-1", sick_since=ago(900), annotations={names.DO_NOT_REPAIR: "true"})
     others = members(("blue-2", "red-1", "red-2"), sick_since=ago(800))
     found = verdicts(*pools(), *vetoed, *others)
@@ -241,7 +241,7 @@ def zones_of(verdict: Verdict) -> dict[str, Any]:
     return found
 
 
-def test_a_new_claim_keeps_out_of_a_zone_that_is_held_and_says_why() -> None:
+def test_a_new_claim_keeps_out_of_a_zone_in_outage_and_says_why() -> None:
     (claim,) = new_claims(*DEAD, a_pending_pod())
     assert claim.reason is Reason.NEEDED_FOR_PODS
     assert "small in zone-b" in claim.message
@@ -332,7 +332,7 @@ def test_a_replacement_that_never_comes_up_is_one_more_that_is_unhealthy() -> No
     assert "3 of the 3 nodes" in about(then, "NodeClaim/blue-1").message
 
 
-def test_where_enough_are_left_the_next_is_tried_then() -> None:
+def test_where_enough_are_left_the_next_probe_comes_then() -> None:
     more = members(("blue-2", "green-2"), sick_since=ago(3600))
     then = verdicts(*left_in_the_zone(), *more, now=ahead(29 * 60))
     assert set(sick_ones(then).values()) == {Reason.REPAIR_BLOCKED}
@@ -359,7 +359,7 @@ def test_a_probe_that_recovers_and_stays_is_not_counted_as_if_it_had_left() -> N
     )
 
 
-def test_a_domain_that_recovers_by_itself_is_not_held_by_the_probe_alone() -> None:
+def test_a_domain_that_recovers_by_itself_is_not_in_outage_for_the_probe_alone() -> None:
     back = members(("blue-1", "green-1"), well_since=ago(601))
     assert held(*pools(LEFT), GREEN, *back) == []
     one_back = [
@@ -370,7 +370,7 @@ def test_a_domain_that_recovers_by_itself_is_not_held_by_the_probe_alone() -> No
 
 
 @pytest.mark.parametrize("written", ["zone=zone-c red-1 yesterday", "zone=zone-d red-1 LATELY", ""])
-def test_a_mark_that_cannot_be_read_or_is_of_another_domain_holds_nothing(written: str) -> None:
+def test_a_mark_that_cannot_be_read_or_is_of_another_domain_counts_nothing(written: str) -> None:
     mark = written.replace("LATELY", "2026-03-02T11:59:00Z")
     unhealthy = members(("blue-1", "green-1"), sick_since=ago(3600))
     assert held(*pools(mark), GREEN, *unhealthy) == []

@@ -1,4 +1,4 @@
-"""Which conditions mean sick, for how long each is tolerated, and by whose word."""
+"""Which conditions mean unhealthy, for how long each is tolerated, and by whose word."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROVIDER = (
 )
 
 
-def sick(type_: str, status: str, reason: str = "Broken", at: datetime = SINCE) -> Node:
+def unhealthy_node(type_: str, status: str, reason: str = "Broken", at: datetime = SINCE) -> Node:
     condition = Condition(type=type_, status=status, reason=reason, last_transition_time=at)
     return a_node(status={"conditions": (condition,)}, creation_timestamp=BORN)
 
@@ -58,9 +58,9 @@ SEED = a_block(
 @pytest.mark.parametrize(
     ("node", "due"),
     [
-        (sick("NetworkUnavailable", "True"), "2024-11-01T15:12:48Z"),
-        (sick("Ready", "False"), "2024-11-01T15:47:48Z"),
-        (sick("Ready", "Unknown"), "2024-11-01T15:47:48Z"),
+        (unhealthy_node("NetworkUnavailable", "True"), "2024-11-01T15:12:48Z"),
+        (unhealthy_node("Ready", "False"), "2024-11-01T15:47:48Z"),
+        (unhealthy_node("Ready", "Unknown"), "2024-11-01T15:47:48Z"),
     ],
     ids=["no network", "not ready", "unknown"],
 )
@@ -103,7 +103,7 @@ def test_the_seeds_instants(node: Node, due: str) -> None:
 def test_the_first_word_that_is_given_counts(
     repair: Repair | None, minutes: int | None, policy: str
 ) -> None:
-    (unhealthy,) = found(sick("Ready", "False"), repair)
+    (unhealthy,) = found(unhealthy_node("Ready", "False"), repair)
     assert unhealthy.due_at == (SINCE + minutes * MINUTE if minutes is not None else None)
     assert unhealthy.policy == policy
 
@@ -129,7 +129,7 @@ def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expecte
         }
         for name in entries
     ]
-    (unhealthy,) = found(sick("Ready", "False"), a_block(*policies))
+    (unhealthy,) = found(unhealthy_node("Ready", "False"), a_block(*policies))
     assert unhealthy.policy.endswith(f"toleration {tolerations[expected]}")
 
 
@@ -137,22 +137,33 @@ def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expecte
     ("node", "entry", "watched"),
     [
         pytest.param(
-            sick("DiskPressure", "True"), {"conditionType": "DiskPressure"}, True, id="everybody"
+            unhealthy_node("DiskPressure", "True"),
+            {"conditionType": "DiskPressure"},
+            True,
+            id="everybody",
         ),
         pytest.param(
-            sick("DiskPressure", "False"), {"conditionType": "DiskPressure"}, False, id="healthy"
+            unhealthy_node("DiskPressure", "False"),
+            {"conditionType": "DiskPressure"},
+            False,
+            id="healthy",
         ),
-        pytest.param(sick("DiskPressure", "True"), None, False, id="nobody watches it"),
+        pytest.param(unhealthy_node("DiskPressure", "True"), None, False, id="nobody watches it"),
         pytest.param(
-            sick("GpuBroken", "True"),
+            unhealthy_node("GpuBroken", "True"),
             {"conditionType": "GpuBroken", "status": "True"},
             True,
             id="the pool's own",
         ),
         pytest.param(
-            sick("GpuBroken", "True"), {"conditionType": "GpuBroken"}, False, id="no status given"
+            unhealthy_node("GpuBroken", "True"),
+            {"conditionType": "GpuBroken"},
+            False,
+            id="no status given",
         ),
-        pytest.param(sick("Ready", "True"), {"conditionType": "Ready"}, False, id="Ready"),
+        pytest.param(
+            unhealthy_node("Ready", "True"), {"conditionType": "Ready"}, False, id="Ready"
+        ),
     ],
 )
 def test_what_is_watched(node: Node, entry: dict[str, Any] | None, watched: bool) -> None:
@@ -162,7 +173,7 @@ def test_what_is_watched(node: Node, entry: dict[str, Any] | None, watched: bool
 
 def test_what_only_the_pool_watches_is_replaced_without_a_bound() -> None:
     entry = {"conditionType": "GpuBroken", "status": "True", "toleration": "1m"}
-    (unhealthy,) = found(sick("GpuBroken", "True"), a_block(entry))
+    (unhealthy,) = found(unhealthy_node("GpuBroken", "True"), a_block(entry))
     assert (unhealthy.action, unhealthy.bound, unhealthy.priority) == (
         RepairAction.REPLACE,
         None,
@@ -172,7 +183,7 @@ def test_what_only_the_pool_watches_is_replaced_without_a_bound() -> None:
 
 def test_what_an_entry_leaves_out_is_the_providers() -> None:
     entry = {"conditionType": "KWOKRebootRequired", "toleration": "2m"}
-    node = sick("KWOKRebootRequired", "True")
+    node = unhealthy_node("KWOKRebootRequired", "True")
     (unhealthy,) = found(node, a_block(entry), statements=peers_statements())
     assert (unhealthy.action, unhealthy.bound) == (RepairAction.REBOOT, MINUTE)
     assert unhealthy.due_at == SINCE + 2 * MINUTE
@@ -184,7 +195,7 @@ def test_what_an_entry_leaves_out_is_the_providers() -> None:
 
 
 def test_a_pool_without_a_block_is_graceful() -> None:
-    (unhealthy,) = found(sick("Ready", "False"))
+    (unhealthy,) = found(unhealthy_node("Ready", "False"))
     assert unhealthy.mode == GRACEFUL
 
 
@@ -195,13 +206,13 @@ def test_a_reason_that_no_statement_names_falls_to_the_fallback() -> None:
             condition_type="Ready", status="False", reason="^Disk", toleration=5 * MINUTE
         ),
     )
-    (disk,) = found(sick("Ready", "False", "DiskGone"), statements=statements)
-    (other,) = found(sick("Ready", "False", "Tired"), statements=statements)
+    (disk,) = found(unhealthy_node("Ready", "False", "DiskGone"), statements=statements)
+    (other,) = found(unhealthy_node("Ready", "False", "Tired"), statements=statements)
     assert (disk.due_at, other.due_at) == (SINCE + 5 * MINUTE, SINCE + 30 * MINUTE)
 
 
-def test_no_node_is_sick_for_longer_than_it_lives_or_than_its_last_reboot() -> None:
-    early = sick("Ready", "False", at=BORN - timedelta(hours=5))
+def test_no_node_is_unhealthy_for_longer_than_it_lives_or_than_its_last_reboot() -> None:
+    early = unhealthy_node("Ready", "False", at=BORN - timedelta(hours=5))
     (unhealthy,) = found(early)
     assert unhealthy.since == BORN
     (unhealthy,) = unhealthy_conditions(early, Rules(statements=PROVIDER), rebooted_at=SINCE)
@@ -211,7 +222,7 @@ def test_no_node_is_sick_for_longer_than_it_lives_or_than_its_last_reboot() -> N
 @pytest.mark.parametrize("reason", ["(", "[z-a]"])
 def test_an_expression_that_slipped_past_the_schema_matches_nothing(reason: str) -> None:
     entry = {"conditionType": "Ready", "reason": reason, "toleration": "1m"}
-    (unhealthy,) = found(sick("Ready", "False"), a_block(entry))
+    (unhealthy,) = found(unhealthy_node("Ready", "False"), a_block(entry))
     assert unhealthy.policy == "the provider's toleration of 30m"
 
 
@@ -225,51 +236,53 @@ PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTole
 @pytest.mark.parametrize(
     ("node", "repair", "policy"),
     [
-        pytest.param(sick("DiskPressure", "True", "Full"), a_block(DISK), None, id="nobody asks"),
         pytest.param(
-            sick("DiskPressure", "True", "Full"),
+            unhealthy_node("DiskPressure", "True", "Full"), a_block(DISK), None, id="nobody asks"
+        ),
+        pytest.param(
+            unhealthy_node("DiskPressure", "True", "Full"),
             a_block(DISK, defaultTolerationDuration="10m"),
             None,
             id="the default adds nothing",
         ),
         pytest.param(
-            sick("DiskPressure", "True", "ReadOnlyFilesystem"),
+            unhealthy_node("DiskPressure", "True", "ReadOnlyFilesystem"),
             a_block(DISK, defaultTolerationDuration="10m"),
             "the pool's policy for DiskPressure (^ReadOnly): toleration 5m",
             id="it is asked for",
         ),
         pytest.param(
-            sick("DiskPressure", "True", "Full"),
+            unhealthy_node("DiskPressure", "True", "Full"),
             a_block(DISK, {"conditionType": "DiskPressure", "toleration": "9m"}),
             "the pool's policy for DiskPressure: toleration 9m",
             id="another entry asks",
         ),
         pytest.param(
-            sick("Ready", "False", "Tired"),
+            unhealthy_node("Ready", "False", "Tired"),
             a_block(KUBELET, defaultTolerationDuration="10m"),
             PROVIDERS,
             id="the provider asks",
         ),
         pytest.param(
-            sick("Ready", "False", "Tired"),
+            unhealthy_node("Ready", "False", "Tired"),
             a_block({**KUBELET, "status": "Unknown"}, defaultTolerationDuration="10m"),
             f"{DEFAULT} 10m",
             id="of the other status only",
         ),
         pytest.param(
-            sick("NetworkUnavailable", "True"),
+            unhealthy_node("NetworkUnavailable", "True"),
             a_block(KUBELET, defaultTolerationDuration="10m"),
             f"{DEFAULT} 10m",
             id="of another condition only",
         ),
         pytest.param(
-            sick("Ready", "False", "Tired"),
+            unhealthy_node("Ready", "False", "Tired"),
             a_block(KUBELET, defaultTolerationDuration="Never"),
             f"{DEFAULT} Never",
             id="Never takes away all the same",
         ),
         pytest.param(
-            sick("Ready", "False", "Tired"),
+            unhealthy_node("Ready", "False", "Tired"),
             a_block({**KUBELET, "reason": "("}, defaultTolerationDuration="10m"),
             f"{DEFAULT} 10m",
             id="what cannot be used limits nothing",
@@ -300,13 +313,13 @@ HOUR = {"conditionType": "Foo", "status": "True", "toleration": "1h"}
 )
 def test_an_entry_that_cannot_be_used_takes_no_part_in_the_choice(ignored: dict[str, Any]) -> None:
     """It would be the more specific one."""
-    (unhealthy,) = found(sick("Foo", "True", "X"), a_block(ignored, HOUR))
+    (unhealthy,) = found(unhealthy_node("Foo", "True", "X"), a_block(ignored, HOUR))
     assert unhealthy.policy == "the pool's policy for Foo=True: toleration 1h"
-    assert found(sick("Foo", "True", "X"), a_block(ignored)) == []
+    assert found(unhealthy_node("Foo", "True", "X"), a_block(ignored)) == []
 
 
 def test_a_condition_that_is_asked_for_by_reason_only_does_not_count_with_another() -> None:
     """Before its first look at the reason everybody would have taken it for unhealthy."""
     rules = Rules(repair=a_block(DISK), statements=PROVIDER)
     assert ("DiskPressure", "True") in rules.watched
-    assert unhealthy_conditions(sick("DiskPressure", "True", "Full"), rules) == ()
+    assert unhealthy_conditions(unhealthy_node("DiskPressure", "True", "Full"), rules) == ()

@@ -90,19 +90,19 @@ def rebooting(
 
 
 def the_node(*taints: Taint, boot: str = "boot-1", **more: Any) -> Node:
-    ready, sick = more.pop("ready", True), more.pop("sick", True)
+    ready, unhealthy_node = more.pop("ready", True), more.pop("unhealthy_node", True)
     told = {
         "node_info": NodeSystemInfo(boot_id=boot),
         "conditions": (
             condition("Ready", "True" if ready else "Unknown"),
-            condition(SICK, "True" if sick else "False"),
+            condition(SICK, "True" if unhealthy_node else "False"),
         ),
     }
     return a_node(taints=taints, status=told, **{"labels": {INITIALIZED: "true"}} | more)
 
 
 def judged(*objects: Any, **more: Any) -> list[Verdict]:
-    """In a pool as it is by default, by what the provider states about sick nodes."""
+    """In a pool as it is by default, by what the provider states about unhealthy nodes."""
     pool: tuple[Any, ...] = () if any(isinstance(one, NodePool) for one in objects) else (a_pool(),)
     known = {"repair_statements": kwok_statements()} | more
     return judged_alone(DECIDER, *pool, *objects, **known)
@@ -213,7 +213,7 @@ NEVER = {"policies": [{"conditionType": SICK, "toleration": "Never"}]}
 
 
 @pytest.mark.parametrize(
-    ("sick", "pool"),
+    ("unhealthy_node", "pool"),
     [
         pytest.param(False, a_pool(), id="the condition clears"),
         pytest.param(True, a_pool(repair=NEVER), id="the policy is switched off"),
@@ -221,12 +221,16 @@ NEVER = {"policies": [{"conditionType": SICK, "toleration": "Never"}]}
         pytest.param(True, a_pool("another"), id="the pool is gone"),
     ],
 )
-def test_nothing_else_calls_off_a_reboot_that_is_committed(sick: bool, pool: NodePool) -> None:
-    drain = judged(rebooting(), the_node(CLOSED, sick=sick), pool, a_pod())
+def test_nothing_else_calls_off_a_reboot_that_is_committed(
+    unhealthy_node: bool, pool: NodePool
+) -> None:
+    drain = judged(rebooting(), the_node(CLOSED, unhealthy_node=unhealthy_node), pool, a_pod())
     assert isinstance(about(drain, "Pod/default/web").action, Evict)
-    over = on_claim(rebooting(boot="boot-1"), the_node(CLOSED, sick=sick), pool)
+    over = on_claim(rebooting(boot="boot-1"), the_node(CLOSED, unhealthy_node=unhealthy_node), pool)
     assert said(over)["RebootIssued"] == ("Unknown", "Drained")
-    assert isinstance(on_claim(ISSUING, the_node(CLOSED, sick=sick), pool).action, Reboot)
+    assert isinstance(
+        on_claim(ISSUING, the_node(CLOSED, unhealthy_node=unhealthy_node), pool).action, Reboot
+    )
 
 
 def test_a_reboot_that_is_struck_out_ends_whatever_happens_then() -> None:
@@ -254,12 +258,14 @@ def test_a_veto_that_ends_is_looked_at_again_then() -> None:
     assert later.reason is Reason.REBOOT_REQUESTED
 
 
-@pytest.mark.parametrize("sick", [True, False], ids=["sick", "well"])
-def test_once_the_cloud_is_asked_there_is_no_way_back(sick: bool) -> None:
+@pytest.mark.parametrize("unhealthy_node", [True, False], ids=["unhealthy_node", "well"])
+def test_once_the_cloud_is_asked_there_is_no_way_back(unhealthy_node: bool) -> None:
     """The answer may be lost, and the reboot not."""
-    node = the_node(CLOSED, sick=sick, annotations=VETO)
+    node = the_node(CLOSED, unhealthy_node=unhealthy_node, annotations=VETO)
     assert isinstance(on_claim(ISSUING, node).action, Reboot)
-    away = on_claim(issued(), the_node(CLOSED, sick=sick, annotations=VETO, labels={}))
+    away = on_claim(
+        issued(), the_node(CLOSED, unhealthy_node=unhealthy_node, annotations=VETO, labels={})
+    )
     assert (away.reason, away.action) == (Reason.REBOOT_ISSUED, None)
 
 
@@ -280,7 +286,7 @@ def test_after_it_was_called_off_the_node_is_opened_and_nothing_else() -> None:
 # -- the drain ---------------------------------------------------------------------------
 
 
-def test_pods_are_asked_to_leave_until_the_bound_is_over() -> None:
+def test_pods_are_evicted_until_the_bound_is_over() -> None:
     verdicts = judged(rebooting(), the_node(CLOSED), a_pod())
     pod = about(verdicts, "Pod/default/web")
     assert isinstance(pod.action, Evict)
@@ -295,7 +301,7 @@ def test_pods_are_asked_to_leave_until_the_bound_is_over() -> None:
     assert [str(blocker.subject) for blocker in claim.blockers] == ["Pod/default/web"]
 
 
-def test_whoever_is_left_when_the_bound_is_over_stays() -> None:
+def test_pods_that_are_left_when_the_bound_is_over_stays() -> None:
     verdicts = judged(rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
     (verdict,) = verdicts
     assert verdict.message == "the drain of Node node-a is over; left, and taken along: default/web"
@@ -312,7 +318,9 @@ def test_whoever_is_left_when_the_bound_is_over_stays() -> None:
         pytest.param({"deletion_timestamp": ahead(9)}, Reason.POD_TERMINATING, id="terminating"),
     ],
 )
-def test_protection_and_budgets_are_respected_and_nobody_is_forced(pod: Any, reason: Any) -> None:
+def test_protection_and_budgets_are_respected_and_no_pod_is_force_deleted(
+    pod: Any, reason: Any
+) -> None:
     budget = a_budget("db", app="db", disruptions_allowed=0, observed_generation=1)
     for seconds in (0, 29):
         found = judged(rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds))
@@ -336,13 +344,13 @@ def test_without_a_bound_the_drain_waits_for_its_pods() -> None:
     assert REBOOT_PRE_BOOT_ID in body_of(empty)["metadata"]["annotations"]
 
 
-def test_a_bound_of_nothing_asks_nobody_and_waits_for_nothing() -> None:
+def test_a_bound_of_nothing_evicts_no_pod_and_waits_for_nothing() -> None:
     claim = rebooting(requested(NOW), bound="0s")
     (verdict,) = judged(claim, the_node(CLOSED), a_pod())
     assert REBOOT_PRE_BOOT_ID in body_of(verdict)["metadata"]["annotations"]
 
 
-def test_an_empty_node_waits_a_few_seconds_for_everybody_to_see_the_taint() -> None:
+def test_an_empty_node_waits_a_few_seconds_for_the_taint_to_be_seen() -> None:
     verdict = on_claim(rebooting(requested(NOW), bound="1s"), the_node(CLOSED))
     assert verdict.message == "Node node-a is empty; it is rebooted at 2026-03-02T12:00:05Z"
     assert (verdict.action, verdict.recheck_at) == (None, ahead(5))
@@ -484,7 +492,7 @@ def test_an_instance_is_not_rebooted_under_a_pod_that_cannot_be_read(claim: Node
     assert on_claim(claim, the_node(CLOSED), finished).action is not None
 
 
-def test_nobody_is_asked_to_leave_once_the_drain_is_over() -> None:
+def test_no_pod_is_evicted_once_the_drain_is_over() -> None:
     assert len(judged(ISSUING, the_node(CLOSED), a_pod())) == 1
 
 
@@ -573,7 +581,7 @@ def test_a_reboot_that_karpenter_has_issued_is_watched_and_not_asked_for_again()
 @pytest.mark.parametrize("why", ["veto", "recovery", "switched off"])
 def test_nor_is_it_called_off(why: str) -> None:
     notes = VETO if why == "veto" else {}
-    node = the_node(CLOSED, sick=why != "recovery", annotations=notes, labels={})
+    node = the_node(CLOSED, unhealthy_node=why != "recovery", annotations=notes, labels={})
     settings = Settings(node_repair=why != "switched off")
     verdict = on_claim(of_karpenter(), node, settings=settings)
     assert (verdict.reason, verdict.action) == (Reason.REBOOT_ISSUED, None)
@@ -685,7 +693,7 @@ def test_what_has_failed_under_a_veto_is_opened_and_spared() -> None:
 SPARED = rebooting(*failed(result="Spared"))
 
 
-def test_a_claim_that_was_spared_is_nothing_but_sick_from_then_on() -> None:
+def test_a_claim_that_was_spared_is_nothing_but_unhealthy_from_then_on() -> None:
     """Whether the veto is still there makes no difference here."""
     assert judged(SPARED, the_node()) == judged(SPARED, the_node(annotations=VETO)) == []
     leaving = a_leaving_claim(conditions=failed(result="Spared"), annotations=SPARED.annotations)
@@ -695,7 +703,7 @@ def test_a_claim_that_was_spared_is_nothing_but_sick_from_then_on() -> None:
 
 
 def test_the_failure_of_a_spared_node_that_recovers_is_forgotten() -> None:
-    verdict = on_claim(SPARED, the_node(sick=False))
+    verdict = on_claim(SPARED, the_node(unhealthy_node=False))
     assert verdict.reason is Reason.REBOOT_ENDED
     assert "RebootIssued" not in said(verdict)
 

@@ -39,12 +39,12 @@ def test_the_most_disturbing_action_wins() -> None:
     assert (found.action, found.condition) == (RepairAction.REPLACE, "B")
 
 
-def test_by_force_if_any_says_so() -> None:
+def test_forceful_if_any_says_so() -> None:
     assert cause(an_illness(), an_illness("B", mode=FORCEFUL)).forceful
     assert not cause(an_illness(), an_illness("B")).forceful
 
 
-def test_the_shortest_bound_that_is_set_counts_whoever_sets_it() -> None:
+def test_the_shortest_bound_that_is_set_counts() -> None:
     reboot = an_illness("A", action=RepairAction.REBOOT, bound=MINUTE)
     assert cause(reboot, an_illness("B", bound=5 * MINUTE)).bound == MINUTE
     assert cause(an_illness(), an_illness("B", bound=timedelta())).bound == timedelta()

@@ -1,4 +1,4 @@
-"""One decision for nodes that do not come up and nodes that fall ill."""
+"""One decision for nodes that do not come up and nodes that fall unhealthy."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def test_thirty_booting_nodes_of_forty_do_not_trip_the_breaker() -> None:
         fleet += [booting_one(f"b{i}"), not_ready(name=f"b{i}", creation_timestamp=ago(60))]
     for i in range(9):
         fleet += [a_claim(f"w{i}"), a_node(f"node-w{i}", claim=f"w{i}")]
-    sick = not_ready(since=ago(601), creation_timestamp=ago(7200))
-    verdict = on_claim(*fleet, a_claim(), sick)
+    unhealthy_node = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    verdict = on_claim(*fleet, a_claim(), unhealthy_node)
     assert verdict.reason is Reason.REPAIRING
 
 
@@ -143,10 +143,10 @@ def booting_one(name: str) -> NodeClaim:
     return a_claim(name, stage=REGISTERED, spec={"readiness_ttl": "30m"})
 
 
-# -- nodes that fall ill -----------------------------------------------------------------
+# -- nodes that fall unhealthy -----------------------------------------------------------------
 
 
-def test_a_sick_node_says_by_whose_word_and_until_when_it_is_tolerated() -> None:
+def test_an_unhealthy_node_says_by_which_policy_and_until_when_it_is_tolerated() -> None:
     node = not_ready(since=ago(60), creation_timestamp=ago(7200))
     told = verdicts(FORCEFUL, a_claim(), node)
     verdict = about(told, "NodeClaim/a")
@@ -157,7 +157,7 @@ def test_a_sick_node_says_by_whose_word_and_until_when_it_is_tolerated() -> None
     assert about(told, "Node/node-a").message == verdict.message
 
 
-def test_before_it_is_due_it_says_what_would_hold_it() -> None:
+def test_before_it_is_due_it_says_what_would_block_it() -> None:
     node = not_ready(since=ago(60), creation_timestamp=ago(7200))
     off = on_claim(FORCEFUL, a_claim(), node, settings=Settings(node_repair=False))
     due = "10m: due at 2026-03-02T12:09:00Z"
@@ -175,17 +175,19 @@ def test_before_it_is_due_it_says_what_would_hold_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "sick", "repaired"),
+    ("total", "unhealthy_node", "repaired"),
     [(1, 1, True), (3, 1, True), (3, 2, False), (5, 1, True), (5, 2, False), (10, 2, True),
      (10, 3, False)],
 )  # fmt: skip
-def test_so_many_sick_nodes_may_be_repaired(total: int, sick: int, repaired: bool) -> None:
+def test_so_many_unhealthy_nodes_may_be_repaired(
+    total: int, unhealthy_node: int, repaired: bool
+) -> None:
     fleet: list[Any] = [FORCEFUL]
     for i in range(total):
         fleet.append(a_claim(f"c{i}"))
         healthy = a_node(f"node-c{i}", claim=f"c{i}")
-        ill = not_ready(since=ago(601), name=f"c{i}", creation_timestamp=ago(7200))
-        fleet.append(ill if i < sick else healthy)
+        unhealthy = not_ready(since=ago(601), name=f"c{i}", creation_timestamp=ago(7200))
+        fleet.append(unhealthy if i < unhealthy_node else healthy)
     told = verdicts(*fleet)
     first = about(told, "NodeClaim/c0")
     assert first.reason is (Reason.REPAIRING if repaired else Reason.REPAIR_BLOCKED)
@@ -198,14 +200,14 @@ def test_so_many_sick_nodes_may_be_repaired(total: int, sick: int, repaired: boo
 def test_leaving_nodes_count_so_no_more_than_the_limit_are_ever_under_way() -> None:
     fleet: list[Any] = [FORCEFUL, a_leaving_claim("b")]
     gone = msgspec.structs.replace
-    ill = not_ready(since=ago(601), name="b", creation_timestamp=ago(7200))
-    fleet.append(gone(ill, metadata=gone(ill.metadata, deletion_timestamp=ago(1))))
-    sick = not_ready(since=ago(601), creation_timestamp=ago(7200))
-    assert on_claim(*fleet, a_claim(), sick).reason is Reason.REPAIR_BLOCKED
+    unhealthy = not_ready(since=ago(601), name="b", creation_timestamp=ago(7200))
+    fleet.append(gone(unhealthy, metadata=gone(unhealthy.metadata, deletion_timestamp=ago(1))))
+    unhealthy_node = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    assert on_claim(*fleet, a_claim(), unhealthy_node).reason is Reason.REPAIR_BLOCKED
 
 
 @pytest.mark.parametrize("where", ["node", "claim"])
-def test_a_veto_holds_it_and_says_so(where: str) -> None:
+def test_a_veto_blocks_it_and_says_so(where: str) -> None:
     veto: dict[str, Any] = {"annotations": {DO_NOT_REPAIR: "true"}}
     claim = a_claim(**veto if where == "claim" else {})
     node = not_ready(
@@ -247,8 +249,8 @@ def test_what_is_switched_off_or_cannot_be_read_repairs_nothing(pool: Any, why: 
 
 def test_node_repair_can_be_switched_off_and_time_outs_run_all_the_same() -> None:
     off = Settings(node_repair=False)
-    sick = not_ready(since=ago(601), creation_timestamp=ago(7200))
-    assert on_claim(FORCEFUL, a_claim(), sick, settings=off).reason is Reason.REPAIR_OFF
+    unhealthy_node = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    assert on_claim(FORCEFUL, a_claim(), unhealthy_node, settings=off).reason is Reason.REPAIR_OFF
     late = not_ready(creation_timestamp=ago(1800))
     assert on_claim(FORCEFUL, booting(), late, settings=off).action is not None
 
@@ -302,9 +304,9 @@ def test_so_is_one_on_a_claim_that_is_not_due_yet(claim: Any, node: Node, reason
 
 def test_falling_due_while_it_leaves_brings_the_deadline_forward() -> None:
     leaving = a_leaving_claim(spec={"termination_grace_period": "4h"})
-    ill = not_ready(since=ago(601), creation_timestamp=ago(7200))
+    unhealthy = not_ready(since=ago(601), creation_timestamp=ago(7200))
     keep = msgspec.structs.replace
-    node = keep(ill, metadata=a_leaving_node().metadata, spec=a_leaving_node().spec)
+    node = keep(unhealthy, metadata=a_leaving_node().metadata, spec=a_leaving_node().spec)
     verdict = on_claim(FORCEFUL, leaving, node)
     assert isinstance(verdict.action, Patch)
     assert verdict.action.dated == TERMINATION_TIMESTAMP
@@ -395,7 +397,7 @@ def test_what_falls_due_brings_the_deadline_forward(
         ),
     ],
 )
-def test_what_holds_a_repair_holds_that_too(held: dict[str, Any], reason: Reason) -> None:
+def test_what_blocks_a_repair_blocks_that_too(held: dict[str, Any], reason: Reason) -> None:
     verdict = leaving(BROKEN, **held)
     assert (verdict.reason, verdict.action) == (reason, None)
 
@@ -427,7 +429,7 @@ def test_a_never_ready_claim_that_was_deleted_has_the_deadline_of_its_ttl() -> N
 
 
 @pytest.mark.parametrize("stage", [0, 1])
-def test_a_leaving_claim_without_a_node_has_nobody_to_wait_for(stage: int) -> None:
+def test_a_leaving_claim_without_a_node_has_no_pod_to_wait_for(stage: int) -> None:
     claim = a_leaving_claim(stage=stage, creation_timestamp=ago(7200))
     assert verdicts(GRACEFUL, claim) == []
 
@@ -495,21 +497,23 @@ def test_a_hundred_new_nodes_without_a_network_are_no_outage() -> None:
             creation_timestamp=ago(60),
         )
         fleet += [booting_one(f"b{i}"), node]
-    sick = a_node(
+    unhealthy_node = a_node(
         ready=None, status={"conditions": (no_network(601),)}, creation_timestamp=ago(7200)
     )
-    first = on_claim(*fleet, a_claim(), sick)
+    first = on_claim(*fleet, a_claim(), unhealthy_node)
     assert first.reason is Reason.REPAIRING
     assert first.recheck_at == ahead(540), "when the others begin to count"
-    then = on_claim(*fleet, a_claim(), sick, now=ahead(540))
+    then = on_claim(*fleet, a_claim(), unhealthy_node, now=ahead(540))
     assert then.reason is Reason.REPAIR_BLOCKED
     assert "10 of 10 nodes are unhealthy" in then.message
 
 
-def test_a_claim_without_a_pool_is_held_when_sick_and_timed_out_when_it_never_comes() -> None:
+def test_a_claim_without_a_pool_is_blocked_when_unhealthy_and_timed_out_when_it_never_comes() -> (
+    None
+):
     alone: dict[str, Any] = {"labels": {"karpenter.sh/nodepool": ""}}
-    sick = not_ready(since=ago(86400), creation_timestamp=ago(90000))
-    assert on_claim(a_claim(**alone), sick).reason is Reason.REPAIR_OFF
+    unhealthy_node = not_ready(since=ago(86400), creation_timestamp=ago(90000))
+    assert on_claim(a_claim(**alone), unhealthy_node).reason is Reason.REPAIR_OFF
     late = a_claim(stage=0, creation_timestamp=ago(901), **alone)
     assert on_claim(late).reason is Reason.LAUNCH_TIMEOUT
 
@@ -519,26 +523,39 @@ def test_the_legacy_way_repairs_claims_without_a_pool_under_a_breaker_of_the_who
 ):
     legacy = Settings(legacy_node_repair=True)
     alone: dict[str, Any] = {"labels": {"karpenter.sh/nodepool": ""}}
-    sick = not_ready(since=ago(86400), creation_timestamp=ago(90000), **alone)
+    unhealthy_node = not_ready(since=ago(86400), creation_timestamp=ago(90000), **alone)
     well: list[Any] = []
     for i in range(4):
         well += [a_claim(f"w{i}"), a_node(f"node-w{i}", claim=f"w{i}")]
-    told = on_claim(a_pool(), a_claim(**alone), sick, *well, settings=legacy)
+    told = on_claim(a_pool(), a_claim(**alone), unhealthy_node, *well, settings=legacy)
     assert told.reason is Reason.REPAIRING
     assert isinstance(told.action, Patch)
     also = not_ready(since=ago(60), name="b", creation_timestamp=ago(90000))
-    held = on_claim(a_pool(), a_claim(**alone), sick, a_claim("b"), also, *well, settings=legacy)
+    held = on_claim(
+        a_pool(), a_claim(**alone), unhealthy_node, a_claim("b"), also, *well, settings=legacy
+    )
     assert held.reason is Reason.REPAIRING, "two of six, and two may be"
     third = not_ready(since=ago(60), name="c", creation_timestamp=ago(90000))
-    fleet = [a_pool(), a_claim(**alone), sick, a_claim("b"), also, a_claim("c"), third, *well]
+    fleet = [
+        a_pool(),
+        a_claim(**alone),
+        unhealthy_node,
+        a_claim("b"),
+        also,
+        a_claim("c"),
+        third,
+        *well,
+    ]
     assert on_claim(*fleet, settings=legacy).reason is Reason.REPAIR_BLOCKED
 
 
-def test_the_legacy_way_repairs_pools_without_a_block_by_force() -> None:
-    sick = not_ready(since=ago(86400), creation_timestamp=ago(90000))
-    careful = on_claim(a_pool(), a_claim(), sick)
+def test_the_legacy_way_repairs_pools_without_a_block_forcefully() -> None:
+    unhealthy_node = not_ready(since=ago(86400), creation_timestamp=ago(90000))
+    careful = on_claim(a_pool(), a_claim(), unhealthy_node)
     assert (careful.reason, careful.action) == (Reason.REPAIR_DUE, None)
-    forced = on_claim(a_pool(), a_claim(), sick, settings=Settings(legacy_node_repair=True))
+    forced = on_claim(
+        a_pool(), a_claim(), unhealthy_node, settings=Settings(legacy_node_repair=True)
+    )
     assert forced.reason is Reason.REPAIRING
     assert isinstance(forced.action, Patch)
 
@@ -585,7 +602,7 @@ def test_a_replacement_that_never_came_up_is_given_up_whatever_the_breaker_says(
     assert given_up.action is not None
 
 
-def test_a_stamp_on_a_node_that_is_repaired_with_care_is_taken_off_until_its_turn_comes() -> None:
+def test_a_stamp_on_a_node_that_is_repaired_gracefully_is_taken_off_until_its_turn_comes() -> None:
     stamp = {TERMINATION_TIMESTAMP: "2026-03-02T12:00:00Z"}
     told = Condition(type="KWOKUnhealthy", status="True", last_transition_time=ago(60))
     node = a_node(status={"conditions": (told,)}, creation_timestamp=ago(7200))
@@ -604,8 +621,8 @@ def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() 
     assert (told.reason, told.recheck_at) == (Reason.BOOTING, ahead(540))
     due = "repaired at 2026-03-02T12:09:00Z unless it is initialized before (initializationTTL 10m)"
     assert told.message.endswith(due)
-    ill = on_claim(FORCEFUL, slow, not_ready(since=ago(10)))
-    assert (ill.reason, ill.recheck_at) == (Reason.UNHEALTHY, ahead(540))
+    unhealthy = on_claim(FORCEFUL, slow, not_ready(since=ago(10)))
+    assert (unhealthy.reason, unhealthy.recheck_at) == (Reason.UNHEALTHY, ahead(540))
     over = on_claim(FORCEFUL, slow, a_node(), now=ahead(540))
     assert over.reason is Reason.INITIALIZATION_TIMEOUT
     assert over.action is not None
@@ -613,12 +630,12 @@ def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() 
     assert (careful.reason, careful.action) == (Reason.REPAIR_DUE, None)
 
 
-def test_a_policy_that_does_not_say_what_sick_means_is_ignored_and_the_others_count() -> None:
+def test_a_policy_that_does_not_say_what_unhealthy_means_is_ignored_and_the_others_count() -> None:
     unclear = {"conditionType": "Gpu", "toleration": "10s"}
     clear = {"conditionType": "Ready", "toleration": "10s"}
     pool = a_pool(repair={"policies": [unclear, clear]})
     gpu = Condition(type="Gpu", status="True", last_transition_time=ago(600))
     well = a_node(status={"conditions": (condition("Ready"), gpu)}, creation_timestamp=ago(7200))
     assert not verdicts(pool, a_claim(), well)
-    sick = not_ready(since=ago(60), creation_timestamp=ago(7200))
-    assert on_claim(pool, a_claim(), sick).reason is Reason.REPAIRING
+    unhealthy_node = not_ready(since=ago(60), creation_timestamp=ago(7200))
+    assert on_claim(pool, a_claim(), unhealthy_node).reason is Reason.REPAIRING

@@ -51,7 +51,7 @@ HELD = [
 
 
 @pytest.mark.parametrize(("pod", "known"), HELD)
-def test_what_holds_a_pod_holds_it_until_its_grace_has_to_begin(
+def test_what_protects_a_pod_protects_it_until_its_grace_has_to_begin(
     pod: Pod, known: dict[str, Any]
 ) -> None:
     plain = a_pod("plain", protected="true")

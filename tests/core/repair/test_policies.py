@@ -33,7 +33,7 @@ def a_sick_node(type_: str, status: str, reason: str = "Broken") -> Node:
 
 
 def rows(node: Node, by: Rules) -> list[tuple[str, str, str]]:
-    """Condition, what means sick, what is done."""
+    """Condition, what means unhealthy, what is done."""
     return [
         (row.condition_type, " ".join((*row.statuses, row.reason)).strip(), row.then)
         for row in what_would_happen(node, by)
@@ -103,7 +103,7 @@ def test_what_the_provider_tells_apart_by_reason_is_told_apart() -> None:
     ]
 
 
-def test_whoever_is_sick_has_his_instant_in_the_row_that_counts() -> None:
+def test_an_unhealthy_node_has_its_instant_in_the_row_that_counts() -> None:
     by = rules(
         {"conditionType": "Ready", "reason": "^Kubelet", "toleration": "20m"},
         {"conditionType": "Ready", "toleration": "40m"},
@@ -121,8 +121,8 @@ def test_whoever_is_sick_has_his_instant_in_the_row_that_counts() -> None:
 
 
 def test_conditions_that_the_node_has_come_first() -> None:
-    sick = a_sick_node("KWOKUnhealthy", "True")
-    assert [row[0] for row in rows(sick, rules())] == [
+    unhealthy_node = a_sick_node("KWOKUnhealthy", "True")
+    assert [row[0] for row in rows(unhealthy_node, rules())] == [
         "KWOKUnhealthy",
         "KWOKRebootRequired",
         "Ready",
@@ -168,7 +168,7 @@ def test_how_it_goes_is_said(mode: str, grace: str | None, then: str) -> None:
 def test_what_comes_true_was_foretold(
     policies: list[dict[str, Any]], type_: str, status: str, reason: str, default: str | None
 ) -> None:
-    """Whatever is made of a sick condition stands in a row, with the same word and instant."""
+    """Whatever is made of a unhealthy condition stands in a row, with the same word and instant."""
     block = {"defaultTolerationDuration": default} if default else {}
     by = rules(*policies, **block)
     node = a_sick_node(type_, status, reason)
