@@ -75,14 +75,7 @@ class PoolFleet(msgspec.Struct, frozen=True, dict=True):
 
         Else two commands would wait for each other for ever once a budget is lowered.
         """
-        return PoolFleet(
-            tuple(
-                msgspec.structs.replace(node, leaving=False, rebooting=False, ready=True)
-                if node.name == name
-                else msgspec.structs.replace(node, leaving=node.terminating)
-                for node in self.nodes
-            )
-        )
+        return PoolFleet(tuple(_before_terminating(node, name) for node in self.nodes))
 
     @cached_property
     def _grouped(self) -> dict[tuple[NodeLabelSelector | None, str | None], Groups]:
@@ -96,6 +89,14 @@ class PoolFleet(msgspec.Struct, frozen=True, dict=True):
         if key not in self._grouped:  # Many candidates ask, and the answer is the same.
             self._grouped[key] = _grouped(budget, self.nodes)
         return self._grouped[key]
+
+
+def _before_terminating(node: FleetNode, name: str) -> FleetNode:
+    if node.name == name:
+        return msgspec.structs.replace(node, leaving=False, rebooting=False, ready=True)
+    if node.leaving == node.terminating:
+        return node  # Nearly all of them.
+    return msgspec.structs.replace(node, leaving=node.terminating)
 
 
 def _grouped(budget: Budget, nodes: Sequence[FleetNode]) -> Groups:
