@@ -17,32 +17,27 @@ and ``OUTAGE``: time-outs do not ask it, every other operation does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Blocker, Subject
+from tenure.core.decision import Blocker
 from tenure.core.disrupt.budgets import Allowance, allowance
 from tenure.core.disrupt.fleet import PoolFleet
+from tenure.core.disrupt.podblockers import blockers_of
 from tenure.core.disrupt.traits import Traits
-from tenure.core.protect.protection import Protection, protection_of, protection_on
+from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import grace_period
-from tenure.core.terminate.pdb import Allowances, blocks
-from tenure.core.terminate.pods import DrainView, left_alone
-from tenure.core.writes import subject_of
+from tenure.core.terminate.pods import DrainView
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.pod import Pod
-from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 
 SWITCHED_OFF: Final = "node repair is switched off (--node-repair or feature gate NodeRepair)"
 
@@ -261,7 +256,10 @@ def _allowance(facts: GateFacts, now: datetime) -> Allowance | None:
 
 def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """Pods that must not be evicted now, or a Node that must not be disrupted."""
-    found = tuple(blockers_of(facts, settings, now))
+    traits, claim, drain = facts.traits, facts.claim, facts.drain
+    if traits is None or drain is None:
+        return None
+    found = tuple(blockers_of(traits, claim, drain, settings, now, bound=facts.bound))
     if not found:
         return None
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
@@ -294,58 +292,6 @@ GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | N
     Gate.PODS: blocking_pods,
     Gate.LIMITS: without_capacity,
 }
-
-
-# -- the pods of a node --------------------------------------------------------------------
-
-
-def blockers_of(facts: GateFacts, settings: Settings, now: datetime) -> Iterator[Blocker]:
-    """What of the Node, its claim and its pods blocks a disruption now.
-
-    *Eventual* disruption: a deadline will end the drain, so pods do not block it; the drain itself
-    still respects them until then.
-    """
-    traits, drain = facts.traits, facts.drain
-    if traits is None or drain is None:
-        return
-    if traits.node_protection_counts:
-        yield from _of_node(facts.claim, drain, now)
-    if not is_eventual(traits, facts.claim, facts.bound):
-        yield from _of_pods(drain, settings, now)
-    else:
-        # A deadline that is still to be set would delete them unread.
-        yield from (_unreadable(item.pod) for item in drain.pods if is_unreadable(item.pod))
-
-
-def is_eventual(traits: Traits, claim: NodeClaim, bound: timedelta | None = None) -> bool:
-    """Whether it may start although pods block it. ``bound``: of the drain, by the method."""
-    return traits.eventual and (bound is not None or grace_period(claim) is not None)
-
-
-def _of_node(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Blocker]:
-    for thing in (drain.node, claim):
-        protection = protection_on(thing)
-        if protection is not None and now < protection.until:
-            subject = subject_of(thing)
-            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
-
-
-def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Blocker]:
-    for item in drain.pods:
-        pod = item.pod
-        if left_alone(pod) or pod.deleting:
-            continue
-        protection = protection_of(pod, cap=drain.cap, clock=settings.protection_clock)
-        if protection is not None and now < protection.until:
-            subject = Subject.of(PODS.kind, pod)
-            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
-        # Each pod by itself: whether all can be evicted at once is the drain's business.
-        elif not Allowances().grants(pod, item.budgets):
-            yield from map(blocks, item.budgets)
-
-
-def _unreadable(pod: Pod) -> Blocker:
-    return Blocker(subject=Subject.of(PODS.kind, pod), message=why_unreadable(pod))
 
 
 def _veto_words(veto: Protection) -> str:

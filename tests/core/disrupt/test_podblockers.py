@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.core.disrupt.gates import GateFacts, blockers_of
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
+from tenure.core.disrupt.podblockers import blockers_of
 from tenure.core.protect.decider import SINCE
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_DISRUPT
@@ -35,8 +35,7 @@ def blocking(
 ) -> list[str]:
     claim, node = claim or a_claim(), node or a_node()
     drain = drain_until(node, None, Snapshot.of(claim, node, *pods))
-    facts = GateFacts(claim=claim, node=node, traits=TRAITS[reason], drain=drain, **more)
-    found = blockers_of(facts, SETTINGS, NOW)
+    found = blockers_of(TRAITS[reason], claim, drain, SETTINGS, NOW, **more)
     return [f"{blocker.subject}: {blocker.message}" for blocker in found]
 
 
@@ -90,8 +89,7 @@ def test_what_ends_says_when() -> None:
     annotations = {DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     claim, node = a_claim(), a_node(annotations=annotations)
     drain = drain_until(node, None, Snapshot.of(claim, node, a_pod(protected="90m")))
-    facts = GateFacts(claim=claim, node=node, traits=TRAITS[Disruption.DRIFTED], drain=drain)
-    found = blockers_of(facts, SETTINGS, NOW)
+    found = blockers_of(TRAITS[Disruption.DRIFTED], claim, drain, SETTINGS, NOW)
     assert [blocker.until for blocker in found] == [ahead(3600), ahead(1800)]
 
 
