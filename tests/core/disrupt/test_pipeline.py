@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
-from tenure.core.disrupt.pipeline import FIRST, DisruptionDecider
+from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.disrupt.plan import FIRST
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of
 from tenure.core.reasons import Reason
