@@ -1,6 +1,10 @@
-"""Decides which nodes are disrupted, by which method, and when a command is carried out.
+"""Disruption: which nodes are taken away in a paced way, for which reason, and when.
 
-May import: core, core.claim, core.health, core.launchbreaker, core.pool, core.protect,
-core.provision, core.reboot, core.repair, core.terminate, core.unreadable, packing, schema, model.
-Start reading: pipeline.py.
+Start with ``methods`` (the reasons, in order), then ``pipeline``. The walk of a command:
+``methods`` → ``gates`` → ``simulate`` → ``plan`` (launch, mark) → ``orchestrate`` (wait, roll back)
+→ ``gates`` → ``execute`` (stamp, delete).
+
+``command``, ``gates``, ``podblockers``, ``budgets``, ``fleet`` and ``traits`` are for every room
+that disrupts: they import neither ``repair`` nor ``reboot``. The other modules may import both, and
+``provision`` for its packing.
 """

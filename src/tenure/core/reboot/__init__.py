@@ -1,6 +1,7 @@
-"""Decides when an unhealthy Node is rebooted, and what came of it.
+"""Reboots: a node that is restarted in place, from the request until it is back or has failed.
 
-May import: core, core.claim, core.disrupt, core.health, core.pool, core.repair, core.terminate,
-core.unreadable, model, errors.
-Start reading: decider.py.
+Start with ``decider``, then ``steps``. ``history`` reads and writes what a claim says of its reboots;
+a reboot is committed by ``disrupt/plan``.
+
+It may import ``disrupt.gates`` and ``disrupt.command``, ``repair`` and ``terminate``.
 """
