@@ -168,7 +168,7 @@ def test_nodes_that_are_not_ready_count_against_every_reason_but_repair(
         pair("x", claim={"conditions": (condition("InstanceTerminating"),)}, ready=False),
         pair("x", claim={"ref": FOREIGN}, ready=False),
         pair("x", claim={"labels": {"karpenter.sh/nodepool": "other"}}, ready=False),
-        (a_leaving_claim("x"), a_node("node-x", claim="somebody")),
+        (a_leaving_claim("x"), a_node("node-x", claim="other")),
     ],
     ids=["not-initialized", "ending", "foreign", "of-another-pool", "without-a-node"],
 )

@@ -216,7 +216,7 @@ def test_but_not_while_others_wait_for_just_that_room() -> None:
 
 
 def test_room_that_others_were_promised_is_not_counted_on_twice() -> None:
-    """Two nodes are replaced by two; each keeps its own, whoever is up first."""
+    """Two nodes are replaced by two; each keeps its own, in whichever order they come up."""
     other = a_claim(
         "x",
         annotations={REPLACED_BY: "y", DISRUPTION_REASON: "Unhealthy"},

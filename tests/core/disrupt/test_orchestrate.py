@@ -116,7 +116,7 @@ def test_a_stamp_is_taken_off_while_its_replacement_comes_up(stamp: str) -> None
 
 
 def test_of_two_claims_with_one_node_neither_is_replaced() -> None:
-    """Whose the Node is cannot be told, and it is spoken of by nobody twice."""
+    """To which claim the Node belongs is not known, and it has no second verdict."""
     twin = a_claim("c", annotations=going().annotations, status={"provider_id": "cloud://a"})
     found = verdicts(going(), twin, unhealthy_node(), coming(stage=REGISTERED))
     assert {str(verdict.subject) for verdict in found} == {"NodeClaim/a", "NodeClaim/c"}

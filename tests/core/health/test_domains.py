@@ -141,7 +141,7 @@ def test_those_that_come_back_last_are_not_repaired_when_half_of_the_others_have
         "1 of the 4 nodes with zone=zone-c, in 2 pools, is unhealthy, and 3 have just recovered: "
         "nothing is repaired there before 2026-03-02T12:09:40Z"
     )
-    assert look(zone).next_probe("a") is None, "nobody is tried while it settles"
+    assert look(zone).next_probe("a") is None, "there is no probe while it settles"
     assert look(zone, now=ahead(579)).outage_of([ZONE_C]) != ""
     assert look(zone, now=ahead(580)).outage_of([ZONE_C]) == "", (
         "two of four are not more than half"
@@ -262,5 +262,5 @@ def test_without_node_repair_only_those_that_never_came_up_are_probes() -> None:
     zone = dead_zone(since=3600)
     off = look(zone, settings=Settings(node_repair=False))
     assert off.next_probe("a") is None
-    given_up = dead_zone(since=3600, given_up_at=ago(60))
+    given_up = dead_zone(since=3600, timed_out_at=ago(60))
     assert look(given_up, settings=Settings(node_repair=False)).next_probe("a") is not None

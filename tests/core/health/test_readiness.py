@@ -83,7 +83,7 @@ def test_flapping_does_not_restart_it(status: tuple[str, datetime]) -> None:
         pytest.param(
             new_claim(REGISTERED),
             a_node(ready=False, labels={names.INITIALIZED: "true"}),
-            id="labelled by whoever managed it before",
+            id="labelled by what managed it before",
         ),
         pytest.param(new_claim(REGISTERED), a_node(), id="Ready now"),
     ],

@@ -140,7 +140,7 @@ def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expecte
             unhealthy_node("DiskPressure", "True"),
             {"conditionType": "DiskPressure"},
             True,
-            id="everybody",
+            id="all",
         ),
         pytest.param(
             unhealthy_node("DiskPressure", "False"),
@@ -148,7 +148,7 @@ def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expecte
             False,
             id="healthy",
         ),
-        pytest.param(unhealthy_node("DiskPressure", "True"), None, False, id="nobody watches it"),
+        pytest.param(unhealthy_node("DiskPressure", "True"), None, False, id="nothing watches it"),
         pytest.param(
             unhealthy_node("GpuBroken", "True"),
             {"conditionType": "GpuBroken", "status": "True"},
@@ -237,7 +237,7 @@ PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTole
     ("node", "repair", "policy"),
     [
         pytest.param(
-            unhealthy_node("DiskPressure", "True", "Full"), a_block(DISK), None, id="nobody asks"
+            unhealthy_node("DiskPressure", "True", "Full"), a_block(DISK), None, id="nothing asks"
         ),
         pytest.param(
             unhealthy_node("DiskPressure", "True", "Full"),
@@ -319,7 +319,7 @@ def test_an_entry_that_cannot_be_used_takes_no_part_in_the_choice(ignored: dict[
 
 
 def test_a_condition_that_is_asked_for_by_reason_only_does_not_count_with_another() -> None:
-    """Before its first look at the reason everybody would have taken it for unhealthy."""
+    """Without its reason it would count as unhealthy."""
     rules = Rules(repair=a_block(DISK), statements=PROVIDER)
     assert ("DiskPressure", "True") in rules.watched
     assert unhealthy_conditions(unhealthy_node("DiskPressure", "True", "Full"), rules) == ()

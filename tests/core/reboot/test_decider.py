@@ -56,8 +56,8 @@ DECIDER = RebootDecider()
 CLOSED = Taint(key=REBOOTING_TAINT, effect="NoSchedule")
 OTHER = Taint(key="team", value="blue", effect="NoExecute")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-SICK = "KWOKRebootRequired"
-WHY = f"{SICK}=True"
+REBOOT_CONDITION = "KWOKRebootRequired"
+WHY = f"{REBOOT_CONDITION}=True"
 HALF_A_MINUTE_AGO, LATELY = ago(30), ago(10)
 
 
@@ -95,7 +95,7 @@ def the_node(*taints: Taint, boot: str = "boot-1", **more: Any) -> Node:
         "node_info": NodeSystemInfo(boot_id=boot),
         "conditions": (
             condition("Ready", "True" if ready else "Unknown"),
-            condition(SICK, "True" if unhealthy_node else "False"),
+            condition(REBOOT_CONDITION, "True" if unhealthy_node else "False"),
         ),
     }
     return a_node(taints=taints, status=told, **{"labels": {INITIALIZED: "true"}} | more)
@@ -151,7 +151,7 @@ def test_a_claim_that_never_registered_has_nothing_to_reboot() -> None:
 
 def test_the_node_is_closed_first_and_keeps_its_other_taints() -> None:
     verdicts = judged(rebooting(), the_node(OTHER), a_pod())
-    (verdict,) = verdicts  # Nobody is asked to leave before the door is closed.
+    (verdict,) = verdicts  # No pod is evicted before the Node is tainted.
     assert verdict.reason is Reason.REBOOT_REQUESTED
     assert taints_of(verdict) == ["team", REBOOTING_TAINT]
     assert verdict.concern is Concern.REBOOT
@@ -209,7 +209,7 @@ def test_before_the_cloud_is_asked_a_reboot_is_called_off(
     assert body_of(verdict)["metadata"]["annotations"] == STRUCK_OUT
 
 
-NEVER = {"policies": [{"conditionType": SICK, "toleration": "Never"}]}
+NEVER = {"policies": [{"conditionType": REBOOT_CONDITION, "toleration": "Never"}]}
 
 
 @pytest.mark.parametrize(
@@ -551,7 +551,7 @@ def test_a_node_that_is_not_back_in_twenty_minutes_has_failed(boot: str) -> None
 
 
 def test_a_node_that_was_never_initialized_has_its_twenty_minutes_too() -> None:
-    """The peer counts from when it was last initialized, which may be long ago."""
+    """Karpenter counts from when it was last initialized, which may be long ago."""
     old = condition("Initialized", "Unknown", "NodeNotReady", at=ago(7200))
     claim = rebooting(requested(), accepted(), old, boot="boot-1")
     verdict = on_claim(claim, the_node(CLOSED, ready=False, labels={}))
@@ -635,7 +635,7 @@ def test_the_deletion_of_a_claim_ends_its_reboot(conditions: Any, deleted: str) 
     at: dict[str, Any] = {} if deleted == "claim" else {"deletion_timestamp": ago(1)}
     node = the_node(CLOSED, **at)
     verdicts = judged(a_leaving_claim(conditions=told), node, a_pod())
-    (verdict,) = verdicts  # Nobody is evicted for it any more.
+    (verdict,) = verdicts  # No pod is evicted for it any more.
     assert verdict.reason is Reason.REBOOT_CANCELLED
     assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
     assert not {"RebootIssued", "DisruptionReason"} & said(verdict).keys()
@@ -699,7 +699,7 @@ def test_a_claim_that_was_spared_is_nothing_but_unhealthy_from_then_on() -> None
     leaving = a_leaving_claim(conditions=failed(result="Spared"), annotations=SPARED.annotations)
     verdict = on_claim(leaving, the_node())
     taken_off = {REBOOT_GRACE_PERIOD: None}
-    assert body_of(verdict)["metadata"]["annotations"] == taken_off, "it forces nobody any more"
+    assert body_of(verdict)["metadata"]["annotations"] == taken_off, "it forces no pod any more"
 
 
 def test_the_failure_of_a_spared_node_that_recovers_is_forgotten() -> None:

@@ -468,7 +468,7 @@ def test_every_condition_but_ready_is_judged_by_its_policy_from_the_start() -> N
     assert due.reason is Reason.REPAIRING
     assert isinstance(due.action, Patch)
     other = on_claim(NETWORK, *booting_with(unhealthy("Gpu"), born=660))
-    assert other.reason is Reason.BOOTING, "nobody watches that"
+    assert other.reason is Reason.BOOTING, "nothing watches that"
 
 
 def test_its_ttl_is_looked_at_even_if_the_condition_is_tolerated_for_longer() -> None:
@@ -614,7 +614,7 @@ def test_a_stamp_on_a_node_that_is_repaired_gracefully_is_taken_off_until_its_tu
 
 
 def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() -> None:
-    """Else nobody would look again."""
+    """Else it would not be evaluated again."""
     once = condition("ReadyOnce", at=ago(60))
     slow = a_claim(stage=REGISTERED, conditions=[once], spec={"initialization_ttl": "10m"})
     told = on_claim(FORCEFUL, slow, a_node())

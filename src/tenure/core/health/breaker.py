@@ -2,7 +2,8 @@
 
 Many unhealthy nodes at once rarely have many causes: it is the network, or us. A node counts
 that has registered, is no longer booting, and has a condition that is watched for the pool,
-tolerated or not. Terminating nodes count, so no more than the limit are ever replaced at once. Recovery is never delayed.
+tolerated or not. Terminating nodes count, so no more than the limit are ever replaced at once.
+Recovery is never delayed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,6 @@ class Breaker(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         verb = "is" if self.unhealthy == 1 else "are"
         return (
-            f"{self.unhealthy} of {self.total} nodes {verb} unhealthy: no node is repaired above {self.allowed} "
-            f"(maxUnhealthy {self.limit})"
+            f"{self.unhealthy} of {self.total} nodes {verb} unhealthy: no node is repaired above "
+            f"{self.allowed} (maxUnhealthy {self.limit})"
         )

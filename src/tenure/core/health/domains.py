@@ -1,7 +1,7 @@
 """The breaker of a failure domain: many unhealthy nodes that share a zone, an image or a type.
 
-A domain is in outage while three or more unhealthy nodes, of two or more pools, are more than half of all
-our nodes there: that is an outage, and new nodes would fare no better. While it lasts:
+A domain is in outage while three or more unhealthy nodes, of two or more pools, are more than half
+of all our nodes there: new nodes would fare no better. While it lasts:
 
 1. nothing is repaired in it, nor terminated for a time-out that counts;
 2. except for one *probe* at a time, the first ten minutes after it began. The next comes once
@@ -11,8 +11,8 @@ our nodes there: that is an outage, and new nodes would fare no better. While it
 4. nodes that have just recovered still count for a while, so that those which come back last are
    not repaired the moment half of the others have. In that time there are no probes.
 
-*Since when* is read off the cluster: the earliest instant by which enough of those that are unhealthy
-now had become unhealthy. The last probe stands on the probe's pool (``Probe``), written before
+*Since when* is read off the cluster: the earliest instant by which enough of the nodes that are
+unhealthy now had become so. The last probe stands on the probe's pool (``Probe``), written before
 anything is done to the probe: a crash in between resumes with the same node.
 """
 
@@ -74,9 +74,10 @@ class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     recovered_at: datetime | None = None
     #: It was the probe, and has left: until when it counts all the same; None: it is there.
     left_until: datetime | None = None
-    #: When it would be repaired for a condition, or terminated for a time-out, if nothing blocked it; None: never.
+    #: When it would be repaired for a condition, or terminated for a time-out, if nothing blocked
+    #: it; None: never.
     repaired_at: datetime | None = None
-    given_up_at: datetime | None = None
+    timed_out_at: datetime | None = None
 
     def unhealthy_at(self, now: datetime) -> bool:
         if self.left_until is not None:
@@ -87,7 +88,7 @@ class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return None if self.recovered_at is None else later(self.recovered_at, SETTLES)
 
     def due_at(self, settings: Settings) -> datetime | None:
-        asked = [self.given_up_at, self.repaired_at if settings.node_repair else None]
+        asked = [self.timed_out_at, self.repaired_at if settings.node_repair else None]
         return min((at for at in asked if at is not None), default=None)
 
 
@@ -120,7 +121,7 @@ class PoolHealth(msgspec.Struct, frozen=True):
     limit: str | int
 
     def breaker(self, now: datetime) -> Breaker:
-        unhealthy = sum(unhealthy_node.unhealthy_at(now) for unhealthy_node in self.unhealthy_nodes)
+        unhealthy = sum(node.unhealthy_at(now) for node in self.unhealthy_nodes)
         return self.count.breaker(unhealthy, self.limit)
 
     def tripped_at(self, now: datetime) -> bool:
@@ -154,7 +155,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
         )
         if self.left:
             unhealthy += f", and the replacement of {', '.join(self.left)} is not initialized"
-            return f"{unhealthy}: its departure releases nothing"
+            return f"{unhealthy}: its termination does not end the outage"
         if self.since is not None:
             return f"{unhealthy} since {format_time(self.since)}: that is rarely {self.unhealthy} causes"
         assert self.until is not None
@@ -165,7 +166,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AffectedDomain(msgspec.Struct, frozen=True):
-    """The unhealthy nodes of a domain that is in outage, or may come to be without anything changing."""
+    """The unhealthy nodes of a domain that is in outage, or may be without any change."""
 
     domain: Domain
     #: All our nodes there, but for those that may be the replacement of a probe that has left.
@@ -202,7 +203,7 @@ class AffectedDomain(msgspec.Struct, frozen=True):
 def _settled_at(
     unhealthy: Sequence[UnhealthyNode], recovered: Sequence[UnhealthyNode], total: int
 ) -> datetime | None:
-    """When the recovered ones no longer outage it; None where the unhealthy ones do without them."""
+    """When the recovered ones no longer make it an outage; None where the others do without them."""
     if is_outage(unhealthy, total):
         return None
     by_end = sorted(recovered, key=lambda p: (p.settles_at() or FOR_EVER, p.claim))
@@ -237,7 +238,7 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     affected: tuple[AffectedDomain, ...] = ()
     probes: tuple[Probe, ...] = ()
-    #: The pools that have unhealthy_nodes in them.
+    #: The pools with unhealthy nodes in them.
     pool_health: Mapping[str, PoolHealth] = {}
 
     def about(self, domains: Iterable[Domain]) -> Domains:
@@ -276,7 +277,7 @@ class DomainState:
             outage for o in domains.affected if (outage := o.outage_at(now)) is not None
         )
         self._of: Final = {outage.domain: outage for outage in self.outages}
-        #: By the unhealthy_node's claim: what outages it.
+        #: By the claim of an unhealthy node: its outages.
         self._blocked: dict[str, list[Outage]] = {}
         for affected_domain in domains.affected:
             if (found := self._of.get(affected_domain.domain)) is not None:
@@ -302,7 +303,7 @@ class DomainState:
         return f"{found}; {next_probe}" if (next_probe := self._next(found)) else str(found)
 
     def probe(self, claim: str) -> Probe | None:
-        """What lets the claim be repaired although a domain outages it."""
+        """What lets the claim be repaired in spite of an outage."""
         return self._probed.get(claim)
 
     def next_probe(self, pool: str) -> Probe | None:
@@ -345,13 +346,13 @@ class DomainState:
         return chosen
 
     def _candidates(self) -> list[UnhealthyNode]:
-        """Those that are due, of the pool with the most unhealthy, so that all pools have their turn.
+        """Those that are due, of the pool with the most unhealthy nodes first.
 
         Then the longest unhealthy first; the last probe, if it is still there, comes last.
         """
         if not self.outages:
             return []
-        tried = {probe.claim for probe in self._domains.probes}
+        probed = {probe.claim for probe in self._domains.probes}
         found = {p.claim: p for o in self._domains.affected for p in o.unhealthy_nodes}
         tripped = {
             pool
@@ -360,7 +361,7 @@ class DomainState:
         }
         fit = [p for p in found.values() if self._is_fit(p) and p.pool not in tripped]
         unhealthy = Counter(p.pool for p in found.values() if p.unhealthy_at(self._now))
-        return sorted(fit, key=lambda p: (p.claim in tried, -unhealthy[p.pool], p.since, p.claim))
+        return sorted(fit, key=lambda p: (p.claim in probed, -unhealthy[p.pool], p.since, p.claim))
 
     def _is_fit(self, unhealthy_node: UnhealthyNode) -> bool:
         due_at = unhealthy_node.due_at(self._settings)

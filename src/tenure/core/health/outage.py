@@ -137,11 +137,11 @@ class _Survey:
             if claim is None or not claim.registered or not is_ours(claim, snapshot):
                 continue
             if len(snapshot.nodes_with_provider(claim.provider_id)) == 1:
-                unhealthy_node = self._patient(claim, node)
+                unhealthy_node = self._unhealthy_node(claim, node)
                 if unhealthy_node is not None:
                     yield _Located(unhealthy_node, claim, node)
 
-    def _patient(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
+    def _unhealthy_node(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
         """Worked out again only when the Node, its claim or its pool's rules were replaced."""
         asked = (self._of_pool(claim), self._is_broken(claim.pool_name))
         known: _Known | None = node.__dict__.get(_UNHEALTHY_NODE)
@@ -163,7 +163,7 @@ class _Survey:
             since = min(boot.due_at, *health.due()) if found else boot.due_at
         if claim.rebooting or self._is_broken(claim.pool_name):
             repaired_at = None
-        given_up_at = boot.due_at if boot is not None else None
+        timed_out_at = boot.due_at if boot is not None else None
         free_at = _free_at(claim, node)
         return UnhealthyNode(
             claim=claim.name,
@@ -171,7 +171,7 @@ class _Survey:
             since=since,
             booting=before_ready,
             repaired_at=_no_sooner(repaired_at, free_at),
-            given_up_at=_no_sooner(given_up_at, free_at),
+            timed_out_at=_no_sooner(timed_out_at, free_at),
         )
 
     def _of_pool(self, claim: NodeClaim) -> Rules:
@@ -189,7 +189,7 @@ class _Survey:
     # -- what they share ---------------------------------------------------------------
 
     def _recovered(self, begin: datetime) -> Iterator[_Located]:
-        """Nodes that were unhealthy until so lately that it may matter to those unhealthy since then."""
+        """Nodes that recovered so lately that it may matter to those unhealthy since then."""
         snapshot = self._snapshot
         for _, node in sorted(snapshot.changed_nodes().items()):
             if not _is_late(node.changed_at, begin):

@@ -125,7 +125,8 @@ class _Evaluation:
         probe, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
         if probe is not None:
             where = ", ".join(probe.domains)
-            message = f"most nodes with {where} are unhealthy; NodeClaim {probe.claim} is repaired as a probe"
+            what = f"NodeClaim {probe.claim} is repaired as a probe"
+            message = f"most nodes with {where} are unhealthy; {what}"
             action = note_probe(pool, probe)
             yield _say(pool, Reason.REPAIR_PROBE, message, action=action, recheck_at=changes)
         elif self._blocked:
