@@ -117,11 +117,11 @@ class Pass(msgspec.Struct, kw_only=True):
     started: dict[str, int]
 
 
-class Release:
+class Execution:
     """One of them, at one instant."""
 
     def __init__(self, ready: Ready, pools: Mapping[str, ReadyPool], shared: Pass) -> None:
-        self._ready, self._shared = ready, shared
+        self._shared = shared
         self._command, self._facts = ready.under_way.command, ready.node
         self._claim = self._command.claim
         self._pool = pools.get(self._claim.pool_name)
@@ -143,8 +143,8 @@ class Release:
             yield from launched(plan, self._claim.name)
             verdict = self._missing(plan) or self._terminating(node)
             verdict = no_later(verdict, plan.changes_at)
-            verdict = no_later(verdict, changes_at(self._standing.operation, facts, self._now))
-        verdict = no_later(verdict, *self._instants)
+        gates_change = changes_at(self._standing.operation, facts, self._now)
+        verdict = no_later(verdict, gates_change, *self._instants)
         yield from (self._without_stamp(verdict), also_of(node, verdict))
 
     def waits(self, until: datetime) -> Iterator[Verdict]:

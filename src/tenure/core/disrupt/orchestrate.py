@@ -116,7 +116,7 @@ class _Progress:
     def next_step(self) -> Verdict:
         claim, command = self._claim, self._command
         if why := self._standing.unwanted:
-            message = f"{why}; it stays, and takes pods again"
+            message = f"{why}; rolling back: the node stays, and takes pods again"
             action = roll_back(claim)
             return _say(claim, Reason.DISRUPTION_CANCELLED, message, action, self._recheck_at)
         if why := failure_of(command, self._now):
@@ -131,7 +131,7 @@ class _Progress:
     def _failed(self, why: str) -> Verdict:
         forgotten_at = failures_of(self._claim).forgotten_at
         in_a_row = forgotten_at is not None and self._now < forgotten_at
-        message = f"{why}; it stays, and takes pods again until the next try"
+        message = f"{why}; rolling back: the node stays, and takes pods again until the next try"
         action = roll_back_failed(self._claim, self._now)
         recheck_at = forgotten_at if in_a_row else None
         return _say(self._claim, Reason.REPLACEMENT_FAILED, message, action, recheck_at)

@@ -18,10 +18,10 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
 from tenure.core.disrupt.execute import (
+    Execution,
     Pass,
     Ready,
     ReadyPool,
-    Release,
     pools_of,
     ready_commands,
 )
@@ -163,5 +163,5 @@ class _Pass:
     def _carried_out(self) -> Iterator[Verdict]:
         turns = Turns(len(self._view.ready), self._now)
         for place, ready in enumerate(self._view.ready):
-            release = Release(ready, self._view.ready_pools, self._shared)
-            yield from release.verdicts() if turns.has(place) else release.waits(turns.next_at)
+            execution = Execution(ready, self._view.ready_pools, self._shared)
+            yield from execution.verdicts() if turns.has(place) else execution.waits(turns.next_at)
