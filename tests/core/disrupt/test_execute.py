@@ -15,10 +15,12 @@ from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
     DISRUPTION_REASON,
     DO_NOT_REPAIR,
+    NODEPOOL,
     REPLACED_BY,
     REPLACEMENT_FAILED,
     REPLACES,
     TERMINATION_TIMESTAMP,
+    ZONE,
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -350,6 +352,28 @@ def test_a_breaker_that_trips_meanwhile_blocks_it() -> None:
     told = on_claim(pool, going(), unhealthy_node(), POD, *come(), *another("x", "y"))
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
     assert "maxUnhealthy 1" in told.message
+
+
+def unhealthy_in(zone: str, name: str, pool: str) -> list[Any]:
+    told = Condition(
+        type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
+    )
+    labels, status = {ZONE: zone, NODEPOOL: pool}, {"conditions": (condition("Ready"), told)}
+    node = a_node(f"node-{name}", claim=name, labels=labels, status=status)
+    return [a_claim(name, labels={NODEPOOL: pool}), node]
+
+
+def test_an_outage_of_its_zone_that_begins_meanwhile_blocks_it() -> None:
+    others = [*unhealthy_in("zone-c", "x", "general"), *unhealthy_in("zone-c", "y", "blue")]
+    blue = a_pool("blue", repair={"maxUnhealthy": "100%"})
+    mine = unhealthy_node(labels={ZONE: "zone-c"})
+    told = on_claim(NO_BREAKER, blue, going(), mine, POD, *come(), *others)
+    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+    assert "3 of the 3 nodes with zone=zone-c, in 2 pools, are unhealthy" in told.message
+    elsewhere = unhealthy_node(labels={ZONE: "zone-d"})
+    assert on_claim(NO_BREAKER, blue, going(), elsewhere, POD, *come(), *others).reason is (
+        Reason.REPLACED
+    )
 
 
 def test_a_stamp_of_a_command_that_is_blocked_is_taken_off() -> None:
