@@ -11,7 +11,7 @@ from tests.scenarios.test_bad_objects import events, mended, rewritten, unreadab
 from tests.scenarios.test_rebooting import Rebooted, ends_well
 
 
-def test_a_pod_that_cannot_be_read_holds_a_reboot_and_its_verdict_says_so() -> None:
+def test_a_pod_that_cannot_be_read_blocks_a_reboot_and_its_verdict_says_so() -> None:
     with Rebooted() as story:
         story.settle()
         rewritten(story, PODS, unreadable, app="held")
@@ -32,7 +32,7 @@ def test_a_pod_that_cannot_be_read_holds_a_reboot_and_its_verdict_says_so() -> N
         assert story.running() == 4
 
 
-def test_a_finished_pod_that_cannot_be_read_holds_no_reboot() -> None:
+def test_a_finished_pod_that_cannot_be_read_blocks_no_reboot() -> None:
     with Rebooted() as story:
         story.settle()
         story.apply(a_job("sum"))
@@ -59,7 +59,7 @@ def test_a_clock_that_is_wrong_fails_no_reboot() -> None:
         assert "RebootFailed" not in story.events()
 
 
-def test_what_holds_tenure_between_two_calls_does_not_count_either() -> None:
+def test_what_delays_tenure_between_two_calls_does_not_count_either() -> None:
     with Rebooted() as story:
         story.settle()
         failing = ProviderError("throttled")

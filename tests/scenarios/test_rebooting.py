@@ -42,7 +42,7 @@ from tests.runtime.worlds import Tapped
 BIG = a_requirement("node.kubernetes.io/instance-type", "m7i.2xlarge")
 
 
-SICK = "KWOKRebootRequired"
+BROKEN_CONDITION = "KWOKRebootRequired"
 
 
 class Rebooted(Tapped):
@@ -130,11 +130,13 @@ class Rebooted(Tapped):
 
 def sicken(story: Rebooted) -> None:
     name = story.node["metadata"]["name"]
-    story.kubelets.set_condition(name, SICK, "True", "Leak", "memory leaks")
+    story.kubelets.set_condition(name, BROKEN_CONDITION, "True", "Leak", "memory leaks")
 
 
 def recover(story: Rebooted) -> None:
-    story.kubelets.set_condition(story.node["metadata"]["name"], SICK, "False", "NoLeak")
+    story.kubelets.set_condition(
+        story.node["metadata"]["name"], BROKEN_CONDITION, "False", "NoLeak"
+    )
 
 
 def ends_well(story: Rebooted) -> None:
@@ -191,7 +193,7 @@ def test_the_drain_lasts_no_longer_than_its_bound_and_the_reboot_comes_then() ->
         assert 120 <= asked_at - at <= 122
 
 
-def test_a_bound_of_nothing_takes_everybody_along() -> None:
+def test_a_bound_of_nothing_takes_every_pod_along() -> None:
     with Rebooted() as story:
         story.settle()
         web = story.uids("web")
@@ -225,7 +227,7 @@ def test_budgets_are_respected_until_the_bound() -> None:
         ends_well(story)
 
 
-def test_nobody_new_comes_while_it_reboots_and_no_new_node_does() -> None:
+def test_no_new_pod_comes_while_it_reboots_and_no_new_node_does() -> None:
     with Rebooted() as story:
         story.settle()
         story.commit()
@@ -245,10 +247,10 @@ def test_nothing_is_launched_for_the_pods_of_a_node_that_is_full_while_it_reboot
     with Tapped(a_node_class(), a_pool(requirements=[small]), a_deployment(replicas=2)) as story:
         story.run(3 * MINUTE)
         node = story.the(NODES)["metadata"]["name"]
-        story.kubelets.set_condition(node, SICK, "True", "Leak")
+        story.kubelets.set_condition(node, BROKEN_CONDITION, "True", "Leak")
         story.run(MINUTE)
         assert story.running() == 0
-        story.kubelets.set_condition(node, SICK, "False", "NoLeak")
+        story.kubelets.set_condition(node, BROKEN_CONDITION, "False", "NoLeak")
         story.run(5 * MINUTE)
         assert story.running() == 2
         assert story.the(NODES)["status"]["nodeInfo"]["bootID"].endswith("-boot-2")

@@ -16,10 +16,10 @@ from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_requirement
 from tests.scenarios.test_replacing import (
     ALWAYS,
+    BROKEN_CONDITION,
     DUE,
-    SICK,
     a_cluster,
-    falls_ill,
+    becomes_unhealthy,
     is_gone,
     is_leaving,
 )
@@ -48,14 +48,14 @@ def left_without_replacement(story: Story) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_of_four_sick_full_nodes_each_waits_for_a_replacement_of_its_own(seed: int) -> None:
+def test_of_four_unhealthy_full_nodes_each_waits_for_a_replacement_of_its_own(seed: int) -> None:
     """A pool as it is by default, 20 full nodes: 10 % of them may go at once, that is two."""
     web = a_deployment(replicas=20, cpu=FULL)
     with Story(*a_cluster(web, requirements=[LARGE]), options=WorldOptions(seed=seed)) as story:
         story.run(5 * MINUTE)
         assert story.count("claims") == story.running("web") == 20
         for node in sorted(n["metadata"]["name"] for n in story.all(NODES))[:4]:
-            story.kubelets.set_condition(node, SICK, "True", "Test")
+            story.kubelets.set_condition(node, BROKEN_CONDITION, "True", "Test")
         without: set[str] = set()
         fewest = 20
         for _ in range(300):
@@ -66,14 +66,14 @@ def test_of_four_sick_full_nodes_each_waits_for_a_replacement_of_its_own(seed: i
         assert fewest >= 18, "two may move at once"
 
 
-def test_fifty_sick_nodes_do_not_take_the_workload_down() -> None:
+def test_fifty_unhealthy_nodes_do_not_take_the_workload_down() -> None:
     web = a_deployment(replicas=50, cpu=FULL)
     pool: dict[str, Any] = {"repair": CAREFUL, "disruption": {"budgets": [{"nodes": "10"}]}}
     with Story(*a_cluster(web, requirements=[LARGE], **pool)) as story:
         story.run(5 * MINUTE)
         assert story.running("web") == 50
         for node in story.all(NODES):
-            story.kubelets.set_condition(node["metadata"]["name"], SICK, "True", "Test")
+            story.kubelets.set_condition(node["metadata"]["name"], BROKEN_CONDITION, "True", "Test")
         assert fewest_running(story, "web", 600) >= 40, "a budget of 10"
         assert story.running("web") == 50
 
@@ -82,7 +82,7 @@ def test_pods_that_come_meanwhile_do_not_take_the_place_that_was_launched_for_ot
     web, other = a_deployment(cpu=FULL), a_deployment("other", cpu=FULL)
     with Story(*a_cluster(web, requirements=[LARGE])) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story)
+        _, claim = becomes_unhealthy(story)
         story.run(DUE + 4 * SECOND)
         story.apply(other)
         without = 0
@@ -97,7 +97,7 @@ def test_a_node_does_not_go_before_the_one_that_its_pods_would_fit_on_is_there()
     """Somebody cordons the sick node; the machine that another pod gets never becomes Ready."""
     with Story(*a_cluster(a_deployment(), requirements=[LARGE])) as story:
         story.run(5 * MINUTE)
-        node, _ = falls_ill(story)
+        node, _ = becomes_unhealthy(story)
         story.store.patch(NODES, "", node, {"spec": {"unschedulable": True}})
         story.infrastructure.faults.set(never_ready_rate=1.0)
         story.apply(a_deployment("other"))
@@ -138,7 +138,7 @@ def test_at_its_limits_a_pool_does_not_give_a_running_pods_place_to_one_that_wai
         story.run(2 * MINUTE)
         assert (story.running("web"), story.running("extra")) == (2, 0)
         node = sorted(n["metadata"]["name"] for n in story.all(NODES))[0]
-        story.kubelets.set_condition(node, SICK, "True", "Test")
+        story.kubelets.set_condition(node, BROKEN_CONDITION, "True", "Test")
         story.run(HOUR)
         assert story.running("web") == 2
 
@@ -157,7 +157,7 @@ def test_a_bound_of_an_illness_that_is_still_tolerated_does_not_force_a_protecte
     repair = {"terminationMode": "Graceful", "policies": policies}
     with Story(*a_cluster(web, repair=repair)) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story, "Gpu")
+        node, claim = becomes_unhealthy(story, "Gpu")
         (pod,) = (p["metadata"]["name"] for p in story.store.list(PODS))
         story.run(DUE + 2 * SECOND)
         story.kubelets.set_condition(node, "Ready", "False", "KubeletNotReady")
@@ -175,7 +175,7 @@ def test_a_replacement_that_is_never_initialized_does_not_stand_in_a_second_time
     options = WorldOptions(infrastructure=agents)
     with Story(*a_cluster(a_deployment(), template=template), options=options) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story)
+        _, claim = becomes_unhealthy(story)
         story.infrastructure.faults.set(startup_taint_stuck_rate=1.0)
         story.run(DUE + 2 * MINUTE)
         story.infrastructure.faults.clear()
@@ -186,7 +186,7 @@ def test_a_replacement_that_is_never_initialized_does_not_stand_in_a_second_time
 def test_a_pool_that_switches_its_repair_off_is_not_told_that_the_node_has_recovered() -> None:
     with Story(*a_cluster(a_deployment(replicas=2))) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story)
+        _, claim = becomes_unhealthy(story)
         story.run(DUE + 2 * SECOND)
         never = {"terminationMode": "Graceful", "defaultTolerationDuration": "Never"}
         story.store.patch(NODE_POOLS, "", "general", {"spec": {"repair": never}})
@@ -199,7 +199,7 @@ def test_a_pool_that_switches_its_repair_off_is_not_told_that_the_node_has_recov
 def test_switched_off_repair_lets_no_command_that_was_under_way_end_the_node() -> None:
     with Story(*a_cluster(a_deployment(replicas=2))) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story)
+        _, claim = becomes_unhealthy(story)
         story.run(DUE + 2 * SECOND)
         off = Settings(node_repair=False)
         story.options = msgspec.structs.replace(story.options, settings=off)

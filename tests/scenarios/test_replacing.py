@@ -1,4 +1,4 @@
-"""Repair with care, told in virtual time: the replacement first, and nobody lost.
+"""Graceful repair in virtual time: the replacement first, and no pod lost.
 
 ``KWOKUnhealthy`` is tolerated for 30 s and bounds the drain to 45 s, by the provider's word; the
 node stays Ready all the time.
@@ -30,7 +30,7 @@ from tests.builders import (
     a_requirement,
 )
 
-SICK = "KWOKUnhealthy"
+BROKEN_CONDITION = "KWOKUnhealthy"
 #: The provider's toleration, and a moment.
 DUE = 31 * SECOND
 ALWAYS = {"nodes": "100%"}
@@ -40,7 +40,7 @@ def a_cluster(*more: Manifest, **pool: Any) -> list[Manifest]:
     return [a_node_class(), a_pool(**pool), *more]
 
 
-def falls_ill(story: Story, type_: str = SICK) -> tuple[str, str]:
+def becomes_unhealthy(story: Story, type_: str = BROKEN_CONDITION) -> tuple[str, str]:
     """The one node of the story and its claim, by name."""
     node, claim = story.the(NODES)["metadata"]["name"], story.the(NODE_CLAIMS)["metadata"]["name"]
     story.kubelets.set_condition(node, type_, "True", "Test")
@@ -92,7 +92,7 @@ def last_word(story: Story, subject: str) -> str:
 def test_the_old_node_stays_with_its_pods_until_the_new_one_is_initialized() -> None:
     with Story(*a_cluster(a_deployment(replicas=3))) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         story.run(DUE + 2 * SECOND)
         new = replacement_of(story, claim)
         assert new is not None
@@ -115,11 +115,11 @@ def test_the_old_node_stays_with_its_pods_until_the_new_one_is_initialized() -> 
         )
 
 
-def test_a_budget_of_none_holds_it_and_says_so_until_it_is_lifted() -> None:
+def test_a_budget_of_none_blocks_it_and_says_so_until_it_is_lifted() -> None:
     budgets = [{"nodes": "0", "reasons": ["Unhealthy"]}]
     with Story(*a_cluster(a_deployment(), disruption={"budgets": budgets})) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         story.run(10 * MINUTE)
         assert not is_leaving(story, claim)
         assert not is_tainted(story, node)
@@ -136,7 +136,7 @@ def test_a_protected_pod_stays_until_the_bound_less_its_own_grace() -> None:
     web = a_deployment(annotations={DO_NOT_DISRUPT: "true"}, terminationGracePeriodSeconds=20)
     with Story(*a_cluster(web)) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story)
+        _, claim = becomes_unhealthy(story)
         (pod,) = (p["metadata"]["name"] for p in story.store.list(PODS))
         story.run_while(lambda: not is_leaving(story, claim), at_most=10 * MINUTE, step=SECOND)
         began = story.now
@@ -151,10 +151,10 @@ def _is_stopping(story: Story, pod: str) -> bool:
     return found is None or "deletionTimestamp" in found["metadata"]
 
 
-def test_do_not_disrupt_on_the_node_does_not_hold_a_repair_and_do_not_repair_does() -> None:
+def test_do_not_disrupt_on_the_node_does_not_block_a_repair_and_do_not_repair_does() -> None:
     with Story(*a_cluster(a_deployment())) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         _annotate(story, node, {DO_NOT_DISRUPT: "true", DO_NOT_REPAIR: "true"})
         story.run(5 * MINUTE)
         assert not is_leaving(story, claim)
@@ -168,14 +168,14 @@ def _annotate(story: Story, node: str, annotations: dict[str, str | None]) -> No
     story.store.patch(NODES, "", node, {"metadata": {"annotations": annotations}})
 
 
-def test_without_a_bound_anywhere_pods_that_must_not_move_hold_it() -> None:
+def test_without_a_bound_anywhere_pods_that_must_not_be_evicted_block_it() -> None:
     """A condition that only the pool watches has no bound."""
     policies = [{"conditionType": "Gpu", "status": "True", "toleration": "30s"}]
     repair = {"terminationMode": "Graceful", "policies": policies}
     web = a_deployment(annotations={DO_NOT_DISRUPT: "true"})
     with Story(*a_cluster(web, repair=repair)) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story, "Gpu")
+        node, claim = becomes_unhealthy(story, "Gpu")
         story.run(5 * MINUTE)
         assert not is_leaving(story, claim)
         assert "no grace period bounds its drain" in last_word(story, f"Node/{node}")
@@ -188,7 +188,7 @@ def test_with_a_claims_own_grace_period_it_goes_all_the_same() -> None:
     template = {"terminationGracePeriod": "10m"}
     with Story(*a_cluster(web, repair=repair, template=template)) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story, "Gpu")
+        _, claim = becomes_unhealthy(story, "Gpu")
         story.run(5 * MINUTE)
         assert is_leaving(story, claim)
         assert not is_gone(story, claim)
@@ -201,7 +201,7 @@ def test_a_replacement_that_does_not_come_up_leaves_the_old_node_as_it_was() -> 
     template = {"readinessTTL": "2m"}
     with Story(*a_cluster(a_deployment(replicas=2), template=template)) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         story.infrastructure.faults.set(never_ready_rate=1.0)
         story.run(DUE + 2 * SECOND)
         assert is_tainted(story, node)
@@ -222,7 +222,7 @@ def test_after_a_failure_the_node_takes_pods_again_and_the_pool_pauses() -> None
     template = {"readinessTTL": "2m"}
     with Story(*a_cluster(a_deployment(replicas=2), template=template)) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         story.infrastructure.faults.set(never_ready_rate=1.0)
         launched = story.cloud.launch_count
 
@@ -242,7 +242,7 @@ def test_after_a_failure_the_node_takes_pods_again_and_the_pool_pauses() -> None
 def test_no_capacity_for_a_replacement_is_such_a_failure() -> None:
     with Story(*a_cluster(a_deployment(replicas=2))) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         story.infrastructure.faults.set(cloud_dry=(("*", "*", "*"),))
         story.run(10 * MINUTE)
         assert not is_leaving(story, claim)
@@ -257,10 +257,10 @@ def test_no_capacity_for_a_replacement_is_such_a_failure() -> None:
 def test_a_node_that_recovers_while_its_replacement_boots_stays() -> None:
     with Story(*a_cluster(a_deployment(replicas=2))) as story:
         story.run(5 * MINUTE)
-        node, claim = falls_ill(story)
+        node, claim = becomes_unhealthy(story)
         story.run(DUE + 2 * SECOND)
         assert is_tainted(story, node)
-        story.kubelets.set_condition(node, SICK, "False", "Well")
+        story.kubelets.set_condition(node, BROKEN_CONDITION, "False", "Well")
         story.run(10 * MINUTE)
         assert not is_leaving(story, claim)
         assert not is_tainted(story, node)
@@ -271,7 +271,7 @@ def test_a_node_that_recovers_while_its_replacement_boots_stays() -> None:
 def test_a_node_without_pods_needs_no_replacement() -> None:
     with Story(*a_cluster(a_deployment())) as story:
         story.run(5 * MINUTE)
-        _, claim = falls_ill(story)
+        _, claim = becomes_unhealthy(story)
         story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
         story.run(DUE + MINUTE)
         assert is_gone(story, claim)
@@ -297,7 +297,7 @@ def test_no_more_go_at_once_than_the_budget_allows(budget: str) -> None:
         sick = sorted(n["metadata"]["name"] for n in story.all(NODES))[:5]
         old = {c["metadata"]["name"] for c in story.all(NODE_CLAIMS)}
         for node in sick:
-            story.kubelets.set_condition(node, SICK, "True", "Test")
+            story.kubelets.set_condition(node, BROKEN_CONDITION, "True", "Test")
         most, end = 0, story.now + 30 * MINUTE
         while story.now < end:
             story.run(2 * SECOND)

@@ -199,7 +199,7 @@ def test_it_says_what_it_does_and_why() -> None:
         assert len(avoiding) == 12
 
 
-def test_a_zone_that_never_comes_back_is_tried_one_by_one_and_its_pods_run_elsewhere() -> None:
+def test_a_zone_that_never_comes_back_has_one_probe_at_a_time_and_its_pods_run_elsewhere() -> None:
     with sixty_nodes() as story:
         outage = Outage(story)
         story.run(8 * HOUR)
@@ -216,7 +216,7 @@ def test_a_zone_that_never_comes_back_is_tried_one_by_one_and_its_pods_run_elsew
         assert story.count("nodes", "not-ready") == 0
 
 
-def test_the_next_is_tried_as_soon_as_a_new_node_of_that_pool_is_up() -> None:
+def test_the_next_probe_comes_as_soon_as_a_new_node_of_that_pool_is_up() -> None:
     with sixty_nodes() as story:
         outage = Outage(story)
         story.run(12 * MINUTE)
