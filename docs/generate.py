@@ -13,6 +13,7 @@ from pathlib import Path
 from docs import chart, rooms
 from docs.conformance_page import conformance_page
 from docs.gates_page import gates_page
+from docs.messages_page import messages_page
 from docs.metrics_page import metrics_page
 from docs.safety_page import safety_page
 from docs.settings_page import settings_page
@@ -50,6 +51,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "messages.md": messages_page(),
         ROOT / "docs" / "metrics.md": metrics_page(),
+        ROOT / "docs" / "safety.md": safety_page(),
         ROOT / "docs" / "disruption-gates.md": gates_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "conformance.md": conformance_page(),

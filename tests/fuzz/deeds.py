@@ -336,5 +336,15 @@ DEEDS: Final[tuple[Deed, ...]] = (
 #: Apart, so that the days that are kept stay the days they were.
 LEAKY_DEEDS: Final = (*DEEDS, need_reboot, need_reboot, need_reboot)
 
-#: Days on which nodes are replaced gracefully.
-SICKLY_DEEDS: Final = (*DEEDS, *[fall_ill] * 5, *[change_repair] * 3)
+#: Days on which nodes are repaired gracefully.
+UNHEALTHY_DEEDS: Final = (*DEEDS, *[become_unhealthy] * 5, *[change_repair] * 3)
+
+#: Days on which windows, vetoes, budgets and breakers hold repairs back.
+HELD_DEEDS: Final = (
+    *UNHEALTHY_DEEDS,
+    *[become_unhealthy] * 5,
+    *[change_window] * 2,
+    *[veto_repair] * 2,
+    *[tighten] * 2,
+    drop_claim,
+)

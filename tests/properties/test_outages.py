@@ -176,7 +176,7 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
                 for words in ("have just recovered", "it keeps out of", "is the probe since"):
                     if words in verdict.message:
                         seen.add(words)
-                if "it is tried first" in verdict.message:
+                if "it is the probe" in verdict.message:
                     seen.add("probe")
 
     look()

@@ -172,7 +172,7 @@ def test_a_bound_decides_whether_pods_can_hold_a_repair(
 async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
     """Nobody says how long the drain may take: a protected pod would hold it for ever."""
     claim, pod = await leaving.claim_in("unbounded"), await pod_of(leaving, "web-")
-    await patients.say(leaving.people, claim, "example.com/Odd", "True")
+    await patients.say(leaving.users, claim, "example.com/Odd", "True")
     why = "no grace period bounds its drain"
     await leaving.event("DisruptionBlocked", names([claim])[0], why, names([pod])[0])
     assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS))

@@ -153,7 +153,7 @@ def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
         await leaving.settle(pool, a_deployment("web", replicas=3, cpu="1500m"), pods=3)
         well, sick, recovers = await leaving.users.all(NODE_CLAIMS)
         for claim in (sick, recovers):
-            await patients.say(leaving.people, claim, "Ready", "False")
+            await patients.say(leaving.users, claim, "Ready", "False")
         blocked = "2 of 3 nodes are unhealthy: no node is repaired above 1 (maxUnhealthy 1)"
         for about in (sick, recovers):
             await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)

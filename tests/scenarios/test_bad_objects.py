@@ -18,7 +18,7 @@ from tenure.model.api.resource import (
     PODS,
     Resource,
 )
-from tenure.packing import classes
+from tenure.packing.demand import classes
 from tenure.packing.demand.requests import pod_requests
 from tenure.sim.dsl import Story
 from tests.builders import (

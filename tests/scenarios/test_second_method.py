@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenure.core.policy import deciders
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.runtime.loop import Controller
+from tenure.runtime.controller import Controller
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.core.disrupt.retired import BOTH, REASON, RETIRE

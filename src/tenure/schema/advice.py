@@ -119,9 +119,9 @@ def by_force() -> Finding:
     return Finding(
         Code.REPAIR_BY_FORCE,
         "spec.repair",
-        "sick nodes are ended by force, and neither budgets, PodDisruptionBudgets, "
-        "karpenter.sh/do-not-disrupt nor terminationGracePeriod hold that back; without the block "
-        "they would be replaced gracefully, the new node first",
+        "repair is Forceful: an unhealthy node is terminated whatever budgets, "
+        "PodDisruptionBudgets, karpenter.sh/do-not-disrupt and terminationGracePeriod say; without "
+        "the block repair is Graceful, and the replacement is launched first",
     )
 
 

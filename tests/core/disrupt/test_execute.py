@@ -25,9 +25,8 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.cloud.repairs import peers_statements
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -48,7 +47,8 @@ from tests.core.build import (
     judged,
     types,
 )
-from tests.properties.honesty import check_honest_recheck
+from tests.properties.deciderchecks import check_honest_recheck
+from tests.snapshots import snapshot_with
 
 BIG = {"cpu": "3", "memory": "1Gi"}
 POD = a_pod(requests=BIG)
@@ -393,13 +393,13 @@ def test_a_pause_of_the_pool_does_not_keep_two_nodes_where_one_is_needed() -> No
 
 def test_once_the_budget_opens_it_goes_and_not_before() -> None:
     opens = frozen({"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"})
-    snapshot = Snapshot.of(
+    snapshot = snapshot_with(
         a_class(),
         opens,
         going(),
         unhealthy_node(),
         POD,
         *come(),
-        observations=Observations(repair_statements=peers_statements(), instance_types=types()),
+        observations=Observations(repair_statements=kwok_statements(), instance_types=types()),
     )
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(minutes=59))

@@ -22,14 +22,14 @@ from tenure.core.disrupt.traits import Traits
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_REPAIR
-from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pod, a_pool, ahead
+from tests.snapshots import snapshot_with
 
 OFF = msgspec.structs.replace(SETTINGS, node_repair=False)
 
 CLAIM, NODE = a_claim(annotations={DO_NOT_REPAIR: "true"}), a_node()
 POOL = a_pool(disruption={"budgets": [{"nodes": "0"}]})
-SNAPSHOT = Snapshot.of(CLAIM, NODE, POOL, a_pod(protected="true"))
+SNAPSHOT = snapshot_with(CLAIM, NODE, POOL, a_pod(protected="true"))
 
 
 def everything(**fields: Any) -> GateFacts:
@@ -59,7 +59,7 @@ LETS_PASS: dict[Gate, dict[str, Any]] = {
     Gate.BREAKER: {"breaker": ""},
     Gate.PAUSE: {"pauses": ()},
     Gate.BUDGET: {"pool": a_pool(disruption={"budgets": []})},
-    Gate.PODS: {"drain": drain_until(NODE, None, Snapshot.of(CLAIM, NODE))},
+    Gate.PODS: {"drain": drain_until(NODE, None, snapshot_with(CLAIM, NODE))},
     Gate.LIMITS: {"unplaced": ""},
 }
 

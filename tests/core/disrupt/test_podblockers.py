@@ -34,7 +34,7 @@ def blocking(
     reason: Disruption, *pods: Any, node: Any = None, claim: Any = None, **more: Any
 ) -> list[str]:
     claim, node = claim or a_claim(), node or a_node()
-    drain = drain_until(node, None, Snapshot.of(claim, node, *pods))
+    drain = drain_until(node, None, snapshot_with(claim, node, *pods))
     found = blockers_of(TRAITS[reason], claim, drain, SETTINGS, NOW, **more)
     return [f"{blocker.subject}: {blocker.message}" for blocker in found]
 
@@ -88,7 +88,7 @@ def test_a_repair_does_not_ask_the_node() -> None:
 def test_what_ends_says_when() -> None:
     annotations = {DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     claim, node = a_claim(), a_node(annotations=annotations)
-    drain = drain_until(node, None, Snapshot.of(claim, node, a_pod(protected="90m")))
+    drain = drain_until(node, None, snapshot_with(claim, node, a_pod(protected="90m")))
     found = blockers_of(TRAITS[Disruption.DRIFTED], claim, drain, SETTINGS, NOW)
     assert [blocker.until for blocker in found] == [ahead(3600), ahead(1800)]
 

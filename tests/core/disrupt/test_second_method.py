@@ -21,7 +21,7 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import NodePool
-from tenure.model.cloud.repairs import peers_statements
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
     a_claim,
@@ -60,7 +60,7 @@ def full(name: str = "a", *more: Condition, **fields: Any) -> list[Any]:
 
 
 def verdicts(*objects: Any, methods: Methods = BOTH, **known: Any) -> list[Verdict]:
-    usual: dict[str, Any] = {"repair_statements": peers_statements(), "instance_types": types()}
+    usual: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool(disruption=ANY)]
     decider = DisruptionDecider(methods=methods)
     return judged(decider, a_class(), *pools, *objects, **usual | known)

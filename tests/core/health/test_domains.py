@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.repair.domains import (
+from tenure.core.health.domains import (
     AffectedDomain,
     Domain,
     Domains,
@@ -16,7 +16,7 @@ from tenure.core.repair.domains import (
     Probe,
     UnhealthyNode,
 )
-from tenure.core.repair.poolcount import PoolCount
+from tenure.core.health.poolcount import PoolCount
 from tenure.model.settings import Settings
 from tests.core.build import NOW, SETTINGS, ago, ahead
 

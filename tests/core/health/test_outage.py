@@ -47,7 +47,7 @@ def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
 
 def held(*objects: Any) -> list[str]:
     """The domains that are held, or may come to be."""
-    snapshot = Snapshot.of(*objects, observations=Observations(repair_statements=STATEMENTS))
+    snapshot = snapshot_with(*objects, observations=Observations(repair_statements=STATEMENTS))
     return [str(affected_domain.domain) for affected_domain in domains_in(snapshot).affected]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.repair.rules import (
+from tenure.core.health.rules import (
     FORCEFUL,
     GRACEFUL,
     Rules,
@@ -184,12 +184,12 @@ def test_what_only_the_pool_watches_is_replaced_without_a_bound() -> None:
 def test_what_an_entry_leaves_out_is_the_providers() -> None:
     entry = {"conditionType": "KWOKRebootRequired", "toleration": "2m"}
     node = unhealthy_node("KWOKRebootRequired", "True")
-    (unhealthy,) = found(node, a_block(entry), statements=peers_statements())
+    (unhealthy,) = found(node, a_block(entry), statements=kwok_statements())
     assert (unhealthy.action, unhealthy.bound) == (RepairAction.REBOOT, MINUTE)
     assert unhealthy.due_at == SINCE + 2 * MINUTE
     told = {**entry, "action": "Replace", "terminationGracePeriod": "3m"}
     graceful = a_block(told, terminationMode="Graceful")
-    (unhealthy,) = found(node, graceful, statements=peers_statements())
+    (unhealthy,) = found(node, graceful, statements=kwok_statements())
     assert (unhealthy.action, unhealthy.bound) == (RepairAction.REPLACE, 3 * MINUTE)
     assert unhealthy.mode == GRACEFUL
 

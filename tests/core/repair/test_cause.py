@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.health.rules import FORCEFUL, GRACEFUL, Illness
+from tenure.core.health.rules import FORCEFUL, GRACEFUL, UnhealthyCondition
 from tenure.core.repair.cause import Cause, merged, symptom
-from tenure.core.repair.rules import FORCEFUL, GRACEFUL, UnhealthyCondition
 from tenure.model.api.meta import Condition
 from tenure.model.cloud.repairs import RepairAction
 from tests.core.build import NOW, ago

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.health.rules import Rules, illnesses
+from tenure.core.health.rules import Rules, unhealthy_conditions
 from tenure.core.repair.policies import Prospect, in_words, what_would_happen
-from tenure.core.repair.rules import Rules, unhealthy_conditions
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
 from tenure.model.cloud.repairs import RepairAction, RepairStatement

@@ -15,14 +15,12 @@ from tenure.core.disrupt.budgets import allowance, fleet_of
 from tenure.core.disrupt.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.disrupt.methods import REPAIR
 from tenure.core.health.health import unusable
-from tenure.core.health.outage import ward_of
+from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
 from tenure.core.health.rules import FORCEFUL, Rules
 from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.reboot.history import rebooted_at
-from tenure.core.repair.health import unusable
-from tenure.core.repair.outage import pool_health_of
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR

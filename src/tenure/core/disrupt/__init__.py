@@ -1,10 +1,12 @@
-"""Disruption: which nodes are taken away in a paced way, for which reason, and when.
+"""Decides which nodes are disrupted, for which reason, and when.
 
-Start with ``methods`` (the reasons, in order), then ``pipeline``. The walk of a command:
-``methods`` → ``gates`` → ``simulate`` → ``plan`` (launch, mark) → ``orchestrate`` (wait, roll back)
-→ ``gates`` → ``execute`` (stamp, delete).
+The walk of a command: ``methods`` → ``gates`` → ``simulate`` → ``plan`` (launch, mark) →
+``orchestrate`` (wait, roll back) → ``gates`` → ``execute`` (stamp, delete).
 
 ``command``, ``gates``, ``podblockers``, ``budgets``, ``fleet`` and ``traits`` are for every room
-that disrupts: they import neither ``repair`` nor ``reboot``. The other modules may import both, and
-``provision`` for its packing.
+that disrupts: they import neither ``repair`` nor ``reboot``.
+
+May import: core, core.claim, core.health, core.launchbreaker, core.pool, core.protect,
+core.provision, core.reboot, core.repair, core.terminate, core.unreadable, packing, schema, model.
+Start reading: methods/__init__.py, then pipeline.py.
 """

@@ -25,21 +25,19 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Delete, Patch, Verdict
+from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
 from tenure.core.disrupt.command import add_replacements, commands_under_way, is_readable
 from tenure.core.disrupt.fleet import PoolFleet, fleet_of
 from tenure.core.disrupt.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.disrupt.method import Methods, UnderWay
+from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
 from tenure.core.disrupt.simulate import (
     LeavingNode,
     Plan,
-    Reservations,
-    Simulation,
     leaving_node,
 )
-from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.taints import is_closed
 from tenure.core.terminate.deadline import grace_period, written_between
@@ -50,7 +48,6 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import Duration
 
@@ -103,18 +100,6 @@ def pools_of(ready: Iterable[Ready], methods: Methods, snapshot: Snapshot) -> di
         )
         for name, reasons in sorted(asked.items())
     }
-
-
-class Pass(msgspec.Struct, kw_only=True):
-    """What all commands of one pass share."""
-
-    methods: Methods
-    simulation: Simulation
-    settings: Settings
-    now: datetime
-    reservations: Reservations
-    #: By pool: how many commands were carried out in this pass.
-    started: dict[str, int]
 
 
 class Execution:
@@ -276,16 +261,3 @@ class Execution:
                 f"replacement NodeClaim{'s' * many} {named} {'are' if many else 'is'} initialized"
             )
         return "its pods fit on other Nodes"
-
-
-def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
-    """What is said of the claims that a plan creates."""
-    for new in plan.claims:
-        yield Verdict(
-            concern=Concern.DISRUPTION,
-            subject=new.subject,
-            reason=Reason.NEEDED_AS_REPLACEMENT,
-            facts=(as_fact(f"stands in for {claim}; cheapest fit: {new.described}"),),
-            action=new.create,
-            recheck_at=plan.changes_at,
-        )

@@ -17,19 +17,13 @@ import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
-from tenure.core.disrupt.execute import (
-    Execution,
-    Pass,
-    Ready,
-    ReadyPool,
-    pools_of,
-    ready_commands,
-)
+from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.gates import (
     PAUSE_MAX,
 )
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
+from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.plan import Planner, Turns, Wanted
 from tenure.core.disrupt.simulate import (
     Reservations,

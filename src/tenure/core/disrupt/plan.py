@@ -25,7 +25,6 @@ import msgspec
 from tenure.core.decision import Concern, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
 from tenure.core.disrupt.command import begin
-from tenure.core.disrupt.execute import Pass, launched
 from tenure.core.disrupt.gates import (
     Blocked,
     GateFacts,
@@ -34,6 +33,7 @@ from tenure.core.disrupt.gates import (
     without_capacity,
 )
 from tenure.core.disrupt.method import Candidate, Method
+from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.reasons import Reason

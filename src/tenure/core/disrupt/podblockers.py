@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from tenure.core.decision import Blocker, Subject
 from tenure.core.disrupt.traits import Traits
+from tenure.core.facts import as_fact
 from tenure.core.protect.protection import protection_of, protection_on
 from tenure.core.terminate.deadline import grace_period
 from tenure.core.terminate.pdb import Allowances, blocks
@@ -52,7 +53,7 @@ def _of_node(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Bloc
         protection = protection_on(thing)
         if protection is not None and now < protection.until:
             subject = subject_of(thing)
-            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
+            yield Blocker(subject=subject, fact=protection, until=protection.ends_at)
 
 
 def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Blocker]:
@@ -63,11 +64,11 @@ def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Bl
         protection = protection_of(pod, cap=drain.cap, clock=settings.protection_clock)
         if protection is not None and now < protection.until:
             subject = Subject.of(PODS.kind, pod)
-            yield Blocker(subject=subject, message=str(protection), until=protection.ends_at)
+            yield Blocker(subject=subject, fact=protection, until=protection.ends_at)
         # Each pod by itself: whether all can be evicted at once is the drain's business.
         elif not Allowances().grants(pod, item.budgets):
             yield from map(blocks, item.budgets)
 
 
 def _unreadable(pod: Pod) -> Blocker:
-    return Blocker(subject=Subject.of(PODS.kind, pod), message=why_unreadable(pod))
+    return Blocker(subject=Subject.of(PODS.kind, pod), fact=as_fact(why_unreadable(pod)))

@@ -26,16 +26,14 @@ import msgspec
 
 from tenure.core.claim.ownership import room_of
 from tenure.core.disrupt.command import commands_under_way, replacement_marks
-from tenure.core.health.domains import Look
+from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
 from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms
-from tenure.core.provision.placement import NewClaim, Places, places_in
-from tenure.core.repair.domains import DomainState
-from tenure.core.repair.readiness import initialized_until
+from tenure.core.provision.placement import NewClaim, Places, places_in, refusal_text
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -120,6 +118,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
                 return Plan(why=f"its pod {pod.key} fits nowhere: {unplaced.message}")
+        for pod in leaving.pods:
+            if pod.uid in found.no_claim:
+                why = refusal_text(self.places.refused[pod.uid])
+                return Plan(why=f"its pod {pod.key} fits nowhere: {why}")
         if found.claims:
             marks = replacement_marks(leaving.claim)
             return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))

@@ -12,15 +12,15 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.domains import NOTHING, Domains, Patient
+from tenure.core.health.domains import NOTHING, Domains, UnhealthyNode
 from tenure.core.health.poolcount import PoolCount
 from tenure.core.health.readiness import Boot, Stage, boot_of
-from tenure.core.health.rules import Illness, Rules, illnesses
+from tenure.core.health.rules import (
+    Rules,
+    UnhealthyCondition,
+    unhealthy_conditions,
+)
 from tenure.core.reboot.history import rebooted_at
-from tenure.core.repair.domains import NOTHING, Domains, UnhealthyNode
-from tenure.core.repair.poolcount import PoolCount
-from tenure.core.repair.readiness import Boot, Stage, boot_of
-from tenure.core.repair.rules import Rules, UnhealthyCondition, unhealthy_conditions
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool

@@ -32,9 +32,11 @@ from tenure.core.health.domains import (
     UnhealthyNode,
     is_outage,
 )
-from tenure.core.repair.health import examine, limit_of, unusable
-from tenure.core.repair.poolcount import count_nodes
-from tenure.core.repair.rules import Rules, unhealthy_conditions
+from tenure.core.health.health import examine, limit_of, unusable
+from tenure.core.health.poolcount import count_nodes
+from tenure.core.health.rules import Rules, unhealthy_conditions
+from tenure.core.pool.lookup import rules_of
+from tenure.core.protect.protection import protection_on
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.api.node import Node

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tenure.core.repair.breaker import Breaker
-from tenure.core.repair.rules import Rules, unhealthy_conditions
+from tenure.core.health.breaker import Breaker
+from tenure.core.health.rules import Rules, unhealthy_conditions
 from tenure.model.api.names import REGISTERED
 from tenure.model.api.node import Node
 from tenure.model.snapshot.snapshot import Snapshot

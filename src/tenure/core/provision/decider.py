@@ -32,7 +32,7 @@ import msgspec
 
 from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
 from tenure.core.facts import as_fact
-from tenure.core.health.domains import Look
+from tenure.core.health.domains import DomainState
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
@@ -51,7 +51,6 @@ from tenure.core.provision.placement import (
 )
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
-from tenure.core.repair.domains import DomainState
 from tenure.core.writes import patch, subject_of
 from tenure.model.api.meta import earlier, format_time, later
 from tenure.model.api.names import LAUNCHED_FOR, ZONE
@@ -179,6 +178,8 @@ class _Answer:
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
+        #: Pools about which the breakers have something to say: a subject has one verdict.
+        self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._zones_in_outage = zones.zones_in_outage()
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still being gathered is acted upon.

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Create, Subject
-from tenure.core.health.domains import NOTHING, Domains, Look
+from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
 from tenure.core.provision.daemonpods import daemons
 from tenure.core.provision.demand import Demand
@@ -22,8 +22,7 @@ from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
-from tenure.core.repair.domains import NOTHING, Domains, DomainState
-from tenure.core.repair.outage import domains_in
+from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (

@@ -1,7 +1,9 @@
-"""Reboots: a node that is restarted in place, from the request until it is back or has failed.
+"""Decides how a node is restarted in place, from the request until it is back or has failed.
 
-Start with ``decider``, then ``steps``. ``history`` reads and writes what a claim says of its reboots;
-a reboot is committed by ``disrupt/plan``.
+``history`` reads and writes what a claim says of its reboots; a reboot is committed by
+``core/disrupt/plan``.
 
-It may import ``disrupt.gates`` and ``disrupt.command``, ``repair`` and ``terminate``.
+May import: core, core.claim, core.disrupt, core.health, core.pool, core.repair, core.terminate,
+core.unreadable, model, errors.
+Start reading: decider.py, then steps.py.
 """

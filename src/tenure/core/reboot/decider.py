@@ -26,7 +26,8 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.disrupt.gates import Blocked, Operation, first_blocked
-from tenure.core.pool.facts import rules_of
+from tenure.core.health.health import unusable
+from tenure.core.pool.lookup import rules_of
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import (
     ISSUED,
@@ -41,7 +42,6 @@ from tenure.core.reboot.history import (
 )
 from tenure.core.reboot.steps import RebootSteps
 from tenure.core.reboot.view import RebootView
-from tenure.core.repair.health import unusable
 from tenure.core.taints import is_closed, is_tainted_rebooting, untaint_rebooting
 from tenure.core.terminate.deadline import hurried_until, hurry
 from tenure.core.terminate.drain import drain_until
@@ -181,7 +181,7 @@ def _ended(view: RebootView, blocked: Blocked | None) -> Verdict | None:
         message = f"Node {node.name} is not being rebooted; its taint is taken off"
         return _say(claim, reason, message, action=untaint_rebooting(node))
     if failed:
-        return _spared(claim, blocked) if blocked is not None else _replaced(claim)
+        return _spared(claim, blocked) if blocked is not None else _replaced(view)
     if is_spared(claim) and view.recovered:
         message = "its reboot has failed, and it is healthy all the same; that is forgotten"
         return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
@@ -241,9 +241,10 @@ def _why(claim: NodeClaim) -> str:
     return condition.message if condition is not None else ""
 
 
-def _hurried(claim: NodeClaim, now: datetime) -> Verdict | None:
+def _hurried(view: RebootView, now: datetime) -> Verdict | None:
     """The bound of the reboot's drain is one for the node's termination as well. It counts from when that is
     written down: before, no pod has been evicted."""
+    claim = view.claim
     try:
         span = hurry(claim, bound_of(claim), now)
     except SpecError:

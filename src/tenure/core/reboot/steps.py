@@ -36,6 +36,8 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.disrupt.gates import Blocked, Operation, first_blocked
+from tenure.core.facts import as_fact
+from tenure.core.health.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import (
     FAILED,
@@ -53,7 +55,6 @@ from tenure.core.reboot.history import (
     requested_at,
 )
 from tenure.core.reboot.view import RebootView
-from tenure.core.repair.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.taints import (
     is_closed_for_reboot,
     is_tainted_rebooting,
@@ -325,7 +326,8 @@ def _of_pod(verdict: Verdict, node: Node) -> Verdict:
     facts = verdict.facts
     if verdict.reason is Reason.EVICTING:
         message = f"evicting pod from Node {node.name}: Node is drained before a reboot"
-    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, message=message)
+        facts = (as_fact(message),)
+    return msgspec.structs.replace(verdict, concern=Concern.REBOOT, facts=facts)
 
 
 # -- writes --------------------------------------------------------------------------------

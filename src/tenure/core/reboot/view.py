@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tenure.core.disrupt.gates import GateFacts
-from tenure.core.repair.health import examine
-from tenure.core.repair.rules import Rules
+from tenure.core.health.health import examine
+from tenure.core.health.rules import Rules
 from tenure.core.terminate.pods import DrainView
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

@@ -1,8 +1,9 @@
-"""Repair: which nodes are unhealthy or do not come up, from when on that is due, and what blocks it.
+"""Decides which unhealthy nodes are repaired, from when on that is due, and what blocks it.
 
-Start with ``evaluate``. ``rules`` says which conditions count, ``readiness`` how long a new node
-may take, ``health`` puts both together; ``breaker``, ``domains`` and ``outage`` are the circuit
-breakers. Forceful repair is carried out here (``force``), graceful repair by ``disrupt``.
+``core/health`` says which conditions count. Forceful repair is carried out here (``force``), graceful
+repair by ``core/disrupt``.
 
-It may import ``disrupt.gates`` and ``disrupt.command``, ``reboot.history`` and ``terminate``.
+May import: core, core.claim, core.disrupt, core.health, core.pool, core.protect, core.reboot,
+core.terminate, core.unreadable, model.
+Start reading: evaluate.py.
 """

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from tenure.core.disrupt.gates import GateFacts
-from tenure.core.repair.breaker import Breaker
-from tenure.core.repair.domains import Probe
-from tenure.core.repair.health import Health, HealthView, Member, examine, limit_of
-from tenure.core.repair.outage import domains_of
+from tenure.core.health.breaker import Breaker
+from tenure.core.health.domains import Probe
+from tenure.core.health.health import Health, HealthView, Member, examine, limit_of
+from tenure.core.health.outage import domains_of
 from tenure.model.settings import Settings
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.repair.rules import FORCEFUL, UnhealthyCondition
+from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.cloud.repairs import RepairAction
 

@@ -17,15 +17,11 @@ from tenure.core.claim.ownership import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.health.domains import Domains
 from tenure.core.health.health import LOST, HealthView, Member, unusable
-from tenure.core.health.outage import domains_in, domains_of, patients_in
+from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
 from tenure.core.health.poolcount import PoolCount, count_nodes
 from tenure.core.health.rules import Rules
 from tenure.core.pool.lookup import rules_of
 from tenure.core.repair.evaluate import diagnose
-from tenure.core.repair.health import LOST, HealthView, Member, unusable
-from tenure.core.repair.outage import domains_in, domains_of, unhealthy_nodes_in
-from tenure.core.repair.poolcount import PoolCount, count_nodes
-from tenure.core.repair.rules import Rules
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Node
@@ -117,7 +113,7 @@ def _matters_to_others(change: Change) -> bool:
 
 def _keys_to_evaluate(snapshot: Snapshot) -> frozenset[str]:
     """Where an outage of a domain may block a claim."""
-    unwell = (
+    suspect = (
         claim
         for node in snapshot.suspect_nodes().values()
         for claim in snapshot.claims_with_provider(node.spec.provider_id).values()

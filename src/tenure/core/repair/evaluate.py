@@ -33,15 +33,15 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.disrupt.command import is_replaced, is_replacement
 from tenure.core.disrupt.gates import Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.health.domains import Probe
+from tenure.core.health.health import LOST, Health, HealthView, Member, examine
+from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
+from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
 from tenure.core.reasons import Reason
 from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
-from tenure.core.repair.domains import Probe
 from tenure.core.repair.force import committed, force, note_probe, probe_mark
-from tenure.core.repair.health import LOST, Health, HealthView, Member, examine
-from tenure.core.repair.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
-from tenure.core.repair.rules import FORCEFUL, UnhealthyCondition
 from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
@@ -339,7 +339,7 @@ class _Evaluation:
             return blocked
         counted = operation is not Operation.BOOT_TIMEOUT
         probe = self._breakers.probe(member) if counted else None
-        action = force(member, self._now, probe)
+        action = force(member, self._now, _GROUNDS.get(reason, Ground.TIME_OUT), probe)
         verdict = _say(member.claim, reason, message + _probe_words(probe), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.core.decision import Action, Commitment, Delete, Verdict, Witness
-from tenure.core.repair.domains import Probe
-from tenure.core.repair.health import Member
+from tenure.core.decision import Action, Commitment, Delete, Ground, Precondition, Verdict
+from tenure.core.health.domains import Probe
+from tenure.core.health.health import Member
 from tenure.core.terminate.deadline import deadline_of, stamp_of
 from tenure.core.terminate.stamp import stamp_claim
 from tenure.core.writes import as_judged, delete_claim, patch
@@ -21,7 +21,9 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODES
 
 
-def force(member: Member, now: datetime, probe: Probe | None = None) -> Action | None:
+def force(
+    member: Member, now: datetime, ground: Ground, probe: Probe | None = None
+) -> Action | None:
     """The next write; None once its time is over and it is being deleted."""
     claim, precondition = member.claim, _precondition(member)
     deadline, stamp = deadline_of(claim), stamp_of(claim)

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.repair.rules import (
+from tenure.core.health.rules import (
     FORCEFUL,
     Rules,
     UnhealthyCondition,

@@ -20,13 +20,12 @@ from prometheus_client.registry import Collector
 from tenure.core.decision import Concern
 from tenure.core.disrupt.budgets import consuming, fleet_of, limit
 from tenure.core.disrupt.methods.reasons import TRAITS
-from tenure.core.health.outage import domains_in, ward_of
+from tenure.core.health.outage import domains_in, pool_health_of
 from tenure.core.launchbreaker.breaker import open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.pool.lookup import is_ours, usage_of
 from tenure.core.provision.demand import is_provisionable
 from tenure.core.reasons import Reason
-from tenure.core.repair.outage import domains_in, pool_health_of
 from tenure.kube.cache.informer import Informer
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.resource import PODS

@@ -19,15 +19,15 @@ from tenure.core.disrupt.gates import ROLLS_BACK, GateFacts, Operation, first_bl
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.disrupt.traits import Traits
-from tenure.core.pool.facts import rules_of
+from tenure.core.health.health import HealthView, Member, examine
+from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
+from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition
+from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.breakers import breakers_of
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of
 from tenure.core.repair.evaluate import GracefulRepair, diagnose
-from tenure.core.repair.health import HealthView, Member, examine
-from tenure.core.repair.readiness import Stage, boot_of, initialization_ttl
-from tenure.core.repair.rules import FORCEFUL, Rules, UnhealthyCondition
 from tenure.model.api import names
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings

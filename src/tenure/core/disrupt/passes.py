@@ -1,0 +1,40 @@
+"""One pass of the pipeline: what its plans and its executions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.decision import Concern, Verdict
+from tenure.core.disrupt.method import Methods
+from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
+from tenure.core.facts import as_fact
+from tenure.core.reasons import Reason
+from tenure.model.settings import Settings
+
+
+class Pass(msgspec.Struct, kw_only=True):
+    """What all commands of one pass share."""
+
+    methods: Methods
+    simulation: Simulation
+    settings: Settings
+    now: datetime
+    reservations: Reservations
+    #: By pool: how many commands were carried out in this pass.
+    started: dict[str, int]
+
+
+def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
+    """What is said of the claims that a plan creates."""
+    for new in plan.claims:
+        yield Verdict(
+            concern=Concern.DISRUPTION,
+            subject=new.subject,
+            reason=Reason.NEEDED_AS_REPLACEMENT,
+            facts=(as_fact(f"stands in for {claim}; cheapest fit: {new.described}"),),
+            action=new.create,
+            recheck_at=plan.changes_at,
+        )
