@@ -3,8 +3,8 @@
 The walk of a command: ``methods`` → ``gates`` → ``simulate`` → ``plan`` (launch, mark) →
 ``orchestrate`` (wait, roll back) → ``gates`` → ``execute`` (stamp, delete).
 
-``command``, ``gates``, ``podblockers``, ``budgets``, ``fleet`` and ``traits`` are for every room
-that disrupts: they import neither ``repair`` nor ``reboot``.
+``command`` and ``gates`` are for every room that disrupts: they import neither ``repair`` nor
+``reboot``.
 
 May import: core, core.claim, core.health, core.launchbreaker, core.pool, core.protect,
 core.provision, core.reboot, core.repair, core.terminate, core.unreadable, packing, schema, model.

@@ -13,7 +13,7 @@ import msgspec
 
 from tenure.core.claim.ownership import room_of
 from tenure.core.disrupt.command import is_replaced, replacements_by_uid
-from tenure.core.disrupt.fleet import PoolFleet, fleet_of
+from tenure.core.disrupt.gates.fleet import PoolFleet, fleet_of
 from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.terminate.drain import drain_until

@@ -28,8 +28,8 @@ import msgspec
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
 from tenure.core.disrupt.command import add_replacements, commands_under_way, is_readable
-from tenure.core.disrupt.fleet import PoolFleet, fleet_of
-from tenure.core.disrupt.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
+from tenure.core.disrupt.gates.fleet import PoolFleet, fleet_of
+from tenure.core.disrupt.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.disrupt.method import Methods, UnderWay
 from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of

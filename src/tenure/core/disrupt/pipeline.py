@@ -18,7 +18,7 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
 from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
-from tenure.core.disrupt.gates import (
+from tenure.core.disrupt.gates.gates import (
     PAUSE_MAX,
 )
 from tenure.core.disrupt.method import Due, Methods, Watch

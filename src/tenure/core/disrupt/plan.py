@@ -25,7 +25,7 @@ import msgspec
 from tenure.core.decision import Concern, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
 from tenure.core.disrupt.command import begin
-from tenure.core.disrupt.gates import (
+from tenure.core.disrupt.gates.gates import (
     Blocked,
     GateFacts,
     Operation,

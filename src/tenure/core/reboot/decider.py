@@ -25,7 +25,7 @@ from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
-from tenure.core.disrupt.gates import Blocked, Operation, first_blocked
+from tenure.core.disrupt.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.health import unusable
 from tenure.core.pool.lookup import rules_of
 from tenure.core.reasons import Reason

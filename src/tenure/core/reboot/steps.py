@@ -35,7 +35,7 @@ from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
 from tenure.core.disrupt.command import REASON_CONDITION
-from tenure.core.disrupt.gates import Blocked, Operation, first_blocked
+from tenure.core.disrupt.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.facts import as_fact
 from tenure.core.health.readiness import READY_ONCE, SPENT, was_ready
 from tenure.core.reasons import Reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from tenure.core.disrupt.gates import GateFacts
+from tenure.core.disrupt.gates.gates import GateFacts
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine, limit_of

@@ -32,7 +32,7 @@ from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.disrupt.command import is_replaced, is_replacement
-from tenure.core.disrupt.gates import Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.disrupt.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import LOST, Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl

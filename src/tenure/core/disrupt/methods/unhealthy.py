@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.command import Command
-from tenure.core.disrupt.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
+from tenure.core.disrupt.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
+from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
-from tenure.core.disrupt.traits import Traits
 from tenure.core.health.health import HealthView, Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
 from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition

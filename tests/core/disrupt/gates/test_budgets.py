@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.disrupt.budgets import UNLIMITED, Allowance, allowance, consuming, fleet_of, limit
+from tenure.core.disrupt.gates.budgets import (
+    UNLIMITED,
+    Allowance,
+    allowance,
+    consuming,
+    fleet_of,
+    limit,
+)
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.recurrence import phase
 from tenure.model.api.meta import ApiObject

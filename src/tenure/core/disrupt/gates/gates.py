@@ -25,10 +25,10 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Blocker
-from tenure.core.disrupt.budgets import Allowance, allowance
-from tenure.core.disrupt.fleet import PoolFleet
-from tenure.core.disrupt.podblockers import blockers_of
-from tenure.core.disrupt.traits import Traits
+from tenure.core.disrupt.gates.budgets import Allowance, allowance
+from tenure.core.disrupt.gates.fleet import PoolFleet
+from tenure.core.disrupt.gates.podblockers import blockers_of
+from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
