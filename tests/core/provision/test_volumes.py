@@ -127,7 +127,7 @@ def test_a_finished_pods_volume_is_waited_for() -> None:
 
 
 def test_a_minute_after_the_deadline_the_instance_goes_whatever_is_left() -> None:
-    stays = a_pod(deletion_timestamp=ahead(900), deletion_grace_period_seconds=1)
+    stays = a_pod(deletion_timestamp=ahead(880), deletion_grace_period_seconds=20)
     claim = a_leaving_claim(conditions=[BEGAN], spec=QUARTER)
     node, _ = verdicts_on(claim, stays, now=ahead(929))
     assert node.reason is Reason.DRAINING

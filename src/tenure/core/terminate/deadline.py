@@ -142,10 +142,10 @@ def shortened(pod: Pod, deadline: Deadline) -> int | None:
     stops, seconds = stops_at(pod), pod.metadata.deletion_grace_period_seconds
     if stops is None or seconds is None:
         return None
-    asked_at = requested_at(pod)
-    if stops <= (stop_by := deadline.stop_by(asked_at)):
+    due_at = deadline.stop_by(requested_at(pod))
+    if stops <= due_at:
         return None
-    wanted = max(1, (stop_by - asked_at) // timedelta(seconds=1))
+    wanted = max(1, (due_at - requested_at(pod)) // timedelta(seconds=1))
     return wanted if wanted < seconds else None
 
 
