@@ -27,7 +27,7 @@ logLevel: debug
 
 Durations are written as in Kubernetes (`500ms`, `90s`, `1h30m`), switches are `true` or `false`; a
 switch named as a flag without a value is `true`. Names in the environment without `TENURE_` in
-front are those of Karpenter, or of everybody, and mean the same there.
+front are those of Karpenter, or common to many programs, and mean the same there.
 """
 
 

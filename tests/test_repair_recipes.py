@@ -143,7 +143,7 @@ def test_a_pool_that_is_left_alone_is() -> None:
 
 def test_repairs_keep_out_of_the_busy_hours_of_berlin() -> None:
     """A story begins on a Monday at 8:00 UTC: 9:00 in Berlin, where the budget is closed until 11."""
-    with a_story("careful") as story:
+    with a_story("graceful") as story:
         story.run(5 * MINUTE)
         sick = falls_ill(story, "KWOKUnhealthy", "Test")
         story.run(2 * HOUR - 6 * MINUTE)

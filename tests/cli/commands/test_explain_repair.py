@@ -40,7 +40,7 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
             "breaker 0 of 1 Node unhealthy, at most 1 (maxUnhealthy 20%, rounded up)",
             (
                 "budget budget 10% allows 1 of 1 node, and none is leaving "
-                "(asked for graceful repair)"
+                "(applies to graceful repair)"
             ),
             "",
             "CONDITION UNHEALTHY IF NOW TOLERATED THEN BY",
@@ -56,7 +56,7 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
                 "KWOKUnhealthy True - 30s replaced gracefully, drained within 45s "
                 "the provider's toleration of 30s"
             ),
-            "Of one condition the first row that fits. Times are of 2026-01-05, in UTC.",
+            "For each condition the first row that matches applies. Times are of 2026-01-05, in UTC.",
         ]
 
 
@@ -112,7 +112,7 @@ def test_a_veto_and_a_first_boot_are_said() -> None:
         story.run(MINUTE)
         told = section(explained(story))
     assert any(
-        line.startswith("new until its first Ready, readinessTTL 45m stands for every policy")
+        line.startswith("new until its first Ready, readinessTTL 45m overrides every policy")
         for line in told
     )
     assert f'veto {DO_NOT_REPAIR}: "true" on {node["metadata"]["name"]} vetoes it' in told
@@ -125,7 +125,7 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
         (outlook,) = json.loads(explained(story, as_json=True))["repairs"]
         assert outlook["conditions"][0] == {
             "type": "Ready",
-            "sickIf": ["False", "Unknown"],
+            "unhealthyIf": ["False", "Unknown"],
             "reason": "",
             "status": "True",
             "since": None,

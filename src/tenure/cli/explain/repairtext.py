@@ -1,4 +1,4 @@
-"""How a node would be repaired, and what would hold that: as a table, and as JSON."""
+"""How a node would be repaired, and what would block that: as a table, and as JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RepairOutlook(msgspec.Struct, frozen=True, kw_only=True):
 def repair_outlook(
     node: Node, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> RepairOutlook | None:
-    """None for a node that nobody here would repair."""
+    """None for a node that this provider does not repair."""
     claim = snapshot.claim_of(node)
     if claim is None or not is_ours(claim, snapshot):
         return None
@@ -99,9 +99,9 @@ def _first_boot(claim: NodeClaim, node: Node) -> Remarks:
         return
     until = format_time(boot.due_at)
     if boot.stage is Stage.INITIALIZATION:
-        yield "new", f"it has to be initialized by {until} (initializationTTL {boot.ttl})"
+        yield "new", f"it must be initialized by {until} (initializationTTL {boot.ttl})"
     else:
-        stands = f"readinessTTL {boot.ttl} stands for every policy on Ready"
+        stands = f"readinessTTL {boot.ttl} overrides every policy for Ready"
         yield "new", f"until its first Ready, {stands}: it is terminated at {until} if not Ready"
 
 
@@ -124,7 +124,7 @@ def _of_pool(
     if claim.initialized:
         fleet = fleet_of(pool.name, snapshot)
         found = allowance(pool, REPAIR.traits, node, fleet, now)
-        yield "budget", f"{found.why} (asked for graceful repair)"
+        yield "budget", f"{found.why} (applies to graceful repair)"
 
 
 def _breaker(pool: NodePool, snapshot: Snapshot, now: datetime) -> str:
@@ -142,11 +142,11 @@ def repair_lines(outlook: RepairOutlook) -> Iterator[str]:
     yield f"Repair of Node/{outlook.node}"
     yield from (f"  {word:<9} {sentence}" for word, sentence in outlook.remarks)
     if not outlook.rows:
-        yield "  rules     none: no condition of it is watched"
+        yield "  rules     none: no condition of the Node is evaluated"
         return
     yield ""
     yield from columns([_HEADINGS, *(_row(row, outlook.at) for row in outlook.rows)])
-    yield f"  Of one condition the first row that fits. Times are of {outlook.at:%Y-%m-%d}, in UTC."
+    yield f"  For each condition the first row that matches applies. Times are of {outlook.at:%Y-%m-%d}, in UTC."
 
 
 def _row(row: Prospect, now: datetime) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def repair_json(outlook: RepairOutlook) -> dict[str, Any]:
         "conditions": [
             {
                 "type": row.condition_type,
-                "sickIf": list(row.statuses),
+                "unhealthyIf": list(row.statuses),
                 "reason": row.reason,
                 "status": None if row.now is None else row.now.status,
                 "since": row.since,

@@ -194,7 +194,7 @@ OWN: Final = (
         flag="take-over",
         form=form.switch(),
         reason="Take a Lease that something else held last, once that no longer renews it. By "
-        "default Karpenter's Lease is left alone until a person has said so.",
+        "default Karpenter's Lease is left alone until you allow it.",
     ),
     _span(
         LEASE,
@@ -272,8 +272,8 @@ OWN: Final = (
         "drain_min",
         "drain-min",
         "5s",
-        "Between tainting a node and ending its instance, so that everybody, load balancers too, "
-        "has seen the taint.",
+        "Between tainting a node and terminating its instance, so that other controllers, load balancers too, "
+        "have seen the taint.",
     ),
     Setting(
         section=LEAVING,
@@ -316,8 +316,8 @@ OWN: Final = (
         field="legacy_node_repair",
         flag="legacy-node-repair",
         form=form.switch(),
-        reason="Whether pools without a repair block, and claims without a pool, are repaired by "
-        "force, as Karpenter did before 1.15; otherwise such pools are repaired with care.",
+        reason="Whether pools without a repair block, and claims without a pool, are repaired "
+        "forcefully, as Karpenter did before 1.15; otherwise such pools are repaired gracefully.",
         peer=True,
     ),
     Setting(
@@ -326,7 +326,7 @@ OWN: Final = (
         flag="repair-domain-breaker",
         form=form.switch(),
         reason="Whether repairs stop, but for one node at a time, where more than half of all nodes "
-        "of a zone, image or instance type are sick. The breaker of each pool is beside it.",
+        "of a zone, image or instance type are unhealthy. It is independent of the breaker of each pool.",
     ),
     _span(
         LEAVING,
