@@ -164,7 +164,7 @@ def measure() -> Figures:
             _span("ten nodes: empty after", ten.emptied, GRACE + timedelta(seconds=10)),
             _span("held: empty after", held.emptied, PERIOD),
             _span("held: gone after", held.gone, PERIOD + timedelta(minutes=2)),
-            _span("held: nobody forced before", forced, held.emptied),
+            _span("blocked: no pod forced before", forced, held.emptied),
         ),
         absolute=(
             Figure(what="per pod of the full node", value=one.seconds / one.pods * 1e3, unit="ms"),

@@ -1,10 +1,10 @@
 """Packing: how its cost grows, what it saves over the naive loop, and what its plans cost.
 
-    python benchmarks/bench_packing.py [--pods 10000] [--peer-pods 2000] [--seed 1]
+    python benchmarks/bench_packing.py [--pods 10000] [--karpenter-pods 2000] [--seed 1]
 
 Prints what does not depend on the machine first: growth of the cost per pod from 1,000 to
 10,000 pods, the ratio to a loop that looks at pod after pod, dollars per hour against the
-peer's rule (grow a claim for as long as any type holds it). Seconds come last.
+Karpenter's rule (grow a claim for as long as any type holds it). Seconds come last.
 
 The workload: pods of 200 classes and 15 kinds of constraint (zones, capacity types,
 architectures, a toleration), one pool of all instance types of the embedded cloud in three
@@ -96,7 +96,7 @@ def problem(pods: tuple[Pod, ...], types: tuple[InstanceType, ...]) -> Problem:
 
 
 class PeerClaim:
-    """A claim as the peer grows it: every type that still holds all of it stays."""
+    """A claim as Karpenter grows it: every type that still holds all of it stays."""
 
     def __init__(self, requirements: Requirements, types: Sequence[InstanceType]) -> None:
         self.requirements = requirements
@@ -139,7 +139,7 @@ class PeerClaim:
 
 
 def peer_pack(question: Problem) -> list[PeerClaim]:
-    """The peer's rule, pod after pod: the open claim with the fewest pods that takes it."""
+    """Karpenter's rule, pod after pod: the open claim with the fewest pods that takes it."""
     (template,) = question.templates
     overhead: dict[str, int] = {}
     for daemon in question.daemons:
@@ -180,7 +180,7 @@ def run_ours(question: Problem, repeat: int = 3) -> Run:
     return Run(best, answer.price, len(answer.claims))
 
 
-def run_peers(question: Problem) -> Run:
+def run_karpenters(question: Problem) -> Run:
     start = time.perf_counter()
     claims = peer_pack(question)
     seconds = time.perf_counter() - start
@@ -190,12 +190,12 @@ def run_peers(question: Problem) -> Run:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pods", type=int, default=10_000)
-    parser.add_argument("--peer-pods", type=int, default=2_000)
+    parser.add_argument("--karpenter-pods", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     shapes = select("all")
     types = instance_types(shapes, seed=7)
-    # The peer's rule buys the largest machine there is; without giants it does less badly.
+    # Karpenter's rule launches the largest instance type there is; without giants it does less badly.
     handy = instance_types([shape for shape in shapes if shape.cpu <= HANDY_CPU], seed=7)
 
     few = run_ours(problem(workload(1_000, options.seed), types))
@@ -205,11 +205,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{CLASSES} classes, {len(types)} instance types, {offerings:,} offerings")
     print(f"time per pod, {options.pods:,} pods against 1,000: x {growth:.2f}")
     for label, sold in (("all types", types), (f"types up to {HANDY_CPU} cpu", handy)):
-        question = problem(workload(options.peer_pods, options.seed), sold)
-        ours, peers = run_ours(question), run_peers(question)
-        print(f"{options.peer_pods:,} pods, {label}, against the peer's rule pod after pod:")
-        print(f"  price {ours.price / peers.price - 1:+.1%} ({ours}; the peer's {peers})")
-        print(f"  time x {ours.seconds / peers.seconds:.2f} ({peers.seconds:.2f} s for the peer's)")
+        question = problem(workload(options.karpenter_pods, options.seed), sold)
+        ours, theirs = run_ours(question), run_karpenters(question)
+        print(f"{options.karpenter_pods:,} pods, {label}, against Karpenter's rule pod after pod:")
+        print(f"  price {ours.price / theirs.price - 1:+.1%} ({ours}; Karpenter's {theirs})")
+        print(
+            f"  time x {ours.seconds / theirs.seconds:.2f} ({theirs.seconds:.2f} s for Karpenter's)"
+        )
     print(f"{options.pods:,} pods: {many}")
     print(f"seconds: {few.seconds:.3f} for 1,000 pods, {many.seconds:.3f} for {options.pods:,}")
 

@@ -2,7 +2,7 @@
 
 100 nodes and 2,000 pods of 40 Deployments, scheduled onto nodes that Tenure launches for
 them. Over the day every Deployment is rolled out twice, pods die at random times, and
-somebody deletes a claim every hour: 8,000 pod lives or more. The limit of 20 s on one core
+a user deletes a claim every hour: 8,000 pod lives or more. The limit of 20 s on one core
 is the project's own promise.
 """
 

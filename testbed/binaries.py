@@ -2,7 +2,7 @@
 
 Each is looked for in this order:
 
-1. ``KUBEBUILDER_ASSETS``, a folder that somebody else has filled;
+1. ``KUBEBUILDER_ASSETS``, a folder that is already filled;
 2. the cache, outside of every checkout and shared by all of them. There, each Go module
    has a folder named after a hash of what its binaries are built from: another version
    never meets an old one, and raising one module does not build the others again.

@@ -1,4 +1,4 @@
-"""A control plane on free loopback ports: up in seconds, gone with whoever wanted it.
+"""A control plane on free loopback ports: up in seconds, gone with the process that started it.
 
 Order: etcd, kube-apiserver (RBAC on, one authority, client certificates), then what was
 asked for: controllers, scheduler, kwok. Everything lies in one temporary folder; a
@@ -29,7 +29,7 @@ from testbed.keys import Authority, make_rsa_key
 #: Seconds; a busy machine takes longer than the usual four.
 READY_WITHIN: Final = 120.0
 LOOK_EVERY: Final = 0.05
-#: How often other ports are tried when somebody else was faster.
+#: How often other ports are tried when another process was faster.
 PORT_TRIES: Final = 5
 ADDRESS_IN_USE: Final = "address already in use"
 ADMINISTRATORS: Final = "system:masters"
@@ -50,7 +50,7 @@ class NotReady(Exception):
 
 
 class PortTaken(NotReady):
-    """Somebody else has taken a port between our look and our start: look again."""
+    """Another process has taken a port between the check and the start: check again."""
 
 
 class ControlPlane:

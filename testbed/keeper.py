@@ -1,10 +1,10 @@
-"""Keeps the processes of one test bed, and ends them all when nobody wants them any longer.
+"""Keeps the processes of one test bed, and ends them all when their owner is gone.
 
 It is a process of its own, in a session of its own, that takes orders as JSON lines on
 its standard input: ``start`` a named program, ``stop`` one; each is repeated on standard
 output when it is carried out. When the input ends, because
 the one who gave the orders is done, has crashed or was killed, it kills every process and
-removes the state folder: nobody will miss it, so nobody waits for a graceful end. Should
+removes the state folder: it is not needed again, so there is no graceful end. Should
 the keeper itself be killed, the kernel kills its children (``PR_SET_PDEATHSIG``).
 
 A program that ended leaves ``<name>.ended`` with its exit code in the state folder; what
@@ -96,7 +96,7 @@ class Keeper:
 
 
 def main() -> None:
-    # Ctrl-C is for the one who gives the orders; his end is ours.
+    # Ctrl-C is for the parent process; when it ends, this one ends too.
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

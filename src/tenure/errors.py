@@ -1,7 +1,7 @@
 """Errors this package raises on purpose.
 
 TenureError
-├── SpecError             a person wrote something we cannot act on; retrying is useless
+├── SpecError             a user wrote something that cannot be used; retrying is useless
 ├── EvaluationError       a decider failed on an object, by a fault of ours; others go on
 ├── NotLeader             nothing was sent: the lease is not ours; wait until it is
 ├── ApiError              the API server said no; the subclass says what to do next
@@ -10,7 +10,7 @@ TenureError
 │   ├── Conflict          the object moved under us: drop the action, look again
 │   ├── Gone              our resourceVersion is too old: list again
 │   ├── Invalid           the object was rejected: retrying is useless
-│   ├── Forbidden         we lack a permission: a person must grant it
+│   ├── Forbidden         a permission is missing: an administrator must grant it
 │   ├── TooManyRequests   ask again after ``retry_after``; for evictions: a budget says no
 │   └── Unavailable       the server or the way to it is broken: back off and retry
 └── ProviderError         a cloud call failed; the subclass says what to do next

@@ -135,7 +135,7 @@ def _tenure(plane: ControlPlane) -> list[str]:
 
 
 def ports() -> list[str]:
-    """The settings that name a port. Zero is any free one, and for the webhook none: nobody asks it."""
+    """The settings that name a port. Zero is any free one, and for the webhook none: it is not called."""
     return [setting.flag for setting in TABLE if setting.flag.endswith("-port")]
 
 

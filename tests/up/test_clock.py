@@ -31,7 +31,7 @@ def test_a_look_goes_by_the_clusters_clock_and_says_so(tmp_path: Path) -> None:
         at = datetime.fromisoformat(out.split()[2].rstrip(","))
         assert at > datetime.now(UTC) + timedelta(minutes=10)
         assert "  clock     the cluster's, which tenure up runs " in out
-        assert " ahead of this machine's" in out
+        assert " ahead of this host's" in out
         pool = looked_at(up, "explain", "pool/default")
         assert "  clock     the cluster's, which tenure up runs " in pool
 

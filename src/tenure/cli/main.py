@@ -118,7 +118,7 @@ def run(args: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except SystemExit:
-        return BROKEN_PIPE  # Click's answer when whoever read us has heard enough.
+        return BROKEN_PIPE  # Click's answer when the reader of the output has closed it.
     except TenureError as error:
         return _complain(*_sentences(error))
     except Exception as error:

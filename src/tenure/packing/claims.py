@@ -17,7 +17,7 @@ from tenure.packing.demand.topology import Tally
 from tenure.packing.limits import Budget, Charge
 from tenure.packing.result import PlannedClaim
 
-#: The most instance types that a claim lists, as the peer: API objects have a size.
+#: The most instance types that a claim lists, as in Karpenter: API objects have a size.
 TYPES_MAX: Final = 600
 
 
@@ -81,7 +81,7 @@ def offers_holding(draft: Draft, types: int) -> tuple[Offer, ...]:
 
 
 def holds(room: Sequence[int], used: Sequence[int]) -> bool:
-    """Whether there is room for all that is used; what nobody uses may be overdrawn."""
+    """Whether there is room for all that is used; what is not used may be overdrawn."""
     for there, wanted in zip(room, used, strict=True):
         if wanted > there and wanted > 0:
             return False

@@ -100,7 +100,7 @@ class Nodes:
         #: By the UID of a pod that is to move: where it counts until then.
         homes: dict[str, ZoneShape] = {}
         if not any(one.rules.zones for one in pods.classes):
-            # Pods on nodes that take nobody count in their zone, and nobody asks for that.
+            # Unschedulable nodes matter only for counts by zone, and no rule needs them here.
             nodes = (node for node in nodes if self._may_take(node, pods.resources))
         in_order = sorted(nodes, key=lambda node: (not node.initialized, node.name))
         shapes = _Shapes(in_order, pods, daemons)
@@ -194,7 +194,7 @@ class Nodes:
         return not node.closed and self._any_room(_free(node, {}, resources))
 
     def _any_room(self, free: Sequence[int]) -> bool:
-        """False when not even the smallest request fits, so nobody needs to look again."""
+        """False when not even the smallest request fits, so it need not be checked again."""
         return all(map(int.__ge__, free, self._least))
 
 

@@ -17,11 +17,11 @@ claim keeps out of them. Which machine the claim is for is decided by what it wo
 The claim then takes exactly that filling, and so do as many further claims as there are pods
 and limits for. It lists every type that holds it, so the cloud can do no worse.
 
-The peer instead puts pod after pod onto a claim for as long as any type can hold it, and
+Karpenter instead puts pod after pod onto a claim for as long as any type can hold it, and
 buys the largest machines, on demand as soon as one pod on it insists. The benchmark
 ``benchmarks/bench_packing.py`` compares what both cost.
 
-Where limits forbid one more claim, the claims already planned are made larger, as the peer
+Where limits forbid one more claim, the claims already planned are made larger, as Karpenter
 does. In the end, small claims are put together where one machine serves both for no more
 (``merging``).
 """

@@ -229,7 +229,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def amount_text(name: str, nano: int) -> str:
-    """An amount for people: ``1.5Gi`` of memory, ``0.25`` of a cpu."""
+    """A readable amount: ``1.5Gi`` of memory, ``0.25`` of a cpu."""
     if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
         for size, suffix in _BINARY:
             if abs(nano) >= size * UNIT:

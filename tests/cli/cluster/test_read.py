@@ -210,9 +210,7 @@ def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None
     gone = Question(NODE_CLAIMS, name)
     reading, _ = seen(world, about=gone)
     said = gone.not_found(reading.evaluated, reading.last_word)
-    assert said.startswith(
-        f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last heard of at"
-    )
+    assert said.startswith(f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last event at")
     assert ": Releasing: " in said
     never, _ = seen(world, about=Question(NODE_CLAIMS, "never"))
     assert never.last_word == ""
@@ -237,7 +235,7 @@ def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) 
 def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) -> None:
     reading, _ = seen(after(MINUTE, world), {"/leases": refused(403, "Forbidden")})
     (note,) = reading.notes
-    assert note == "who acts could not be found out: 403 Forbidden: said Forbidden"
+    assert note == "which replica acts could not be found out: 403 Forbidden: said Forbidden"
     assert list(reading.evaluated.evaluator.in_force())
 
 
@@ -250,7 +248,7 @@ def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: Wo
         "metadata": {"name": "karpenter-leader-election", "namespace": "kube-system"},
         "spec": {"holderIdentity": "a", "renewTime": renewed, "leaseDurationSeconds": 15},
     }
-    assert seen(world)[0].leader == "nobody: no replica holds the Lease"
+    assert seen(world)[0].leader == "none: no replica holds the Lease"
     world.store.create(LEASES, lease)
     said = "a, which is not Tenure (Lease kube-system/karpenter-leader-election, renewed at "
     assert seen(world)[0].leader.startswith(said)

@@ -159,7 +159,7 @@ def test_a_claim_shows_the_drain_of_its_node_and_json_has_it_under_a_key(
 _OTHERS_TURN: dict[str, tuple[dict[str, Any], str]] = {
     "gated": (
         {"schedulingGates": [{"name": "example.com/quota"}]},
-        "nobody places it before its scheduling gates are removed: example.com/quota",
+        "it is not scheduled before its scheduling gates are removed: example.com/quota",
     ),
     "of another scheduler": (
         {"schedulerName": "slow-scheduler"},

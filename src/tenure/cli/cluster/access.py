@@ -21,7 +21,7 @@ USUAL: Final = Path("~/.kube/config")
 
 class Reached(msgspec.Struct, frozen=True):
     access: Access
-    #: Where it was found, for people.
+    #: Where it was found, for messages.
     source: str
     in_pod: bool = False
 

@@ -64,4 +64,4 @@ def last_word(world: World, subject: str) -> str:
     if not said:
         return ""
     entry = said[-1]
-    return f"last heard of at {clock(entry.at)}: {entry.reason}: {entry.message}".rstrip(": ")
+    return f"last event at {clock(entry.at)}: {entry.reason}: {entry.message}".rstrip(": ")

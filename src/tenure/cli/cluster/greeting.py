@@ -1,7 +1,7 @@
 """The first words with an API server: whether it is there, who it is, what the cluster is called.
 
 None of it is given up: an answer that may come later is waited for, with growing pauses. What
-only a person can mend in the input (certificates that are none) is raised.
+only a user can correct in the input (certificates that are none) is raised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tenure.ports.transport import Request, Transport
 
 PAUSE_MIN: Final = timedelta(seconds=1)
 PAUSE_MAX: Final = timedelta(seconds=15)
-#: Its UID is as unique as the cluster, and nobody deletes it.
+#: Its UID is as unique as the cluster, and it is never deleted.
 OLDEST_NAMESPACE: Final = "kube-system"
 #: How the version of a cluster that ``tenure up`` serves ends.
 EMBEDDED: Final = "+tenure"
@@ -80,7 +80,7 @@ async def patiently(
 
 
 def advice(error: TenureError, resource: Resource | None = None) -> str:
-    """What a person can do about it; empty when the error says it all."""
+    """What a user can do about it; empty when the error says it all."""
     if isinstance(error, NotFound) and resource is not None and resource.group:
         return "install the CRDs: tenure crds | kubectl apply --server-side -f -"
     if isinstance(error, ApiError) and error.status == 401:

@@ -1,9 +1,9 @@
-"""One look at a real cluster: everything is listed once, and judged as the loop would judge it.
+"""Reads a real cluster once: everything is listed, and evaluated as the loop would evaluate it.
 
-Only reads leave the process. In order: the API server is greeted; every kind that deciders read
-is listed; the Lease tells who acts, and where the provider keeps its things; the cloud is asked
-for its types and instances; refusals of evictions are foreseen; then one turn of the judge. Without the lists there is no answer;
-what else is missing is a note beside the answer.
+Only reads leave the process. In order: the version of the API server; every kind that
+deciders read; the Lease, which says which replica acts and in which namespace the provider has its objects;
+the cloud's types and instances; refusals of evictions are predicted; then one run of the evaluator.
+Without the lists there is no answer; what else is missing is a note beside the answer.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class CannotRead(TenureError):
 
 class ClusterReading(msgspec.Struct, frozen=True, kw_only=True):
     evaluated: EvaluatedCluster
-    #: Who acts on the cluster, in words.
+    #: Which replica acts on the cluster, in words.
     leader: str
-    #: What could not be seen, a sentence each.
+    #: What could not be read, a sentence each.
     notes: tuple[str, ...]
     #: What the events say of an object that was asked for and is not there.
     last_word: str = ""
@@ -100,10 +100,10 @@ async def _read_cluster(
             return await read(door, settings, provider, clock, about)
     except TimeoutError:
         seconds = READ_MAX // timedelta(seconds=1)
-        raise CannotRead(f"{_whom(reached)} did not tell all within {seconds} s") from None
+        raise CannotRead(f"{_whom(reached)} did not list everything within {seconds} s") from None
     except Unavailable as error:
         raise CannotRead(
-            f"{_whom(reached)} cannot be asked: {error.message}. "
+            f"{_whom(reached)} cannot be reached: {error.message}. "
             "Is it up, and is this the right context?"
         ) from None
     except ApiError as error:
@@ -122,7 +122,7 @@ async def read(
     clock: Clock,
     about: Question | None = None,
 ) -> ClusterReading:
-    """``about``: whom the look is for; if it is not there, what was last heard of it is told."""
+    """``about``: the object in question; if it does not exist, its last event is added."""
     try:
         version = await server_version(transport)
     except TimeoutError:
@@ -135,8 +135,10 @@ async def read(
     client = Client(transport)
     notes: list[str] = []
     cache = await _everything(client, (*WATCHED, *provider.node_classes), notes)
-    nobody: list[Lease] = []
-    leases = await _or_note(lambda: _leases(client, settings), nobody, "who acts", notes)
+    no_lease: list[Lease] = []
+    leases = await _or_note(
+        lambda: _leases(client, settings), no_lease, "which replica acts", notes
+    )
     name = settings.cluster_name or await _or_note(
         lambda: cluster_uid(client), "", "the cluster's name", notes
     )
@@ -161,7 +163,7 @@ async def read(
             report=lambda error: notes.append(f"instance types are not known: {error}"),
         )
         await inventory.refresh_types()
-        if name:  # Else nobody could say which instances are this cluster's.
+        if name:  # Without it the cluster's own instances cannot be told from others.
             await _or_note(inventory.compare, None, "the cloud's instances", notes)
     evaluator, now = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
     foresee_refusals(snapshot(), observations, settings, now)
@@ -179,7 +181,7 @@ async def read(
 
 
 class _Ahead:
-    """Another's clock, as far ahead of ours as it was a moment ago."""
+    """The server's clock, as far ahead of this process's as it was a moment ago."""
 
     def __init__(self, clock: Clock, by: timedelta) -> None:
         self._clock = clock
@@ -193,12 +195,12 @@ class _Ahead:
 
 
 def _clock_of(own: Clock, server: datetime | None) -> tuple[Clock, str]:
-    """The clock by which a cluster that ``tenure up`` serves is judged; in words where it is not
+    """The clock by which a cluster that ``tenure up`` serves is evaluated; in words where it is not
     ours."""
     by = server - own.now() if server is not None else timedelta()
     if abs(by) <= _SAME_CLOCK:
         return own, ""
-    away = f"{span(abs(by))} {'ahead of' if by > timedelta() else 'behind'} this machine's"
+    away = f"{span(abs(by))} {'ahead of' if by > timedelta() else 'behind'} this host's"
     return _Ahead(own, by), f"the cluster's, which tenure up runs {away}"
 
 
@@ -247,7 +249,7 @@ async def _last_word(client: Client, about: Question) -> str:
         return ""
     last = max(heard, key=lambda event: event.last_timestamp or event.created_at)
     at = format_time(last.last_timestamp or last.created_at)
-    return f"last heard of at {at}: {last.reason}: {last.message}"
+    return f"last event at {at}: {last.reason}: {last.message}"
 
 
 async def _leases(client: Client, settings: Settings) -> list[Lease]:
@@ -273,7 +275,7 @@ async def _namespace(
 
 
 def _leader(leases: list[Lease], clock: Clock) -> str:
-    """By the Leases' own words; whether that is so only their holders know."""
+    """By what the Leases say; only their holders know whether that is true."""
     said = []
     for lease in sorted(leases, key=lambda lease: lease.key):
         holder, renewed = lease.spec.holder_identity, lease.spec.renew_time
@@ -283,7 +285,7 @@ def _leader(leases: list[Lease], clock: Clock) -> str:
         old = "" if clock.now() - renewed <= seconds else "; that is too long ago to count"
         who = holder if held_last_by_tenure(lease) else f"{holder}, which is not Tenure"
         said.append(f"{who} (Lease {lease.key}, renewed at {format_time(renewed)}{old})")
-    return " and ".join(said) or "nobody: no replica holds the Lease"
+    return " and ".join(said) or "none: no replica holds the Lease"
 
 
 def _surroundings(

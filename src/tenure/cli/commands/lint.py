@@ -39,7 +39,7 @@ def lint(files: tuple[str, ...], as_json: bool, **cluster: Any) -> int:
 
     Reads manifests of pools, workloads and disruption budgets together, or a cluster: a pod
     that gets less time to stop than it asks for, a budget that can never allow an eviction, a
-    protection that nobody can read, a field that does not exist. One line each: where, how bad,
+    protection that cannot be parsed, a field that does not exist. One line each: where, how bad,
     a stable code, the numbers, and what to do.
     """
     return _on_files(files, cluster, as_json) if files else _on_cluster(cluster, as_json)

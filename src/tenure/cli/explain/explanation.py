@@ -77,7 +77,7 @@ class Question(msgspec.Struct, frozen=True):
         return "/".join(part for part in (self.resource.kind, self.namespace, self.name) if part)
 
     def not_found(self, evaluated: EvaluatedCluster, last_word: str = "") -> str:
-        """That it is not there, what was last heard of it, and what is there instead."""
+        """That it is not there, its last event, and which objects exist instead."""
         when = f"at {evaluated.also_at or format_time(evaluated.at)}"
         if last_word:
             return f"{self} is not there {when}; {last_word}"
@@ -99,7 +99,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str
     #: Which clock the instants are of, where it is not the reader's.
     clock: str = ""
-    #: What a person sees of the object, in one sentence.
+    #: The visible state of the object, in one sentence.
     state: str
     #: Why there is no verdict on the object itself, if there is none and it is known.
     silence: str = ""

@@ -1,4 +1,4 @@
-"""What a person sees of a pod, and why Tenure has nothing to decide about one."""
+"""The visible state of a pod, and why Tenure has nothing to decide about one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def why_no_verdict(pod: Pod) -> str:
         return ""
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-        return f"nobody places it before its scheduling gates are removed: {gates}"
+        return f"it is not scheduled before its scheduling gates are removed: {gates}"
     if pod.daemon:
         return "a DaemonSet's pod is for one node that exists, and a new node would not help it"
     if pod.status.nominated_node_name:

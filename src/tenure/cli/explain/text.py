@@ -71,7 +71,7 @@ def _nothing_to_decide(answer: Explanation) -> str:
 
 
 def _advice(verdict: Verdict) -> str:
-    """What a person can do about it; empty: nothing."""
+    """What an operator can do about it; empty: nothing."""
     advice = REASONS[verdict.reason].advice
     return "" if advice == NO_ADVICE else advice
 
@@ -127,7 +127,7 @@ def _change(verdict: Verdict) -> str:
 
 
 def to_json(answer: Explanation) -> str:
-    """The governing verdict, with the others under ``also`` and ``around``, how sick nodes are
+    """The governing verdict, with the others under ``also`` and ``around``, how unhealthy nodes are
     repaired under ``repairs``, and drains under ``timetables``."""
     shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {

@@ -1,4 +1,4 @@
-"""Everything there is to say about manifests, before anybody applies them.
+"""Everything there is to say about manifests, before they are applied.
 
 In order: what is wrong with each object, as ``tenure simulate`` and the webhook would say it; what
 is probably not meant; then what they mean for each other: grace and protection of the pods against
@@ -137,7 +137,7 @@ def _annotations(source: Source) -> Iterator[Finding]:
         value = dig(source.value, "metadata", "annotations", DO_NOT_DISRUPT)
         if value is not None:
             at = f"metadata.annotations.{DO_NOT_DISRUPT}"
-            message = f"protects nobody on a {source.value['kind']}: its pods do not inherit it"
+            message = f"protects no pod on a {source.value['kind']}: its pods do not inherit it"
             yield Finding(Code.ANNOTATION_MISPLACED, at, message)
 
 

@@ -18,7 +18,7 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One object as somebody wrote it."""
+    """One object as it was written."""
 
     document: Document
     #: Where it begins in its document; empty unless it stands in a ``List``.

@@ -1,6 +1,6 @@
 """What the API would answer to an eviction, read off the budgets: a look may not ask.
 
-The replica that acts knows the answers, for it asked. Whoever only looks would else say that a
+The replica that acts knows the answers, because it called. ``plan`` and ``explain`` would otherwise say that a
 pod is about to be evicted which a budget has held for hours. The rules are the API server's: a
 pod without a budget goes; several budgets are a no; a pod that is not ready costs nothing where
 enough others are healthy, or its budget says so; and each other pod takes one of the disruptions

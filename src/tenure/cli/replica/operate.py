@@ -1,8 +1,8 @@
 """The life of the process around a replica: input, log, signals, exit code.
 
 A signal stops the work, gives the Lease back and ends with 0; a second one ends at once. What a
-person must mend in the *input* is raised and ends with 2; what may mend itself is the replica's
-business. A fault of ours is logged with its trace and ends with 1: whoever started us does so again.
+user must correct in the *input* is raised and ends with 2; what may mend itself is the replica's
+business. A fault of ours is logged with its trace and ends with 1: Kubernetes starts the process again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def operate(configured: Configured, environment: Mapping[str, str]) -> int:
     identity = new_identity(environment)
     log = _log(settings)
     gc.set_threshold(*COLLECTOR)
-    # Without these: twice as many series, for a question that nobody asks.
+    # Without these: twice as many series, for a question that is never asked.
     disable_created_metrics()  # type: ignore[no-untyped-call]
 
     async def life() -> None:

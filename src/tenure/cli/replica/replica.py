@@ -1,7 +1,7 @@
 """One replica on a real cluster, wired together: the only place that knows everything.
 
 In order: the API server is greeted, for as long as it takes; the cluster's name is found; then
-whoever holds the Lease leads. What is watched outlives the terms of leadership; a controller
+the holder of the Lease leads. What is watched outlives the terms of leadership; a controller
 lives for one term, and begins it by judging everything anew.
 """
 
@@ -125,7 +125,7 @@ class Replica:
             await self._until(stop)
 
     def check_input(self) -> None:
-        """Raises ``SpecError`` for what the provider cannot use, before anybody is reached."""
+        """Raises ``SpecError`` for what the provider cannot use, before any connection is made."""
         self._provider.open(self._surroundings(self._settings.cluster_name))
 
     async def _until(self, stop: asyncio.Event) -> None:

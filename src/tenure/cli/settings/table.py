@@ -42,7 +42,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     #: What it is, its unit where it has one, and why the default.
     reason: str
     #: Karpenter has it too, with the same meaning.
-    peer: bool = False
+    karpenters: bool = False
     #: Other flags that mean the same.
     also: tuple[str, ...] = ()
     #: The environment's name where it follows another custom.
@@ -57,7 +57,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def environment(self) -> str:
         name = self.flag.replace("-", "_").upper()
-        return self.variable or (name if self.peer else f"TENURE_{name}")
+        return self.variable or (name if self.karpenters else f"TENURE_{name}")
 
     @property
     def key(self) -> str:
@@ -91,7 +91,7 @@ def option_settings(providers: Iterable[Provider]) -> tuple[Setting, ...]:
             flag=name,
             form=form.option(of[0][1]),
             reason=f"{of[0][1].reason} For provider {' and '.join(owner for owner, _ in of)}.",
-            peer=of[0][1].karpenters,
+            karpenters=of[0][1].karpenters,
             found_out=of[0][1].default,
             providers=tuple(owner for owner, _ in of),
         )
@@ -141,7 +141,7 @@ OWN: Final = (
         form=form.text("NAME", "a name", "staging"),
         reason="Marks our instances in the cloud. The default is as unique as the cluster itself: "
         "two clusters in one account never touch each other's.",
-        peer=True,
+        karpenters=True,
         found_out="the UID of namespace kube-system",
     ),
     Setting(
@@ -150,7 +150,7 @@ OWN: Final = (
         flag="kube-client-qps",
         form=form.rate("200"),
         reason="Requests per second to the API server, on average. Karpenter's figure.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=CLUSTER,
@@ -158,7 +158,7 @@ OWN: Final = (
         flag="kube-client-burst",
         form=form.count("300"),
         reason="Requests that may leave at once before the average counts. Karpenter's figure.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=LEASE,
@@ -167,7 +167,7 @@ OWN: Final = (
         form=form.switch(inverted=True),
         reason="Act without a Lease. Only where it is certain that nothing else acts on the "
         "cluster: neither a second replica nor Karpenter.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=LEASE,
@@ -175,7 +175,7 @@ OWN: Final = (
         flag="leader-election-name",
         form=form.object_name("karpenter-leader-election"),
         reason="The Lease. Karpenter's, so that Tenure and Karpenter never both act.",
-        peer=True,
+        karpenters=True,
         also=("lease-name",),
     ),
     Setting(
@@ -184,7 +184,7 @@ OWN: Final = (
         flag="leader-election-namespace",
         form=form.object_name("kube-system", label=True),
         reason="Where the Lease is; the same for all replicas.",
-        peer=True,
+        karpenters=True,
         also=("lease-namespace",),
         found_out="in a pod its own namespace, else kube-system",
     ),
@@ -231,7 +231,7 @@ OWN: Final = (
         "1s",
         "Pods are placed together after this long without a new one: pods that come together "
         "share nodes.",
-        peer=True,
+        karpenters=True,
     ),
     _span(
         PLACING,
@@ -240,7 +240,7 @@ OWN: Final = (
         "10s",
         "… and at the latest this long after the first of them. Claims are created at most this "
         "often while pods keep coming.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=PLACING,
@@ -265,7 +265,7 @@ OWN: Final = (
         form=form.gates(),
         reason="Karpenter's gates. NodeRepair counts where --node-repair is not given; what the "
         "others gate is not there yet. One that is on and does nothing is named in the log.",
-        peer=True,
+        karpenters=True,
     ),
     _span(
         LEAVING,
@@ -318,7 +318,7 @@ OWN: Final = (
         form=form.switch(),
         reason="Whether pools without a repair block, and claims without a pool, are repaired "
         "forcefully, as Karpenter did before 1.15; otherwise such pools are repaired gracefully.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=LEAVING,
@@ -398,7 +398,7 @@ OWN: Final = (
         flag="metrics-port",
         form=form.count("8080", at_least=0, at_most=65535),
         reason="/metrics for Prometheus. 0 takes any free port; the log names it.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=SEEN,
@@ -406,7 +406,7 @@ OWN: Final = (
         flag="health-probe-port",
         form=form.count("8081", at_least=0, at_most=65535),
         reason="/healthz and /readyz for the kubelet. 0 takes any free port; the log names it.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=SEEN,
@@ -431,7 +431,7 @@ OWN: Final = (
         form=form.switch(inverted=True),
         reason="Leave out the series for each node and pod, which are hundreds of thousands in a "
         "large cluster.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=SEEN,
@@ -439,7 +439,7 @@ OWN: Final = (
         flag="log-level",
         form=form.choice("debug", "info", "warning", "error", warn="warning"),
         reason="The least that is said. Every change of a verdict is info.",
-        peer=True,
+        karpenters=True,
     ),
     Setting(
         section=SEEN,
@@ -544,7 +544,7 @@ GATES: Final = {
 }
 
 #: What else Karpenter reads from its environment, with the value that changes nothing here.
-#: A deployment that was Karpenter's has them; whoever set one should hear what became of it.
+#: A deployment that was Karpenter's has them; a user who set one should see what it means here.
 PEER_ONLY: Final = {
     "PREFERENCE_POLICY": "Ignore",
     "MIN_VALUES_POLICY": "Strict",
@@ -555,7 +555,7 @@ PEER_ONLY: Final = {
     "LOG_ERROR_OUTPUT_PATHS": "stderr",
 }
 
-#: What manifests can ask for and nothing acts on yet; said at the start, so that nobody waits
+#: What manifests can ask for and nothing acts on yet; said at the start, so that no user waits
 #: for it in vain. ``docs/limits.md`` says more.
 NOT_YET: Final = (
     "consolidation, drift and expiration",

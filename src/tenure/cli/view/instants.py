@@ -1,7 +1,7 @@
-"""How instants are shown to people: absolute, and relative to the instant of the answer.
+"""How instants are shown to users: absolute, and relative to the instant of the answer.
 
 Verdicts carry absolute instants only, so that they do not change while time passes. What is
-printed for people goes through here once, line by line: ``2026-01-05T08:12:30Z, in 3m``. JSON does
+printed for users goes through here once, line by line: ``2026-01-05T08:12:30Z, in 3m``. JSON does
 not.
 """
 

@@ -1,4 +1,4 @@
-"""A history as lines that a person reads: time, whom, why, and the sentence.
+"""A history as readable lines: time, object, reason, and the message.
 
 The short form keeps what moves the story on. A subject is heard of again when its reason
 changes; the stations that every node passes are left out, and so are actions that went

@@ -25,7 +25,7 @@ _AROUND: Final = 6
 #: The tail keeps at least this many lines.
 _TAIL_MIN: Final = 6
 
-_COLUMNS: Final = ("NODE", "MACHINE", "ZONE", "CAPACITY", "AGE", "PODS", "PHASE")
+_COLUMNS: Final = ("NODE", "INSTANCE TYPE", "ZONE", "CAPACITY", "AGE", "PODS", "PHASE")
 _RIGHT: Final = frozenset({"AGE", "PODS"})
 _GAP: Final = "  "
 _INDENT: Final = "  └ "
@@ -34,13 +34,14 @@ _WHY_MIN: Final = 20
 
 _PHASE_STYLES: Final = {
     "in service": "green",
-    "leaving": "yellow",
+    "terminating": "yellow",
     "draining": "yellow",
     "empty": "yellow",
-    "ending": "magenta",
     "gone": "magenta",
+    "unhealthy": "red",
     "lost": "red",
-    "given up": "red",
+    "timed out": "red",
+    "failed": "red",
 }
 _COMING_STYLE: Final = "cyan"
 

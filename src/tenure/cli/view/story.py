@@ -22,7 +22,7 @@ from tenure.sim.world import World
 #: The longest the story may take, in the cluster's time.
 END: Final = timedelta(minutes=15)
 
-#: A pause between two beats, so that a person can look around.
+#: A pause between two beats, so that a viewer can follow.
 BREATH: Final = timedelta(seconds=12)
 
 #: From the pod's creation. Longer than its node needs to become unhealthy, to be replaced, and to
@@ -33,7 +33,7 @@ KERNEL_HANGS: Final = "KernelDeadlock"
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """Something a person does, and what they would say about it."""
+    """Something a user does, and how it is announced."""
 
     say: str
     do: Callable[[World], tuple[str, str]]
@@ -71,7 +71,7 @@ class Story:
         rests = at_rest(world)
         if rests and not self._resting:
             nodes, pods = len(world.store.list(NODES)), len(world.store.list(PODS))
-            message = f"all is quiet: {pods} pods run on {nodes} nodes"
+            message = f"all pods run: {pods} pods on {nodes} nodes"
             world.history.note("cluster", "Pods", "AllRunning", message)
         self._resting = rests
         if not rests:

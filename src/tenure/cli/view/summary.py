@@ -134,7 +134,7 @@ _MARGIN: Final = 11
 
 
 def sentences(summary: Summary, width: int = 80) -> list[str]:
-    """The summary for somebody who sees it for the first time, in lines."""
+    """The summary for a user who sees it for the first time, in lines."""
     elapsed = words.span(timedelta(seconds=summary.elapsed_seconds))
     launched = ", ".join(f"{count} × {what}" for what, count in summary.launched.items())
     machines = words.count(sum(summary.launched.values()), "machine")

@@ -1,6 +1,6 @@
-"""The history as lines for people: what happened, to whom, and why.
+"""The history as readable lines: what happened, to which object, and why.
 
-Told are the turns of the story: what people did, and each new reason about a node or a
+Shown are the steps of the story: what users did, and each new reason about a node or a
 pod, once. Of several subjects with the same news at the same instant, the first is named
 and the others counted. A Node and its claim often have the same news; only one of them
 tells it. Steps that only write something down are left out; ``--json`` has them all.

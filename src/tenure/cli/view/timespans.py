@@ -1,4 +1,4 @@
-"""Instants as people type them at a prompt: after a span such as ``90s`` or ``2d``, or absolute."""
+"""Instants as users type them at a prompt: after a span such as ``90s`` or ``2d``, or absolute."""
 
 from __future__ import annotations
 

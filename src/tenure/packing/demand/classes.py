@@ -90,7 +90,7 @@ def sort_pods(
     """Group pods into classes and put the classes in the order of service.
 
     ``offered`` says which of the resources asked for some type or node has at all. Only these
-    are counted with: anybody may invent names by the thousand, and each would otherwise be
+    are counted with: a user may invent names by the thousand, and each would otherwise be
     looked at for every type of every pool.
     """
     demands = _Demands()
@@ -162,7 +162,7 @@ def how_many(free: Sequence[int], wanted: Wants, most: int) -> int:
 def least_wanted(classes: Sequence[PodClass]) -> tuple[int, ...]:
     """By resource, the smallest amount that any class asks for; zero where one asks for none.
 
-    Where less than this is free, nobody needs to look again.
+    Where less than this is free, it need not be checked again.
     """
     asked = [dict(one.wants) for one in classes]
     end = 1 + max((index for wants in asked for index in wants), default=-1)

@@ -282,7 +282,7 @@ def _avoided(pod: Pod) -> list[tuple[PodAffinityTerm, Group]]:
 
 
 def _avoided_by_others(pod: Pod) -> list[tuple[PodAffinityTerm, Group]]:
-    """Those of a running pod; what cannot be read there holds nobody up."""
+    """Those of a running pod; what cannot be read there blocks no other pod."""
     try:
         return _avoided(pod)
     except SpecError:

@@ -146,7 +146,7 @@ class ReasonCheck(msgspec.Struct, frozen=True):
             if entry.at >= since and fnmatchcase(entry.subject, self.subject)
         }
         last = max(found, key=lambda subject: (found[subject], subject), default="")
-        named = f"{len(found)}, last {last}" if last else "nobody"
+        named = f"{len(found)}, last {last}" if last else "none"
         return self.subjects.holds(len(found)), f"said of {named}"
 
     def depends_on(self, context: ScenarioContext) -> object:
