@@ -16,7 +16,7 @@ in Karpenter, so that dashboards keep working; a label of Karpenter's that is mi
 something that Tenure does not do yet. `tenure_*` is new. Amounts of resources are in their base
 unit: cores, bytes, pods. `process_*` are those of every Prometheus client.
 
-Gauges over the cluster are made when somebody asks, not on every change. Counters begin at zero
+Gauges over the cluster are computed when they are scraped, not on every change. Counters begin at zero
 with the process; what happens while a replica stands by is counted by the one that leads.
 """
 

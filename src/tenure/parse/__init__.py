@@ -1,4 +1,4 @@
-"""Text from outside as plain values, within limits: the only door for YAML and JSON.
+"""Text from outside as plain values, within limits: the only parser of YAML and JSON.
 
 ``limits`` says how much is read, ``files`` reads a file, ``yamltext`` and ``jsontext`` turn text
 into values. Nothing here recurses over input, so that no input can exhaust the stack; an alias

@@ -1,4 +1,4 @@
-"""Notes what a person watching the cluster and the cloud would see, beside what Tenure says.
+"""Records what an observer of the cluster and the cloud would see, beside what Tenure says.
 
 Nodes that join, become ready or not, and leave; pods that start and go, or cannot be made;
 instances that begin and end. The entries stand in the history between Tenure's own.

@@ -3,7 +3,7 @@
 A world is a large heap of values that stay, and almost nothing in it forms cycles: the
 collector walks all of it again and again and finds nothing, for a fifth of the run.
 What there is at the start is taken out of its sight, and it looks at the rest rarely.
-Called by whoever owns the process (the command line, the benchmarks), never by a library.
+Called by the owner of the process (the command line, the benchmarks), never by a library.
 """
 
 from __future__ import annotations

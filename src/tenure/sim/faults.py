@@ -58,7 +58,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     never_registers_rate: float = 0.0
     #: Share of nodes that register but never become Ready.
     never_ready_rate: float = 0.0
-    #: Share of startup taints that nobody ever takes away.
+    #: Share of startup taints that are never removed.
     startup_taint_stuck_rate: float = 0.0
     #: Share of volumes that are never unmounted from a node that no longer needs them.
     volume_stuck_rate: float = 0.0

@@ -1,7 +1,7 @@
 """What happened, in order: the journal of a simulated cluster.
 
 Entries come from Tenure (verdicts that changed, actions that ended), from the cluster
-(what a person watching it would see) and from the script. The history is the product
+(what an observer would see) and from the script. The history is the product
 of a simulation: the same seed and commit give the same bytes.
 """
 

@@ -1,6 +1,6 @@
 """The node side of the embedded cluster, wired together: cloud, kubelets, controllers.
 
-Whoever builds a cluster makes one of these on its environment and store; the order in
+The builder of a cluster creates one of these on its environment and store; the order in
 which the actors subscribe is fixed here, because it is part of every history.
 """
 

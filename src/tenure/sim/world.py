@@ -133,7 +133,7 @@ class World:
     def elapsed(self) -> timedelta:
         return self.now - self.options.epoch
 
-    # -- what a person does ----------------------------------------------------------
+    # -- what a user does ------------------------------------------------------------
 
     def apply(self, manifest: Mapping[str, Any]) -> Obj:
         """Create the object, or merge the manifest into the one that is there."""

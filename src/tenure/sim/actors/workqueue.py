@@ -2,7 +2,7 @@
 
 A controller takes a moment to react; what happens to one object within that moment is one
 look. A look that the API refuses is repeated, later and later, so that a namespace that is
-going away does not keep anybody busy. Nothing else is repeated by itself.
+being deleted costs nothing. Nothing else is repeated by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The API door: requests in, responses or watches out, on top of the store.
+"""The API: requests in, responses or watches out, on top of the store.
 
 It reads paths, query parameters and bodies, calls the store, and turns its refusals into
 ``Status`` objects. What it cannot place at all gets the answer a real server gives: text

@@ -1,8 +1,8 @@
 """The API server's ways of saying no, and how a no is written down.
 
-Actors get the exceptions of ``tenure.errors``; whoever comes through the API door gets
+Actors get the exceptions of ``tenure.errors``; a client of the API gets
 the same refusal as a ``Status`` object. Tests compare code, reason and the causes'
-fields, so those are exact here; the sentences are our own where nobody reads them.
+fields, so those are exact here; the sentences are our own where no program reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The store as a transport: the door that production code uses inside a simulation."""
+"""The store as a transport: what production code uses inside a simulation."""
 
 from __future__ import annotations
 

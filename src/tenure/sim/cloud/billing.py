@@ -1,7 +1,7 @@
 """What the account owes, exactly: integers of micro-dollars and microseconds.
 
 The meter counts micro-dollars per hour × microseconds, so that nothing is rounded before
-somebody asks, and the order of launches cannot change the sum.
+it is asked for, and the order of launches cannot change the sum.
 """
 
 from __future__ import annotations

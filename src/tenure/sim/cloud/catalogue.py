@@ -51,7 +51,7 @@ CPU_LABEL: Final = INSTANCE_CPU
 
 GPU: Final = "nvidia.com/gpu"
 
-#: The short catalogue: the families people reach for first, in the sizes they use.
+#: The short catalogue: the most common families, in common sizes.
 _COMMON_FAMILIES: Final = ("c7i", "m7i", "r7i", "c7g", "m7g", "r7g")
 _COMMON_SIZES: Final = (
     *("large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge"),

@@ -84,11 +84,11 @@ class CloudEvent(StrEnum):
     """What became of an instance, for those who listen."""
 
     LAUNCHED = "Launched"
-    #: Somebody asked for its reboot.
+    #: Its reboot was requested.
     REBOOTING = "Rebooting"
-    #: Somebody asked for its end.
+    #: Its termination was requested.
     ENDING = "Ending"
-    #: It was lost without anybody asking.
+    #: It was lost without a request.
     LOST = "Lost"
     #: The cloud does not know it any more.
     GONE = "Gone"
@@ -194,7 +194,7 @@ class SimulatedCloud:
         return self._node_names.get(provider_id, "")
 
     def add_foreign(self, provider_id: str, *, cluster: str = "") -> Instance:
-        """An instance that somebody else started, untagged or another cluster's."""
+        """An instance that another program launched, untagged or another cluster's."""
         instance = Instance(
             provider_id=provider_id, cluster=cluster, launched_at=self._environment.now()
         )
@@ -202,7 +202,7 @@ class SimulatedCloud:
         return instance
 
     def vanish(self, provider_id: str) -> None:
-        """The instance is lost from one moment to the next, and nobody was asked."""
+        """The instance is lost at once, without a request."""
         instance = self._found(provider_id)
         self._tell(CloudEvent.LOST, instance)
         self._stop(instance)

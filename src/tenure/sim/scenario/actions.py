@@ -39,7 +39,7 @@ class Apply(msgspec.Struct, frozen=True):
 
 
 def apply(context: ScenarioContext, manifest: Obj) -> None:
-    """Apply a manifest; a Node that a person brings gets a kubelet."""
+    """Apply a manifest; a Node that the scenario creates gets a kubelet."""
     obj = context.world.apply(manifest)
     name = obj["metadata"]["name"]
     if obj["kind"] == r.NODES.kind and not context.world.kubelets.is_alive(name):

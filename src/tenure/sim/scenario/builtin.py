@@ -1,4 +1,4 @@
-"""The shape of the built-in kinds that people paste into scenarios.
+"""The shape of the built-in kinds that users paste into scenarios.
 
 An API server knows every field of them; here are those of the workloads that the
 embedded cluster brings to life, so that ``replica: 3`` or ``cpu: lots`` is found before

@@ -1,4 +1,4 @@
-"""Where a scenario plays: the world, and what its steps and checks need to know of it."""
+"""Where a scenario runs: the world, and what its steps and checks need to know of it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def clock(instant: datetime) -> str:
 
 
 def span(delta: timedelta) -> str:
-    """``1h30m``: as a person writes it."""
+    """``1h30m``: as users write it."""
     text = str(Duration.of(delta))
     for zero in ("m0s", "h0m"):
         if text.endswith(zero):

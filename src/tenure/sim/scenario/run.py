@@ -27,7 +27,7 @@ from tenure.sim.scenario.targets import Filter
 from tenure.sim.scenario.worldoptions import with_seed
 from tenure.sim.world import World
 
-#: Whoever shows the run gets to it at least this often, in the cluster's time.
+#: The view of the run is updated at least this often, in the cluster's time.
 _SLICE: Final = timedelta(minutes=1)
 
 

@@ -1,4 +1,4 @@
-"""Which objects a line of a scenario means, also those whose names nobody knows yet.
+"""Which objects a line of a scenario means, also those whose names are not known yet.
 
 A filter selects: by name, namespace, labels, the pool they belong to, the app whose pods
 they are or run. A target picks one of them: the oldest unless it says otherwise, ties by

@@ -1,6 +1,6 @@
-"""Opens the door, and hands out what a client needs to get in: address, authority, token.
+"""Serves the API, and gives a client what it needs: address, authority, token.
 
-Both are made anew each time and live in this process only; whoever knows neither stays outside.
+Both are made anew each time and live in this process only; a client without them is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tenure.ports.clock import Clock
 from tenure.sim.apiserver.api import Api
 from tenure.sim.serve.http import HOST, ApiHandler, serving
 
-#: Longer than anybody leaves it running.
+#: Longer than it is left running.
 _VALID: Final = timedelta(days=365)
 
 

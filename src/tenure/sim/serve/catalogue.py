@@ -1,4 +1,4 @@
-"""What is served, and how people call it: one row per kind, as a real server has it.
+"""What is served, and its names: one row per kind, as a real server has it.
 
 Discovery tells clients of it; ``kubectl get no`` and ``kubectl get all`` work because of
 the short names and categories here.

@@ -1,4 +1,4 @@
-"""An embedded cluster with Tenure in it, served: the world on a paced loop behind a door.
+"""An embedded cluster with Tenure in it, served: the world on a paced loop behind an API.
 
 The cluster's clock begins at the real now and keeps to it at speed 1. A fault in an actor is
 told and the cluster goes on, as a cluster does when one of its controllers stumbles; only the
@@ -62,7 +62,7 @@ class ServedCluster:
     @asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[Access]:
         """Serve it for as long as the block lasts. Raises ``OSError`` when the port is taken."""
-        # Not the witnessed API that Tenure uses: what people do is not held against it.
+        # Not the checked API that Tenure uses: what users do is no violation of Tenure's.
         api, clock = Api(self.world.store), self.world.environment.clock
         speed, report = self._loop.speed, self._report
         async with opened(api, clock, port=port, speed=speed, report=report) as access:
@@ -77,6 +77,6 @@ class ServedCluster:
     def _on_fault(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, ConnectionError | TimeoutError):
-            return  # A client that hung up; no fault of anybody's.
+            return  # A client that closed its connection: no fault.
         what = f"{type(error).__name__}: {error}" if error else context.get("message", "unknown")
         self._report(f"a fault of ours: {what}")

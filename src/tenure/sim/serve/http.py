@@ -1,4 +1,4 @@
-"""The store's door to the outside: HTTPS on loopback, for whoever has the token.
+"""The store over HTTPS on loopback, for clients with the token.
 
 In this order: who asks (401) · what is the same for every cluster (health, discovery, schemas) ·
 in which form an answer is wanted (406) · the body (413, 415) · then a watch or a request to the
@@ -42,7 +42,7 @@ LIMITS: Final = Limits(
 SILENT_READER_MAX: Final = 60.0
 _TRUE: Final = ("true", "1", "True")
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
-#: Where ``kubectl auth can-i`` asks, and the answer: whoever has the token may do everything.
+#: Where ``kubectl auth can-i`` asks, and the answer: a client with the token may do everything.
 _MAY_I: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _YOU_MAY: Final = (
     b'{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1",'
@@ -159,7 +159,7 @@ class ApiHandler:
                     await answer.write(b"".join(lines))
             await answer.write_eof()
         except (ConnectionError, TimeoutError):
-            pass  # Whoever watched has left.
+            pass  # The watcher has closed its connection.
         finally:
             await watch.close()
         return answer

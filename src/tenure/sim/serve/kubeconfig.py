@@ -48,7 +48,7 @@ def still_served(path: Path) -> str:
         ):
             return str(cluster["server"])
     except (OSError, ValueError, LookupError, TypeError, SpecError):
-        return ""  # Nobody there, somebody else, or no file of ours.
+        return ""  # No server there, another one, or not our file.
 
 
 def _document(access: Access) -> dict[str, object]:

@@ -1,9 +1,9 @@
 """Which pods really run on which machine, whatever the API says; and names that ran twice.
 
-A pod object that is taken away by force leaves its containers behind: a living kubelet stops them
+A pod object that is force deleted leaves its containers behind: a living kubelet stops them
 within the pod's grace, a silent one keeps them running until it is back or its machine is switched
 off. If a pod of the same name starts meanwhile, as a StatefulSet's does, two copies of it run: what
-no drain may ever cause. Nobody is told of it in a real cluster; here it is written down.
+no drain may ever cause. A real cluster does not report it; here it is recorded.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Heartbeats are two, as in a real cluster. The Node's status is written when some
 changed and else every 5 minutes. The Lease counts as renewed every 10 seconds but is
 computed when it is read: 8,640 writes per node and day would say nothing.
 
-A kubelet that falls silent does nothing at all, for its node or its pods; whoever listens
+A kubelet that falls silent does nothing at all, for its node or its pods; a program that watches
 is told, because the node-lifecycle controller must notice without polling. A Node deleted
 under a running kubelet stays away: kubelets register when they start, and only then.
 """
@@ -135,7 +135,7 @@ class Kubelets:
         if kubelet is None or kubelet.silent_since is None:
             return
         if self._store.find(LEASES, LEASE_NAMESPACE, node) is not None:
-            # Nobody is left to compute it from.
+            # There is no pod left to compute it from.
             patch = {"spec": {"renewTime": micro_time(kubelet.silent_since)}}
             self._store.patch(LEASES, LEASE_NAMESPACE, node, patch)
 
@@ -240,7 +240,7 @@ class Kubelets:
         try:
             node = self._store.create(NODES, node_object(machine, kubelet.boot_id, now))
         except AlreadyExists:
-            # As the real one: it takes over the object of that name, whoever made it.
+            # As the real one: it takes over the object of that name, whatever created it.
             node = self._store.get(NODES, "", kubelet.name)
         self._create_lease(kubelet, node)
         self._report(kubelet)

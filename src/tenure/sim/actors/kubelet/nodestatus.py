@@ -58,7 +58,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def node_object(machine: Machine, boot_id: str, now: datetime) -> dict[str, Any]:
-    """The Node as it is registered: unregistered for us, not ready for everybody else."""
+    """The Node as it is registered: unregistered for Tenure, not ready for the scheduler."""
     instance = machine.instance
     labels = {**machine.labels, **instance.labels, HOSTNAME: machine.node_name[:_LABEL_LENGTH]}
     labels |= {beta: labels[key] for beta, key in _BETA.items() if key in labels}
@@ -134,7 +134,7 @@ def reported(old: Iterable[Obj], words: Mapping[str, Words], now: datetime) -> l
 
 
 def unheard_of(old: Iterable[Obj], now: datetime) -> list[Obj]:
-    """The conditions once the kubelet has been silent for too long: nobody knows."""
+    """The conditions once the kubelet has been silent for too long: Unknown."""
     at = format_time(now)
     before = {condition["type"]: condition for condition in old}
     for type_ in HEALTHY:

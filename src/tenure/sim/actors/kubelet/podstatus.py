@@ -27,7 +27,7 @@ from tenure.model.api.meta import format_time
 from tenure.sim.apiserver.store.tree import Obj, dig
 
 PREFIX: Final = "sim.tenure.dev/"
-#: The labels by which people mean an app.
+#: The labels that name an app.
 APP_LABELS: Final = ("app", "app.kubernetes.io/name")
 
 _NOTHING: Final = timedelta(0)

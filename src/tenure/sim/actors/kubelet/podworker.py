@@ -83,7 +83,7 @@ class PodWorkers:
         pods = self._pods.on(node)
         known = {pod["metadata"]["uid"] for pod in pods}
         for uid in self.copies.on(node):
-            if uid not in known:  # Taken out of the API while nobody was there to stop it.
+            if uid not in known:  # Removed from the API while no kubelet could stop it.
                 self.copies.end(uid)
         for pod in pods:
             self._forget(pod["metadata"]["uid"])
@@ -163,7 +163,7 @@ class PodWorkers:
 
     def _become_ready(self, work: PodWork) -> None:
         pod = self._current(work)
-        # A work of before a restart of the kubelet is nobody's any more.
+        # Work from before a restart of the kubelet has no worker any more.
         if pod is not None and self._works.get(work.uid) is work:
             work.ready = True
             self._write_ready(work, pod)
@@ -207,7 +207,7 @@ class PodWorkers:
         self.copies.start(named, work.uid, pod["spec"]["nodeName"], self._environment.now())
 
     def _abandon(self, pod: Obj) -> None:
-        """Its object is gone, by force: a living kubelet stops it now, in the pod's own time."""
+        """Its object was force deleted: a running kubelet stops it now, within the pod's grace period."""
         work = self._works.get(pod["metadata"]["uid"])
         if work is None or not work.running or work.done:
             return

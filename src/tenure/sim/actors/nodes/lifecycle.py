@@ -81,7 +81,7 @@ class NodeLifecycle:
             self._call_pods_unready(name)
 
     def _give_up(self, name: str) -> None:
-        """Nobody has heard of the node for too long, unless its kubelet came back."""
+        """The node was silent for too long, unless its kubelet came back."""
         node = self._store.find(NODES, "", name)
         if node is None or self._heartbeats.is_alive(name):
             return

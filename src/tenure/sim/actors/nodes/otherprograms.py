@@ -1,6 +1,6 @@
 """What others in a cluster do to nodes and pods, so that a node launched for a pod is no use to it.
 
-Each is switched on by a fault, and each is a program that people really run:
+Each is switched on by a fault, and each is a program that real clusters run:
 
 * an agent that taints every Node, and puts its taint back when it is taken off;
 * a controller that deletes the pods of an app a while after they have started;

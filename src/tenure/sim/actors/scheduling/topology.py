@@ -123,8 +123,8 @@ class Topology:
         domains = {
             term.topology_key: self._domains(term.topology_key, wanted) for term in cls.likes
         }
-        nobody = not any(domains.values())
-        first = nobody and all(self._matches(term, cls.kin) for term in cls.likes)
+        none_yet = not any(domains.values())
+        first = none_yet and all(self._matches(term, cls.kin) for term in cls.likes)
         return Near(domains, first=first)
 
     def _disliked(self, cls: PodClass) -> Iterable[Rule]:

@@ -7,8 +7,8 @@ by then. While it is still mounted, because the kubelet is dead or the volume *s
 stays, until
 
 * the kubelet is back, or the story lets go of it;
-* six minutes have passed and the Node is gone or not Ready: then it is detached by force;
-* the Node carries the taint ``node.kubernetes.io/out-of-service``: by force, too, and at once.
+* six minutes have passed and the Node is gone or not Ready: then it is force detached;
+* the Node carries the taint ``node.kubernetes.io/out-of-service``: force detached, too, and at once.
 
 The objects it writes are the driver's orders (``driver.py``). Only volumes of a CSI driver are
 attached; others are there wherever their pod is.
@@ -42,7 +42,7 @@ _SHARED: Final = ("ReadWriteMany", "ReadOnlyMany")
 
 
 class _Leaving:
-    """A volume that nobody on the node needs any more."""
+    """A volume that no pod on the node needs any more."""
 
     __slots__ = ("asked_at", "sticks")
 
@@ -104,7 +104,7 @@ class AttachDetach:
         self.kubelet_is_back(node)
 
     def kubelet_is_back(self, node: str) -> None:
-        """It unmounts what nobody needs any more."""
+        """It unmounts what no pod needs any more."""
         for volume, where in [*self._leaving]:
             if where == node:
                 self._judge(volume, node)
@@ -190,7 +190,7 @@ class AttachDetach:
                 self._judge(volume, name)
 
     def _look_at_pods_on(self, node: str) -> None:
-        """A pod may be bound to a Node that nobody has seen yet."""
+        """A pod may be bound to a Node that has not been seen yet."""
         for claim in self._uses.on(node):
             self.look(claim)
 
@@ -238,7 +238,7 @@ class AttachDetach:
         found = self._store.find(PERSISTENT_VOLUME_CLAIMS, *claim)
         if found is not None:
             name = found["spec"].get("volumeName")
-        else:  # Somebody took it away by force; what it had must still leave.
+        else:  # It was force deleted; its volumes must still be detached.
             name = next((one for one in self._attached if self._claim_of(one) == claim), None)
         return self._store.find(PERSISTENT_VOLUMES, "", name) if name else None
 
@@ -248,7 +248,7 @@ class AttachDetach:
 
 
 def _name(volume: Obj, node: str) -> str:
-    """As real ones are called, so that nobody comes to rely on a readable name."""
+    """As real ones are called, so that no test relies on a readable name."""
     csi = volume["spec"]["csi"]
     text = f"{csi.get('volumeHandle', '')}{csi['driver']}{node}"
     return f"csi-{hashlib.sha256(text.encode()).hexdigest()}"

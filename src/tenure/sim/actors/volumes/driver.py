@@ -1,7 +1,7 @@
 """The storage driver: does what a VolumeAttachment asks for, after a while.
 
 A new one is attached, one that is being deleted is detached, and gone when that is done: until
-then its finalizer holds it. An attachment without that finalizer is somebody else's.
+then its finalizer holds it. An attachment without that finalizer belongs to another driver.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class ClaimUses:
                 self._used(claim)
 
     def _put(self, claim: ClaimKey, pod: Obj, *, using: bool) -> bool:
-        """Take the pod's new state; whether that matters to anybody."""
+        """Take the pod's new state; whether that changes any use."""
         pods, uid = self._pods.setdefault(claim, {}), pod["metadata"]["uid"]
         before = pods.pop(uid, None)
         if using:

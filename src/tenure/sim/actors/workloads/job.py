@@ -185,7 +185,7 @@ class Jobs:
             self._store.delete(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     def _let_go(self, pods: Iterable[Obj]) -> None:
-        """Take our finalizer off, now that these are counted or nobody counts any more."""
+        """Remove our finalizer, now that these are counted or counting has ended."""
         for seen in [*pods]:
             metadata = seen["metadata"]
             pod = self._store.find(PODS, metadata["namespace"], metadata["name"])

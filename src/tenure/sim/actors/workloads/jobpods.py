@@ -77,7 +77,7 @@ def missing_count(job: Obj, standing: Standing, succeeded: int) -> int:
     wanted: int = spec["parallelism"]
     if (completions := spec.get("completions")) is not None:
         wanted = min(wanted, max(0, completions - succeeded))
-    elif succeeded:  # A queue of work: whoever is still there finishes, nobody new begins.
+    elif succeeded:  # A work queue: running pods finish, no new pod starts.
         wanted = min(wanted, len(standing.active))
     busy = len(standing.active) + (len(standing.terminating) if waits_for_end(job) else 0)
     return wanted - busy if wanted >= len(standing.active) else wanted - len(standing.active)

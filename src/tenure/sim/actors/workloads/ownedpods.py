@@ -120,7 +120,7 @@ def is_ready(pod: Obj) -> bool:
 
 
 def ready_since(pod: Obj) -> str | None:
-    """When the pod became ready (empty if nobody says); None while it is not."""
+    """When the pod became ready (empty if not recorded); None while it is not."""
     for condition in pod["status"].get("conditions") or ():
         if condition["type"] == "Ready":
             since: str = condition.get("lastTransitionTime") or ""

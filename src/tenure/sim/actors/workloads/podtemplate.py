@@ -42,6 +42,6 @@ def owner_reference(owner: Obj, resource: Resource) -> Obj:
 
 
 def fingerprint(template: Obj) -> str:
-    """Equal for equal templates. Real clusters use another hash; nobody may compare them."""
+    """Equal for equal templates. Real clusters use another hash; they must not be compared."""
     digest = hashlib.sha256(msgspec.json.encode(template, order="deterministic")).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:_FINGERPRINT_LETTERS])

@@ -27,7 +27,7 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.environment import Environment
 
-#: The condition of a ReplicaSet whose pods nobody takes.
+#: The condition of a ReplicaSet whose pods are refused.
 REPLICA_FAILURE: Final = "ReplicaFailure"
 
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -81,7 +81,7 @@ class ReplicaSets:
         return True
 
     def _create_pod(self, replica_set: Obj, group: Group) -> None:
-        """Make one pod; a refusal is written down where people look, then tried again later."""
+        """Make one pod; a refusal becomes a condition, then it is retried later."""
         template = replica_set["spec"]["template"]
         try:
             self._store.create(PODS, new_pod(template, replica_set, REPLICA_SETS))

@@ -57,7 +57,7 @@ def _shrunk(wanted: int, limits: Limits, new: Size, old: Sequence[Size]) -> dict
     if spare <= 0:
         return {}
     sizes = {each.name: each.replicas for each in old}
-    for each in old:  # Nobody misses what does not work.
+    for each in old:  # Pods that do not work are not missed.
         broken = min(spare, max(0, each.replicas - each.available))
         sizes[each.name] -= broken
         spare -= broken

@@ -148,7 +148,7 @@ def status_of(stateful_set: Obj, places: Places, available: int) -> dict[str, An
     staying = [pod for pod in places.values() if not _is_leaving(pod)]
     updated = sum(_revision(pod) == revision for pod in staying)
     ready = sum(is_ready(pod) for pod in places.values())
-    # The rollout is over when everybody is of the present template and ready.
+    # The rollout is over when every pod is of the current template and ready.
     current = revision if updated == ready == stateful_set["spec"]["replicas"] else before
     counts = {
         "readyReplicas": ready,

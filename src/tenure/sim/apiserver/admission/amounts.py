@@ -1,7 +1,7 @@
-"""Amounts of resources that people write as numbers: ``cpu: 1``, ``nvidia.com/gpu: 0.5``.
+"""Amounts of resources that users write as numbers: ``cpu: 1``, ``nvidia.com/gpu: 0.5``.
 
 The API server reads a quantity from a JSON number as well as from text, and what it stores
-is text: whoever reads the object afterwards finds ``"1"`` and ``"500m"``. What is text
+is text: a later reader of the object finds ``"1"`` and ``"500m"``. What is text
 already stays as it was written, and what no quantity can be made of stays too, for
 validation to find.
 """

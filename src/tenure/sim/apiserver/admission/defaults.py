@@ -1,6 +1,6 @@
 """What the API server fills in when an object of a built-in kind is created.
 
-Only what somebody reads: the grace, tolerations and priority of a pod, the number of
+Only what is read: the grace, tolerations and priority of a pod, the number of
 replicas, the first status. The rest of a real server's defaults (probes, pull policies,
 file modes) would be noise in every history.
 """
@@ -260,7 +260,7 @@ _GATED: Final[Obj] = {
 
 
 def _tolerations(given: list[Obj]) -> list[Obj]:
-    """A pod that says nothing about sick nodes stays on them for five minutes."""
+    """A pod without tolerations for unhealthy nodes stays on them for five minutes."""
     added = [
         {
             "key": key,

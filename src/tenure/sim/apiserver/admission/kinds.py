@@ -27,7 +27,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     keeps_status: bool = False
     custom: bool = False
     orphans: bool = False
-    #: Deletion waits for somebody (the kubelet) to finish it.
+    #: Deletion waits for the kubelet to finish it.
     graceful: bool = False
     #: The name must do as a DNS label, not only as a DNS subdomain.
     label_name: bool = False

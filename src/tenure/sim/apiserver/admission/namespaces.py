@@ -90,5 +90,5 @@ class Sweeper:
             emptied = drop(self._store.get(NAMESPACES, "", name), ("spec", "finalizers"))
             if finished(emptied):
                 self._store.discard(NAMESPACES, emptied)
-            else:  # Somebody else's finalizer holds it still.
+            else:  # Another program's finalizer still blocks it.
                 self._store.rewrite(NAMESPACES, emptied)

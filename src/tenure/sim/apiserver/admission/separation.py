@@ -12,13 +12,13 @@ from tenure.model.api import resource as r
 from tenure.sim.apiserver.admission.kinds import Kind
 from tenure.sim.apiserver.store.tree import Obj
 
-#: Metadata that the status door of a built-in kind leaves alone.
+#: Metadata that the status subresource of a built-in kind does not write.
 _KEPT_METADATA: Final = {r.PODS: "ownerReferences", r.DEPLOYMENTS: "labels"}
 _OUTSIDE_GENERATION: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def what_may_be_written(kind: Kind, old: Obj, given: Obj, subresource: str) -> Obj:
-    """The proposed object with everything this door does not write put back."""
+    """The proposed object with everything that this subresource does not write put back."""
     if subresource == "status":
         metadata = old["metadata"] if kind.custom else _status_metadata(kind, old, given)
         return _with(_with(old, "metadata", metadata), "status", given.get("status"))

@@ -1,6 +1,6 @@
 """The few rules of built-in kinds that a node manager can run into.
 
-A real API server checks some thousand things; these are the ones whose refusal somebody's
+A real API server checks some thousand things; these are the ones whose refusal a user's
 code must handle, or that catch a mistake in a scenario: required parts of a pod, taints,
 selectors that do not match their template, and what may not change after creation.
 """

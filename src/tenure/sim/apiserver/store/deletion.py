@@ -5,7 +5,7 @@ In the order in which the rules bite:
 1. A pod that is already going may only be hurried: the new grace counts from the *first*
    request, and where that instant has passed the pod is due now, with one second of grace
    so that the kubelet still stops it. A longer or equal grace changes nothing.
-2. A pod that nobody runs (unbound or finished) needs no grace; otherwise the grace is the
+2. A pod that does not run (unbound or finished) needs no grace; otherwise the grace is the
    request's, else the pod's own.
 3. The propagation policy leaves its finalizer for the garbage collector.
 4. With a grace or with finalizers the object stays, marked; otherwise it goes now. A pod is

@@ -50,7 +50,7 @@ class Feed:
                 self._enqueue((subscriber,), ADDED, record.obj, None)
 
     def publish(self, shelf: Shelf, event: Event) -> None:
-        """Put the write on the shelf and tell everybody who follows it."""
+        """Store the write and send it to every watcher."""
         shelf.put(event)
         old = event.old.obj if event.old is not None else None
         if shelf.subscribers:

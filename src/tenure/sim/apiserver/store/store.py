@@ -1,12 +1,12 @@
 """An API server's semantics in memory: single-threaded, synchronous, deterministic.
 
-Simulated actors call these methods; everybody else comes through ``tenure.sim.apiserver.api``,
+Simulated actors call these methods; every other client uses ``tenure.sim.apiserver.api``,
 which speaks requests and responses and ends up here too, with a ``strictness``: what comes
-from outside is read with care, actors are trusted to write objects that can be read. Objects are plain JSON dicts
+from outside is validated, actors are trusted to write objects that can be read. Objects are plain JSON dicts
 and immutable by agreement (``tenure.sim.apiserver.store.tree``): nothing handed in or out is copied.
 
 A write goes, in this order: which object and which version of it (404, 409) · what this
-door may write at all (status or the rest) · metadata · generation · admission (422) ·
+subresource may write at all (status or the rest) · metadata · generation · admission (422) ·
 nothing changed? then nothing happens · a deleted object that nothing holds any more is
 removed · a new resourceVersion, the history, the watches, then the subscribers, later.
 

@@ -3,7 +3,7 @@
 A write copies the dicts on the way to the changed field and shares everything else
 with the object before it. So a stored object can be handed out without copying it,
 and "did the spec change?" is mostly a comparison of identities. The price is a rule:
-whoever receives a tree from the store must not write into it.
+a caller that receives a tree from the store must not write into it.
 """
 
 from __future__ import annotations

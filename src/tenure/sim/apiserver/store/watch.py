@@ -30,7 +30,7 @@ _OPENING = {
 
 
 class Record:
-    """One version of one object, with its JSON once somebody asked for it."""
+    """One version of one object, with its JSON once it was requested."""
 
     __slots__ = ("_raw", "obj")
 

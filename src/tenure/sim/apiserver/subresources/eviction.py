@@ -2,7 +2,7 @@
 
 In the order in which the rules bite:
 
-1. A pod that is finished, pending or already going disturbs nobody: it is deleted.
+1. A pod that is finished, pending or already terminating needs no budget: it is deleted.
 2. Several budgets over one pod are an error of the server's, whatever they say.
 3. An unready pod may go if its budget says AlwaysAllow, or if enough others are healthy.
 4. A budget whose status is older than its spec answers "still being processed, in 10 s".

@@ -1,7 +1,7 @@
 """Strict reading: every field is known, of the right type, and named when it is not.
 
 A ``Reader`` goes on after a mistake with a stand-in value, so that one look at a file
-tells of all of them; whoever reads raises ``BadInput`` at the end if there were any.
+reports all of them; the caller raises ``BadInput`` at the end if there were any.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MISSING: Final = object()
 
 
 class BadInput(TenureError):
-    """Everything that is wrong with what a person gave us."""
+    """Everything that is wrong with the input."""
 
     def __init__(self, problems: Sequence[SpecError]) -> None:
         super().__init__("; ".join(map(str, problems)))

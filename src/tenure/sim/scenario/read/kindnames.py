@@ -1,4 +1,4 @@
-"""What people call kinds: ``node``, ``no``, ``claims``, ``NodePool``, ``np`` …"""
+"""Names of kinds that users write: ``node``, ``no``, ``claims``, ``NodePool``, ``np`` …"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KIND_WORDS: Final = (
 
 
 def resource_called(word: str) -> Resource | None:
-    """The kind that a person means; None when nobody knows."""
+    """The kind that the word means; None when it is unknown."""
     return _WORDS.get(word.lower())
 
 

@@ -1,7 +1,7 @@
 """Plain Kubernetes manifests in a scenario: judged before anything runs.
 
 In this order, and only as far as the step before let it: a kind that the embedded
-cluster knows · fields that exist, of the right type, and what a person's manifest of a
+cluster knows · fields that exist, of the right type, and what a user's manifest of a
 custom kind is held to · admission, by a store that is thrown away afterwards, with the
 objects before it already in it.
 """

@@ -74,7 +74,7 @@ _SENTENCES: Final = tuple(
 
 
 def expected_instead(sentence: str) -> tuple[str, str]:
-    """What was expected, and a hint; of a sentence that nobody knows, the sentence itself."""
+    """What was expected, and a hint; of an unknown sentence, the sentence itself."""
     for pattern, expected, hint in _SENTENCES:
         if (match := pattern.fullmatch(sentence)) is not None:
             return match.expand(expected), match.expand(hint)

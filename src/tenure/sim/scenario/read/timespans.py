@@ -1,4 +1,4 @@
-"""How long a whole run takes, as people say it: ``90s``, ``1h30m``, ``2d`` or ``1d12h``.
+"""How long a whole run takes, as users write it: ``90s``, ``1h30m``, ``2d`` or ``1d12h``.
 
 Inside a scenario all spans are Go durations, as in Kubernetes; only the length of a run,
 in the file or at the prompt, may be said in days.

@@ -185,8 +185,8 @@ def budget_cells(obj: Obj, now: datetime) -> list[Any]:
 
 def priority_class_cells(obj: Obj, now: datetime) -> list[Any]:
     policy = obj.get("preemptionPolicy") or "PreemptLowerPriority"
-    value, everybody = obj.get("value", 0), bool(obj.get("globalDefault"))
-    return [name(obj), value, everybody, lived(obj, now), policy]
+    value, for_all = obj.get("value", 0), bool(obj.get("globalDefault"))
+    return [name(obj), value, for_all, lived(obj, now), policy]
 
 
 def storage_class_cells(obj: Obj, now: datetime) -> list[Any]:

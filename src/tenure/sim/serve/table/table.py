@@ -172,7 +172,7 @@ def _cells(columns: Columns, obj: Obj, now: datetime) -> list[Any]:
     try:
         return columns.cells(obj, now)
     except (AttributeError, LookupError, TypeError, ValueError):
-        # One object with nonsense in parts that nobody checks must not hide the others.
+        # One object with invalid parts that are not validated must not hide the others.
         return [c.name(obj), *(None for _ in columns.headings[1:])]
 
 
