@@ -49,7 +49,7 @@ def tell(reporter: pytest.TerminalReporter) -> None:
 
 
 def last_line(stats: Mapping[str, Sequence[object]], lacking: Sequence[str]) -> str:
-    """Empty if the suite could have run and nobody asked for it."""
+    """Empty if the suite could have run and was not requested."""
     if lacking:
         return f"{TITLE} LEFT OUT, it lacks {', '.join(lacking)}: `make bed` gets it"
     counts = Counter(

@@ -12,7 +12,7 @@ from tenure.model.api.meta import ApiObject
 
 T = TypeVar("T", bound=ApiObject)
 
-#: What says who it is; without that nobody could tell what has failed.
+#: What identifies it; without that the failed object is unknown.
 IDENTITY = frozenset({"metadata", "name", "namespace", "uid", "key"})
 DECIDING = ("tenure.core", "tenure.packing", "tenure.schema")
 
@@ -42,7 +42,7 @@ def _decides(frame: Any) -> bool:
 
 
 def faulty(item: T, error: Callable[[], Exception]) -> T:
-    """The same object; whoever decides and looks at more than its name fails."""
+    """The same object; a decider that reads more than its name fails."""
     type_ = type(item)
     bases = (_Raising, type_)
     made: Any = msgspec.defstruct(

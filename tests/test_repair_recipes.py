@@ -47,7 +47,7 @@ def claims(story: Story) -> set[str]:
     return {claim["metadata"]["uid"] for claim in story.all(NODE_CLAIMS)}
 
 
-def falls_ill(story: Story, condition: str, reason: str) -> str:
+def becomes_unhealthy(story: Story, condition: str, reason: str) -> str:
     """The UID of its claim."""
     node = story.the(NODES)["metadata"]["name"]
     story.kubelets.set_condition(node, condition, "True", reason)
@@ -78,11 +78,11 @@ def test_a_gpu_that_is_broken_is_replaced_for_some_reasons_only(
 ) -> None:
     with a_story(name) as story:
         story.run(5 * MINUTE)
-        sick = falls_ill(story, "GpuUnhealthy", reason)
+        unhealthy = becomes_unhealthy(story, "GpuUnhealthy", reason)
         story.run(5 * MINUTE - SECOND)
-        assert claims(story) == {sick}
+        assert claims(story) == {unhealthy}
         story.run(10 * MINUTE)
-        assert (sick not in claims(story)) is replaced
+        assert (unhealthy not in claims(story)) is replaced
         assert story.running("web") == 1
 
 
@@ -90,12 +90,12 @@ def test_a_driver_that_hangs_is_rebooted_and_the_node_stays() -> None:
     with a_story("gpu") as story:
         story.run(5 * MINUTE)
         boot = boot_id(story)
-        sick, node = falls_ill(story, "GpuDriverHung", "Timeout"), story.the(NODES)
+        unhealthy, node = becomes_unhealthy(story, "GpuDriverHung", "Timeout"), story.the(NODES)
         story.run_while(lambda: boot_id(story) == boot, at_most=15 * MINUTE, step=SECOND)
         story.kubelets.set_condition(node["metadata"]["name"], "GpuDriverHung", "False", "Fine")
         story.run(30 * MINUTE)
         assert boot_id(story) != boot
-        assert claims(story) == {sick}
+        assert claims(story) == {unhealthy}
 
 
 def boot_id(story: Story) -> str:
@@ -135,22 +135,22 @@ def is_ready(story: Story) -> bool:
 def test_a_pool_that_is_left_alone_is() -> None:
     with a_story("left-alone") as story:
         story.run(5 * MINUTE)
-        sick = falls_ill(story, "KWOKUnhealthy", "Test")
+        unhealthy = becomes_unhealthy(story, "KWOKUnhealthy", "Test")
         story.kubelets.silence(story.the(NODES)["metadata"]["name"])
         story.run(3 * HOUR)
-        assert sick in claims(story)
+        assert unhealthy in claims(story)
 
 
 def test_repairs_keep_out_of_the_busy_hours_of_berlin() -> None:
     """A story begins on a Monday at 8:00 UTC: 9:00 in Berlin, where the budget is closed until 11."""
     with a_story("graceful") as story:
         story.run(5 * MINUTE)
-        sick = falls_ill(story, "KWOKUnhealthy", "Test")
+        unhealthy = becomes_unhealthy(story, "KWOKUnhealthy", "Test")
         story.run(2 * HOUR - 6 * MINUTE)
-        assert claims(story) == {sick}
+        assert claims(story) == {unhealthy}
         assert "DisruptionBlocked" in story.reasons("NodeClaim/*")
         story.run(10 * MINUTE)
-        assert sick not in claims(story)
+        assert unhealthy not in claims(story)
         assert story.running("web") == 1
         assert story.elapsed - 2 * HOUR < timedelta(minutes=15)
 

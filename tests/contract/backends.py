@@ -99,7 +99,7 @@ class Backend:
     """What a test may use. Names are unique per test: some backends are shared."""
 
     name: str = ""
-    #: Whether somebody behind this backend collects garbage and empties namespaces.
+    #: Whether this backend collects garbage and empties namespaces.
     has_controllers = True
     _tests = itertools.count(1)
 

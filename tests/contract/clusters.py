@@ -2,7 +2,7 @@
 
 The embedded one is all of the simulator's actors but Tenure, in virtual time; the real one is
 kube-controller-manager, kube-scheduler, and kwok in the role of the kubelets. Where the two
-differ, the embedded one is wrong. What the bed cannot show, because nobody there runs containers
+differ, the embedded one is wrong. What the bed cannot show, because nothing there runs containers
 or drives storage: how long a pod takes to stop, the provisioning of volumes, and when a volume is
 really attached; ``attach`` plays the driver for it.
 """
@@ -61,7 +61,7 @@ class Cluster(Backend):
         """Give the node a kubelet, where none comes by itself."""
 
     async def attach(self, name: str) -> None:
-        """Wait until the volume is attached, or say so where nobody else does."""
+        """Wait until the volume is attached, or set it where no controller does."""
         raise NotImplementedError
 
     async def until(self, holds: Callable[[], Awaitable[T | None]], what: str) -> T:

@@ -22,7 +22,7 @@ from tests.real.cluster import install_crds
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
 REAL = pytest.param(RealBackend.name, marks=pytest.mark.real)
 EMBEDDED = [StoreBackend.name, ServedBackend.name]
-#: What a test of workloads needs beside them; nobody makes service accounts, so no pod needs one.
+#: What a test of workloads needs beside them; no controller creates service accounts, so no pod needs one.
 WORKERS = (
     *CONTROLLERS,
     "statefulset-controller",

@@ -47,7 +47,7 @@ async def test_an_eviction_of_another_uid_is_a_conflict(api: Backend) -> None:
 
 
 async def test_an_eviction_of_nobody_is_not_found(api: Backend) -> None:
-    assert (await api.evict("nobody")).status == 404
+    assert (await api.evict("missing")).status == 404
 
 
 async def test_an_exhausted_budget_refuses(api: Backend) -> None:

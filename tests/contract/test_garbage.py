@@ -14,7 +14,7 @@ from tests.contract.backends import Backend, Json
 @pytest.fixture(autouse=True)
 def _needs_controllers(api: Backend) -> None:
     if not api.has_controllers:
-        pytest.skip("nobody collects garbage behind this backend")
+        pytest.skip("this backend collects no garbage")
 
 
 async def owner(api: Backend, name: str = "owner") -> Json:

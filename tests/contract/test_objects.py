@@ -181,7 +181,7 @@ async def test_nothing_is_created_in_a_missing_namespace(api: Backend) -> None:
 
 async def test_a_namespace_takes_its_content_along(api: Backend) -> None:
     if not api.has_controllers:
-        pytest.skip("nobody empties namespaces behind this backend")
+        pytest.skip("this backend does not empty namespaces")
     await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     await api.created(SERVICES, {"metadata": {"name": "b"}, "spec": {"ports": [{"port": 80}]}})
     answer = await api.delete(NAMESPACES, api.namespace)
@@ -193,7 +193,7 @@ async def test_a_namespace_takes_its_content_along(api: Backend) -> None:
 
 
 async def test_a_binding_gives_a_pod_its_node_once(api: Backend) -> None:
-    await api.created(PODS, a_pod("a", schedulerName="nobody"))
+    await api.created(PODS, a_pod("a", schedulerName="missing"))
     target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
     first = await api.send("POST", api.path(PODS, "a", "binding"), body)

@@ -119,10 +119,10 @@ async def test_a_strategic_patch_merges_conditions_by_type(api: Backend) -> None
     name = (await a_cluster_node(api, "n"))["metadata"]["name"]
     conditions = [{"type": t, "status": "True"} for t in ("Ready", "DiskPressure")]
     await api.patch(NODES, name, {"status": {"conditions": conditions}}, subresource="status")
-    patch = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Sick"}]}}
+    patch = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Broken"}]}}
     answer = await api.patch(NODES, name, patch, STRATEGIC_MERGE_PATCH, "status")
     seen = {c["type"]: (c["status"], c.get("reason")) for c in answer.body["status"]["conditions"]}
-    assert seen == {"Ready": ("False", "Sick"), "DiskPressure": ("True", None)}
+    assert seen == {"Ready": ("False", "Broken"), "DiskPressure": ("True", None)}
 
 
 async def test_a_strategic_patch_replaces_taints(api: Backend) -> None:
@@ -160,12 +160,12 @@ async def test_an_unknown_kind_of_patch_is_refused(api: Backend, content_type: s
 
 
 async def test_a_patch_of_a_missing_object_is_not_found(api: Backend) -> None:
-    answer = await api.patch(CONFIG_MAPS, "nobody", {"data": {}}, MERGE_PATCH)
+    answer = await api.patch(CONFIG_MAPS, "missing", {"data": {}}, MERGE_PATCH)
     assert (answer.status, answer.reason) == (404, "NotFound")
 
 
 async def test_which_patches_are_taken_is_said_before_the_object_is_looked_for(
     api: Backend,
 ) -> None:
-    answer = await api.patch(PODS, "nobody", {}, "application/made-up+json")
+    answer = await api.patch(PODS, "missing", {}, "application/made-up+json")
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")

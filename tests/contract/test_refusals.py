@@ -33,9 +33,9 @@ async def test_an_unknown_resource_of_a_known_group_is_a_status(api: Backend) ->
 
 
 async def test_a_missing_object_is_named(api: Backend) -> None:
-    answer = await api.get(PODS, "nobody")
+    answer = await api.get(PODS, "missing")
     assert (answer.status, answer.reason) == (404, "NotFound")
-    assert answer.body["details"] == {"name": "nobody", "kind": "pods"}
+    assert answer.body["details"] == {"name": "missing", "kind": "pods"}
 
 
 @pytest.mark.parametrize(

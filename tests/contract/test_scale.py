@@ -65,7 +65,7 @@ async def test_fewer_than_none_are_refused(api: Backend) -> None:
 
 
 async def test_nobody_is_not_found(api: Backend) -> None:
-    assert (await scale_of(api, DEPLOYMENTS, "nobody")).status == 404
+    assert (await scale_of(api, DEPLOYMENTS, "missing")).status == 404
 
 
 async def test_a_static_pool_is_scaled_by_its_nodes(api: Backend) -> None:

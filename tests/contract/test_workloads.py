@@ -89,7 +89,7 @@ async def test_an_evicted_pod_of_a_set_comes_back_as_another_of_the_same_name(
 
     await cluster.until(back, "db-0 is another pod")
     late = await cluster.evict("db-0", preconditions={"uid": uid(before["db-0"])})
-    assert (late.status, late.reason) == (409, "Conflict"), "a late request hits nobody"
+    assert (late.status, late.reason) == (409, "Conflict"), "a late request evicts no pod"
 
 
 async def test_a_pod_that_is_not_gone_has_no_successor(cluster: Cluster) -> None:
@@ -267,7 +267,7 @@ async def test_a_job_deleted_without_a_word_leaves_its_pods(cluster: Cluster) ->
         left = (await cluster.pods("sum"))[name(pod)]["metadata"]
         return "ownerReferences" not in left and "finalizers" not in left
 
-    await cluster.until(orphaned, "the pod is nobody's")
+    await cluster.until(orphaned, "the pod has no owner")
 
 
 def name(obj: Json) -> str:

@@ -1,4 +1,4 @@
-"""A zone with nodes of two pools, as the deciders see it: some sick, some well, some back."""
+"""A zone with nodes of two pools, as the deciders see it: some unhealthy, some healthy, some recovered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tests.core.build import a_claim, a_node, a_pool, ago, condition
 
-#: Everybody may be sick at once as far as the pool's own breaker is concerned.
+#: The pool's own breaker allows every node to be unhealthy.
 REPAIR = {"defaultTolerationDuration": "5m", "maxUnhealthy": "100%"}
 
 
@@ -65,6 +65,6 @@ def members(names_: Iterable[str], **fields: Any) -> list[ApiObject]:
 
 
 def a_dead_zone(since: datetime, **fields: Any) -> list[ApiObject]:
-    """Two nodes of either pool there, all sick; and one of each that is well elsewhere."""
+    """Two nodes of either pool there, all unhealthy; and one healthy node of each elsewhere."""
     dead = members(("red-1", "red-2", "blue-1", "blue-2"), sick_since=since, **fields)
     return [*dead, *members(("red-8", "blue-8"), zone="zone-a")]

@@ -78,7 +78,7 @@ def test_on_the_wire_what_the_api_requires_is_there_even_when_empty() -> None:
         pytest.param(
             [condition("Launched"), condition("Registered", "Unknown", AWAITING, "awaiting")],
             Wanted("Ready", "Unknown", "ReconcilingDependents", "Registered=Unknown"),
-            id="what nobody has looked at says nothing",
+            id="what was not observed says nothing",
         ),
         pytest.param(
             [condition("Launched")],

@@ -188,7 +188,7 @@ def test_a_limited_pool_overflows_into_the_next_one() -> None:
 
 
 def test_a_claim_grows_where_the_limit_forbids_another_one() -> None:
-    """One large machine is dearer per pod here, but the only way to serve everybody."""
+    """One large instance costs more per pod here, but only it serves every pod."""
     types = (a_type("s", 2, price=0.1), a_type("l", 16, price=4))
     packing = plan(pods(10, memory="1Gi"), a_pool(types=types, limits={"nodes": "1"}))
     claim = only(packing)

@@ -1,4 +1,4 @@
-"""Pods for which no node may be launched: they use what there is, and are in nobody's way."""
+"""Pods for which no node may be launched: they use what there is, and block no other pod."""
 
 from __future__ import annotations
 

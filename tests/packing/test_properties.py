@@ -295,7 +295,7 @@ def test_the_order_of_the_input_does_not_matter(problem: Problem, random: Random
 @given(problems(with_limits=False))
 @thorough
 def test_nodes_never_cost_a_pod_its_place(problem: Problem) -> None:
-    """Whoever a pool without limits takes is placed, whatever nodes there are besides.
+    """Every pod that a pool without limits takes gets a node, whatever nodes there are besides.
 
     With limits this cannot be promised: any order of service can come out worse with more room.
     A node in a zone where nothing is sold holds a spread over zones back, so these stay out.

@@ -27,7 +27,7 @@ MANY = 20_000
 def asking(
     names: int, uid: str = "odd", *, first: int = 0, amount: str = "1", **fields: Any
 ) -> Pod:
-    """A pod that also asks for this many resources that nobody has heard of."""
+    """A pod that also asks for this many unknown resources."""
     pod = a_pod(uid, **fields)
     (container,) = pod.spec.containers
     invented = {f"e.co/{number:05d}": amount for number in range(first, first + names)}

@@ -204,7 +204,7 @@ def slots(draw: st.DrawFn, index: int) -> Slot:
 
 
 def with_one_provider_id(slot: Slot) -> Slot:
-    """As if somebody had copied a claim, status and all."""
+    """As if a user had copied a claim, status and all."""
     claim = slot.claim
     if claim is None or not claim.provider_id:
         return slot
@@ -260,7 +260,7 @@ def reboot_conditions(draw: st.DrawFn) -> list[Condition]:
 ENDS = ("RebootSucceeded", "RebootFailed", "RebootFailed", "RebootCancelled")
 
 #: Of a replacement that is under way, was so, or has failed: by a claim that is there, by one
-#: that is not, by nobody.
+#: that is not, by no process.
 REPLACEMENTS: tuple[dict[str, str], ...] = (
     {names.REPLACED_BY: "claim-1", names.DISRUPTION_REASON: "Unhealthy"},
     {names.REPLACED_BY: "claim-9", names.DISRUPTION_REASON: "Unhealthy"},
@@ -359,7 +359,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
         taints.append(Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute"))
     if story in ("registering", "booting"):
         taints += draw(st.sampled_from([[], [Taint(key="agent", effect="NoSchedule")]]))
-    # Whoever is rebooted is sick, else that is called off.
+    # A node that is rebooted is unhealthy, else the reboot is cancelled.
     rebooted = story == "rebooting"
     few, ills = (SOME, REBOOTED_ILLS) if rebooted else (FEW, ILLS)
     labels = {**CLASS_LABEL, names.NODEPOOL: "general"}
@@ -502,7 +502,7 @@ ARRIVALS = st.builds(
     generations=st.sampled_from([(1, None), (1, 1), (0, 1)]),
 )
 ANSWERS = st.builds(TerminationAnswer, asked_at=instants, gone=st.booleans())
-#: To the first claim's operation, if it was requested now, or to nobody's.
+#: To the first claim's operation, if it was requested now, or to none.
 REBOOT_ANSWERS = st.builds(
     RebootAnswer,
     operation_id=st.sampled_from([f"uid-claim-0-{int(NOW.timestamp())}-boot-1", "another"]),

@@ -1,4 +1,4 @@
-"""What holds for every decider while nodes of several pools fall ill and recover together."""
+"""What holds for every decider while nodes of several pools become unhealthy and recover together."""
 
 from __future__ import annotations
 

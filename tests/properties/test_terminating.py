@@ -1,4 +1,4 @@
-"""Whom a drain touches and when, for clusters that nobody thought of.
+"""Which pods a drain evicts and when, for random clusters.
 
 The rules are computed here from the objects themselves, not asked from the code that decides.
 """
@@ -107,7 +107,7 @@ def test_every_pod_that_a_node_waits_for_says_why_it_is_still_there(cluster: Clu
         for key in snapshot.pods_on(node.name):
             verdict = told[key]
             assert verdict.message
-            # Something is done, or changes with time, or somebody else is named.
+            # Something is done, or changes with time, or another object is named.
             moved = verdict.action is not None or verdict.recheck_at is not None
             named = verdict.blockers or verdict.reason in (
                 Reason.LEFT_ALONE,

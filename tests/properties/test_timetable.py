@@ -127,7 +127,7 @@ def _check(table: Timetable, snapshot: Snapshot) -> None:
     if deadline is not None:
         assert table.ends_by is not None, "a deadline bounds every drain"
         assert table.endless == ()
-    assert (table.ends_by is None) == bool(table.endless), "nobody waits without a reason"
+    assert (table.ends_by is None) == bool(table.endless), "no wait is without a reason"
     for row in table.pods:
         assert row.asked_at is None or row.asked_at >= NOW
         if row.asked_at is not None and row.stopped_by is not None:

@@ -27,7 +27,7 @@ PATIENCE: Final = 60.0
 GROUPS: Final = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
 
 _RBAC: Final = "rbac.authorization.k8s.io"
-#: What makes up the account; the rest of the manifest is not needed to be somebody.
+#: What makes up the account; the rest of the manifest is not needed for an account.
 RESOURCES: Final = {
     resource.kind: resource
     for resource in (
@@ -79,5 +79,5 @@ async def _gone_if_leaving(client: Client, namespace: str) -> None:
 
 
 def account(plane: ControlPlane) -> Path:
-    """The kubeconfig of whoever runs as Tenure does."""
+    """The kubeconfig of Tenure's account."""
     return plane.kubeconfig_for(USER, *GROUPS)

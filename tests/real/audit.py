@@ -10,7 +10,7 @@ from testbed.controlplane import ControlPlane
 
 Json = dict[str, Any]
 READS: Final = frozenset({"get", "list", "watch"})
-#: Renewed by whoever leads or wants to; told apart from what a leader does.
+#: Renewed by every replica; counted apart from what a leader does.
 LEASES: Final = "leases"
 
 
@@ -24,7 +24,7 @@ class AuditEntry(NamedTuple):
     #: With its subresource.
     resource: str
     name: str
-    #: The status of the answer; 0 if nobody waited for it.
+    #: The status of the answer; 0 if the client did not wait for it.
     code: int
 
     @property

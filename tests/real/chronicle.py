@@ -32,7 +32,7 @@ class Chronicle:
         tasks = [asyncio.create_task(self._follow(resource)) for resource in FOLLOWED]
         try:
             yield
-            assert not any(task.done() for task in tasks), "nobody took notes any more"
+            assert not any(task.done() for task in tasks), "the recorder has stopped"
         finally:
             for task in tasks:
                 task.cancel()

@@ -1,6 +1,6 @@
 """Takes everything out of a cluster that a story can have put in, finalizers or not.
 
-Order: what makes pods, then pods, then volumes, then what makes nodes, then nodes. So that nobody makes
+Order: what makes pods, then pods, then volumes, then what makes nodes, then nodes. So that no controller creates
 again what is gone.
 """
 
@@ -60,7 +60,7 @@ async def _remove(client: Client, resource: r.Resource, metadata: dict[str, Any]
     try:
         await client.delete(resource, name, namespace=namespace, uid=uid, grace_period_seconds=0)
         if metadata.get("finalizers"):
-            nobody: dict[str, Any] = {"metadata": {"uid": uid, "finalizers": None}}
-            await client.patch(resource, name, nobody, namespace=namespace)
+            no_finalizers: dict[str, Any] = {"metadata": {"uid": uid, "finalizers": None}}
+            await client.patch(resource, name, no_finalizers, namespace=namespace)
     except (NotFound, Conflict):
         return  # Gone, or another one by now: the next look will tell.

@@ -1,6 +1,6 @@
 """Replicas that want one Lease of a real API server, under the account that is shipped.
 
-Each has a way of its own to the server, which can be cut so that nobody notices: connections
+Each has a way of its own to the server, which can be cut silently: connections
 stay open, and nothing comes through any more. What a leader does, though, goes to the server
 directly: only the fence can stop it.
 """
@@ -171,7 +171,7 @@ class LeaseSetup:
 
 @asynccontextmanager
 async def staged(plane: ControlPlane, *, fresh: bool = False) -> AsyncIterator[LeaseSetup]:
-    """``fresh``: there is no Lease; otherwise there is one that nobody has held yet."""
+    """``fresh``: there is no Lease; otherwise there is one that no replica has held yet."""
     async with AsyncExitStack() as stack:
         users = Client(await stack.enter_async_context(connected(plane.kubeconfig)))
         await without_leases(users)

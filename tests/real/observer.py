@@ -1,4 +1,4 @@
-"""Somebody who looks on while processes die: what was ever there, and how many pods ran at least.
+"""Observes the cluster while processes die: which objects existed, and how many pods ran at least.
 
 He lists and watches by himself, so that he shares no fault with whom he watches.
 """

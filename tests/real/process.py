@@ -22,7 +22,7 @@ Json = dict[str, Any]
 PATIENCE: Final = 60.0
 LOOK_EVERY: Final = 0.05
 
-#: Whoever kills the tests kills it, too: PR_SET_PDEATHSIG.
+#: It ends with the tests: PR_SET_PDEATHSIG.
 _MAIN: Final = (
     "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL); "
     "from tenure.cli.main import main; main()"

@@ -31,7 +31,7 @@ def environment(kubeconfig: Path) -> dict[str, str]:
 def run(
     kubeconfig: Path, *command: str | Path, stdin: str = "", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """How it ended and what it said; nobody judges it here."""
+    """How it ended and what it said; it is not checked here."""
     return subprocess.run(  # noqa: S603  # our own words
         list(map(str, command)),
         env=environment(kubeconfig),

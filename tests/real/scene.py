@@ -147,7 +147,7 @@ async def _scene(plane: ControlPlane, folder: Path, namespace: str) -> AsyncIter
 
 
 async def _renew_lease(plane: ControlPlane) -> None:
-    """One that nobody has held: the first to come need not wait for whom another story killed."""
+    """One that no replica has held: the first need not wait for a replica that another story killed."""
     async with connected(plane.kubeconfig) as transport:
         client = Client(transport)
         with suppress(NotFound):

@@ -73,7 +73,7 @@ class SlowWatches:
                 self.lines += 1
                 await response.write(line)
         except ConnectionResetError:
-            return response  # Whoever listened has gone.
+            return response  # The client has closed its connection.
         finally:
             reading.cancel()
             await stream.close()

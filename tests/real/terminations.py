@@ -77,7 +77,7 @@ class Terminations:
         ]
         try:
             yield
-            assert not any(task.done() for task in tasks), "nobody looked on any more"
+            assert not any(task.done() for task in tasks), "the observer has stopped"
         finally:
             for task in tasks:
                 task.cancel()

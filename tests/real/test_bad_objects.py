@@ -1,4 +1,4 @@
-"""Objects that a real API server hands out and that nobody means: they stop and cost nobody."""
+"""Invalid objects that a real API server serves: they block and delay no other object."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tenure.model.api.resource import LEASES, NODES
 from testbed import controlplane
 from testbed.controlplane import ControlPlane, control_plane
 from tests.folders import ROOT
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.cluster import connected
 from tests.real.users import Users, is_true, users_at
 
@@ -102,25 +102,25 @@ def test_kwok_renews_the_lease_of_a_node_so_that_a_long_story_is_no_outage(
 def test_what_is_written_into_the_conditions_of_a_node_outlives_its_heartbeat(
     cluster: ControlPlane,
 ) -> None:
-    """So that a story can make a node sick, and it stays so."""
+    """So that a test can make a node unhealthy, and it stays so."""
     labels = {"kwok.x-k8s.io/node": "fake"}
-    claim = {"status": {"nodeName": "sick"}}
+    claim = {"status": {"nodeName": "unhealthy"}}
 
     async def story() -> None:
         async with users_at(cluster, "conditions") as users, asyncio.timeout(PATIENCE):
-            await users.client.create(NODES, {"metadata": {"name": "sick", "labels": labels}})
+            await users.client.create(NODES, {"metadata": {"name": "unhealthy", "labels": labels}})
             await users.until(NODES, lambda nodes: all(map(is_true("Ready"), nodes)), "ready")
-            await patients.say(users, claim, "KWOKUnhealthy", "True")
-            await patients.say(users, claim, "Ready", "False")
+            await nodehealth.say(users, claim, "KWOKUnhealthy", "True")
+            await nodehealth.say(users, claim, "Ready", "False")
             await beat(users, after=await beat(users, after=""))
-            node = await patients.node_of(users, claim)
+            node = await nodehealth.node_of(users, claim)
             conditions = {each["type"]: each["status"] for each in node["status"]["conditions"]}
             assert conditions == {"KWOKUnhealthy": "True", "Ready": "False"}
 
     async def beat(users: Users, *, after: str) -> str:
         """Until its Lease is renewed; when that was."""
         while True:
-            found, _ = await users.client.list_all(LEASES, field_selector="metadata.name=sick")
+            found, _ = await users.client.list_all(LEASES, field_selector="metadata.name=unhealthy")
             for lease in map(msgspec.json.decode, found):
                 if (renewed := lease["spec"]["renewTime"]) > after:
                     return str(renewed)
@@ -130,7 +130,7 @@ def test_what_is_written_into_the_conditions_of_a_node_outlives_its_heartbeat(
 
 
 def lives(pid: str) -> bool:
-    """Also where nobody takes notice of the dead, as in a container."""
+    """Also where no init process reaps children, as in a container."""
     try:
         state = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

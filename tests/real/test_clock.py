@@ -17,12 +17,12 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed import faketime
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool, a_requirement
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.account import account
 from tests.real.deadlines import in_place
 from tests.real.process import Process, tenure_run
 from tests.real.scene import BRISK, EIGHT_CORES
-from tests.real.unhealthy import a_healed_pool
+from tests.real.unhealthy import a_forceful_pool
 from tests.real.users import Json, Users, is_true, names, running, users_at
 
 #: Less than the step: a clock that is an hour ahead has both behind it.
@@ -75,7 +75,7 @@ async def _story(cluster: ControlPlane, folder: Path, offset: str, direction: st
             clock.set(offset)
             tenure.until_said(f"the wall clock was set {direction} by ")
             tenure.until_said("nothing is taken away, and no deadline is set, until they agree")
-            # The loop works: somebody who comes now gets a node.
+            # The loop works: a pod that comes now gets a node.
             late = a_deployment("late", **in_place("late"))
             await users.apply(_plain_pool("late"), late)
             await users.until(PODS, lambda pods: _runs("late-", pods), "late running")
@@ -108,15 +108,15 @@ async def _boots_and_is_unhealthy(users: Users) -> None:
         a_node_class("slow", nodeRegistrationDelay="30m"),
         _plain_pool("slow", node_class="slow"),
         a_deployment("slow", **in_place("slow")),
-        a_healed_pool("sick", repair=TOLERATED),
-        a_deployment("web", **in_place("sick")),
+        a_forceful_pool("unhealthy", repair=TOLERATED),
+        a_deployment("web", **in_place("unhealthy")),
     )
     await users.until(PODS, lambda pods: _runs("web-", pods), "web running")
     claims = await users.until(
         NODE_CLAIMS, lambda claims: sum(map(is_true("Launched"), claims)) == 2, "launched"
     )
-    (sick,) = [claim for claim in claims if is_true("Initialized")(claim)]
-    await patients.say(users, sick, "Ready", "False")
+    (unhealthy,) = [claim for claim in claims if is_true("Initialized")(claim)]
+    await nodehealth.say(users, unhealthy, "Ready", "False")
     await users.until(NODES, lambda nodes: not any(map(is_true("Ready"), nodes)), "not Ready")
 
 

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of the work: whoever comes next goes on, and nothing is lost or doubled."""
+"""kill -9 in the middle of the work: the next leader continues, and nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_drain_goes_on_after_kill_9_and_the_budget_holds(
             await scene.in_order(claims=2, ever=3)
             assert await asyncio.to_thread(second.stop) == 0
         assert 27 <= scene.seen.fewest < 30
-        assert set(pods) <= set(scene.audit.evicted()), "nobody was driven out otherwise"
+        assert set(pods) <= set(scene.audit.evicted()), "no pod was deleted otherwise"
 
     tell(cluster, tmp_path, "killed-in-a-drain", story)
 

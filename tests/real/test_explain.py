@@ -21,7 +21,7 @@ from tests.real.process import PATIENCE, Process, tenure_run
 from tests.real.users import Json, running, users_at
 
 FLAGS = (f"--leader-election-namespace={NAMESPACE}", "--drain-min=1s", "--termination-poll=1s")
-#: What nobody else writes here.
+#: What no other program writes here.
 OURS = (NODES, NODE_CLAIMS, NODE_POOLS, KWOK_NODE_CLASSES)
 Printed = pytest.CaptureFixture[str]
 
@@ -131,8 +131,8 @@ async def _plans(cluster: ControlPlane, printed: Printed) -> None:
 def test_who_may_not_look_hears_which_rights_are_missing(
     cluster: ControlPlane, capsys: Printed
 ) -> None:
-    nobody = cluster.kubeconfig_for("somebody")
-    assert run(["plan", "--kubeconfig", str(nobody)]) == 1
+    without_rights = cluster.kubeconfig_for("jane")
+    assert run(["plan", "--kubeconfig", str(without_rights)]) == 1
     out, err = capsys.readouterr()
     lines = err.splitlines()
     assert out == ""

@@ -26,12 +26,12 @@ PAGE: Final = ROOT / "docs" / "getting-started.md"
 INSTEAD: Final[dict[str, str | None]] = {
     "kubectl apply -f https://github.com/kubernetes-sigs/kwok/": None,
     "docker build ": None,
-    # All stories share the account, and nobody told helm of it.
+    # All stories share the account, which helm does not know.
     "helm install tenure charts/tenure ": "helm install tenure charts/tenure --take-ownership ",
     # kwok plays pods, and these say nothing.
     "kubectl --namespace tenure logs ": None,
 }
-#: Of somebody's own, where Tenure's pods may run.
+#: A node of the user's own, where Tenure's pods may run.
 NODE: Final = {
     "apiVersion": "v1",
     "kind": "Node",

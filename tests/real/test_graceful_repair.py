@@ -1,4 +1,4 @@
-"""A sick node that still works is repaired with care: who comes instead first, and nobody before his time."""
+"""An unhealthy node that still works is repaired gracefully: the replacement first, and no pod is evicted early."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says
 from tests.real.deadlines import Leaving, in_place, tell
 from tests.real.terminations import at, stamp_of
-from tests.real.unhealthy import a_careful_pool
+from tests.real.unhealthy import a_graceful_pool
 from tests.real.users import Json, names, running
 
 SECOND: Final = timedelta(seconds=1)
@@ -38,15 +38,15 @@ def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_boun
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving, chronicle: Chronicle) -> None:
-        nobody = {"budgets": [{"nodes": "0", "reasons": ["Unhealthy"]}]}
+        no_repair = {"budgets": [{"nodes": "0", "reasons": ["Unhealthy"]}]}
         held = a_deployment("held", annotations=PROTECTED, terminationGracePeriodSeconds=20)
-        pool = a_careful_pool(node_class="slow", disruption=nobody)
+        pool = a_graceful_pool(node_class="slow", disruption=no_repair)
         web = a_deployment("web", replicas=3)
         await leaving.settle(a_node_class("slow", **SLOWLY), pool, web, held, pods=4)
         claim, pods = await leaving.claim_in("general"), await leaving.users.all(PODS)
-        node = await patients.node_of(leaving.users, claim)
+        node = await nodehealth.node_of(leaving.users, claim)
         await leaving.patch(NODES, node, annotations=PROTECTED)
-        since = await patients.say(leaving.users, claim, "KWOKUnhealthy", "True")
+        since = await nodehealth.say(leaving.users, claim, "KWOKUnhealthy", "True")
 
         blocked = "budget 0 (Unhealthy) allows 0 of 1 node, and none is leaving"
         for about in (names([node])[0], names([claim])[0]):
@@ -79,7 +79,7 @@ def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_boun
 async def replaced_first(
     leaving: Leaving, chronicle: Chronicle, claim: Json, node: Json, pods: list[Json]
 ) -> None:
-    """The node takes nobody any more, and is as it was otherwise, until its replacement is there."""
+    """The node takes no new pods, and is unchanged otherwise, until its replacement is initialized."""
     new = await replacement_of(leaving, claim)
     comes = await chronicle.first(new, lambda _: True, "there")
     closed = await chronicle.first(node, has_taint(DISRUPTED_TAINT), "closed")
@@ -119,13 +119,13 @@ def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
 ) -> None:
     async def story(leaving: Leaving, chronicle: Chronicle) -> None:
         policy = {"conditionType": "KWOKUnhealthy", "toleration": "2s"}
-        pool = a_careful_pool(policy, template={"readinessTTL": "15s"})
+        pool = a_graceful_pool(policy, template={"readinessTTL": "15s"})
         await leaving.settle(pool, a_deployment("web", replicas=3), pods=3)
         claim, pods = await leaving.claim_in("general"), await leaving.users.all(PODS)
-        node = await patients.node_of(leaving.users, claim)
+        node = await nodehealth.node_of(leaving.users, claim)
         late = {"spec": {"nodeRegistrationDelay": "10m"}}
         await leaving.users.client.patch(KWOK_NODE_CLASSES, "default", late)
-        await patients.say(leaving.users, claim, "KWOKUnhealthy", "True")
+        await nodehealth.say(leaving.users, claim, "KWOKUnhealthy", "True")
 
         new = await replacement_of(leaving, claim)
         closed = await chronicle.first(node, has_taint(DISRUPTED_TAINT), "closed")
@@ -156,9 +156,9 @@ def test_a_bound_decides_whether_pods_can_hold_a_repair(
         odd = {"conditionType": "example.com/Odd", "status": "True", "toleration": "2s"}
         dead = {"conditionType": "Ready", "toleration": "2s"}
         await leaving.settle(
-            a_careful_pool(odd, name="unbounded"),
+            a_graceful_pool(odd, name="unbounded"),
             a_deployment("web", annotations=PROTECTED, **in_place("unbounded")),
-            a_careful_pool(dead, name="at-once"),
+            a_graceful_pool(dead, name="at-once"),
             a_deployment("api", annotations=PROTECTED, **in_place("at-once")),
             pods=2,
         )
@@ -170,9 +170,9 @@ def test_a_bound_decides_whether_pods_can_hold_a_repair(
 
 
 async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
-    """Nobody says how long the drain may take: a protected pod would hold it for ever."""
+    """The drain has no bound: a protected pod would block it for ever."""
     claim, pod = await leaving.claim_in("unbounded"), await pod_of(leaving, "web-")
-    await patients.say(leaving.users, claim, "example.com/Odd", "True")
+    await nodehealth.say(leaving.users, claim, "example.com/Odd", "True")
     why = "no grace period bounds its drain"
     await leaving.event("DisruptionBlocked", names([claim])[0], why, names([pod])[0])
     assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS))
@@ -187,7 +187,7 @@ async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
 async def at_once(leaving: Leaving, chronicle: Chronicle) -> None:
     """A node that is not Ready is left at once by the provider's word, once there is another."""
     claim, pod = await leaving.claim_in("at-once"), await pod_of(leaving, "api-")
-    await patients.say(leaving.users, claim, "Ready", "False")
+    await nodehealth.say(leaving.users, claim, "Ready", "False")
     new = await replacement_of(leaving, claim)
     ready = await chronicle.first(new, says("Initialized", "True"), "initialized")
     assert await chronicle.first(claim, is_leaving, "leaving") > ready

@@ -76,7 +76,7 @@ VALUES: Final[dict[str, Json]] = {
 
 @pytest.fixture(scope="module")
 def admin() -> Iterator[Path]:
-    """The kubeconfig of whoever installs; the API server knows nothing of Tenure."""
+    """The kubeconfig of an administrator; the API server knows nothing of Tenure."""
     with control_plane(controllers=("namespace-controller",)) as plane:
         yield plane.kubeconfig
 

@@ -44,7 +44,7 @@ KARPENTER: Final = {
         },
     },
 }
-#: All stories share the account, and nobody told helm of it.
+#: All stories share the account, which helm does not know.
 INSTEAD: Final = ("helm install ", "helm install --take-ownership ")
 
 
@@ -150,11 +150,11 @@ def test_a_replica_that_may_not_read_the_lease_is_not_ready_and_says_why(
     move: Move, cluster: ControlPlane, tmp_path: Path
 ) -> None:
     # Not as Tenure's account: of that one nothing may be refused, and another story counts.
-    admin, somebody = cluster.kubeconfig, cluster.kubeconfig_for("somebody")
-    binding = ("clusterrolebinding", "somebody")
-    said(admin, "kubectl", "create", *binding, "--clusterrole=tenure", "--user=somebody")
+    admin, jane = cluster.kubeconfig, cluster.kubeconfig_for("jane")
+    binding = ("clusterrolebinding", "jane")
+    said(admin, "kubectl", "create", *binding, "--clusterrole=tenure", "--user=jane")
     flags = ("--leader-election-name=another", "--leader-election-namespace=tenure")
-    with tenure_run(somebody, tmp_path, *flags) as tenure:
+    with tenure_run(jane, tmp_path, *flags) as tenure:
         tenure.until_said("the Lease tenure/another is out of reach: 403", level="warning")
         tenure.until_said("every kind is listed")
         status, why = tenure.get("/readyz")

@@ -1,4 +1,4 @@
-"""Several full nodes fall ill at once: each leaves only when somebody has come for its own pods."""
+"""Several full nodes become unhealthy at once: each is terminated only when its own pods have a replacement."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tenure.model.api.names import REPLACED_BY
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle
 from tests.real.deadlines import Leaving
 from tests.real.test_graceful_repair import tell_all
-from tests.real.unhealthy import a_careful_pool
+from tests.real.unhealthy import a_graceful_pool
 from tests.real.users import names, running
 
 NODES = 4
@@ -25,7 +25,7 @@ def test_full_nodes_fall_ill_at_once_and_none_goes_without_a_replacement(
 ) -> None:
     async def story(leaving: Leaving, chronicle: Chronicle) -> None:
         policy = {"conditionType": "KWOKUnhealthy", "toleration": "2s"}
-        pool: dict[str, Any] = a_careful_pool(
+        pool: dict[str, Any] = a_graceful_pool(
             policy, node_class="slow", disruption={"budgets": [{"nodes": "100%"}]}
         )
         pool["spec"]["repair"]["maxUnhealthy"] = "100%"
@@ -35,7 +35,7 @@ def test_full_nodes_fall_ill_at_once_and_none_goes_without_a_replacement(
         claims = await leaving.users.all(NODE_CLAIMS)
         assert len(claims) == NODES
         await asyncio.gather(
-            *(patients.say(leaving.users, c, "KWOKUnhealthy", "True") for c in claims)
+            *(nodehealth.say(leaving.users, c, "KWOKUnhealthy", "True") for c in claims)
         )
         old, without, fewest = {c["metadata"]["uid"] for c in claims}, set(), NODES
         async with asyncio.timeout(150):

@@ -10,14 +10,14 @@ from tests.real.account import RESOURCES
 from tests.real.process import tenure_run
 from tests.real.users import users_at
 
-SOMEBODY = "latecomer"
+USER = "latecomer"
 KINDS = 10
 
 
 def test_without_rights_it_names_them_and_goes_on_when_they_are_granted(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
-    with tenure_run(cluster.kubeconfig_for(SOMEBODY), tmp_path) as tenure:
+    with tenure_run(cluster.kubeconfig_for(USER), tmp_path) as tenure:
         said = tenure.until_said("pods: 403 Forbidden: ")
         assert said["advice"] == "grant it: the role that comes with Tenure has it"
         tenure.until_said("the name of the cluster: 403 Forbidden: ")
@@ -39,14 +39,12 @@ async def _grant(cluster: ControlPlane) -> None:
         binding = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",
-            "metadata": {"name": SOMEBODY},
+            "metadata": {"name": USER},
             "roleRef": {
                 "apiGroup": "rbac.authorization.k8s.io",
                 "kind": "ClusterRole",
                 "name": "tenure",
             },
-            "subjects": [
-                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": SOMEBODY}
-            ],
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
         }
         await users.client.create(RESOURCES["ClusterRoleBinding"], binding)

@@ -1,4 +1,4 @@
-"""Instances that nobody remembers: launched by a controller that was killed, or by Karpenter."""
+"""Instances that no process remembers: launched by a controller that was killed, or by Karpenter."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REBOOTING_TA
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
 from tests.real.deadlines import Leaving, tell
-from tests.real.unhealthy import a_careful_pool, boots_of
+from tests.real.unhealthy import a_graceful_pool, boots_of
 from tests.real.users import Json, names
 
 POLICY: Final = {
@@ -31,17 +31,17 @@ def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
             protected = {DO_NOT_DISRUPT: "true"}
             held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=5)
             web = a_deployment("web", replicas=2)
-            await leaving.settle(a_careful_pool(POLICY), web, held, pods=3)
+            await leaving.settle(a_graceful_pool(POLICY), web, held, pods=3)
             claim = await leaving.claim_in("general")
-            node = await patients.node_of(leaving.users, claim)
+            node = await nodehealth.node_of(leaving.users, claim)
             for boots in (2, 3):
                 await rebooted(leaving, chronicle, claim)
                 assert len(boots_of(chronicle, node)) == boots
                 await leaving.scene.all_run(3)
-            assert leaving.audit.orders("held") == [], "nobody even asked"
+            assert leaving.audit.orders("held") == [], "no eviction was tried"
             await leaving.scene.in_order(claims=1, ever=1)
 
-            await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
+            await nodehealth.say(leaving.users, claim, "KWOKRebootRequired", "True")
             why = "rebooted 2 times within a day, so it is replaced"
             await leaving.event("Replacing", names([claim])[0], why)
             await leaving.scene.until_gone(claim)
@@ -62,14 +62,14 @@ def test_a_reboot_is_carried_out_although_the_condition_clears(
         async with chronicle.written():
             protected = {DO_NOT_DISRUPT: "true"}
             held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=5)
-            await leaving.settle(a_careful_pool(POLICY), held, pods=1)
+            await leaving.settle(a_graceful_pool(POLICY), held, pods=1)
             claim = await leaving.claim_in("general")
-            node = await patients.node_of(leaving.users, claim)
-            await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
+            node = await nodehealth.node_of(leaving.users, claim)
+            await nodehealth.say(leaving.users, claim, "KWOKRebootRequired", "True")
             asked = await chronicle.first(
                 claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted"
             )
-            await patients.recover(leaving.users, claim, "KWOKRebootRequired")
+            await nodehealth.recover(leaving.users, claim, "KWOKRebootRequired")
             await chronicle.first(
                 claim, says("Rebooting", "False", "RebootSucceeded"), "rebooted", after=asked
             )
@@ -94,10 +94,10 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             held = a_deployment("held", annotations=protected, terminationGracePeriodSeconds=2)
             broken = {"conditionType": "KWOKUnhealthy", "toleration": "3s"}
             bounded = {**broken, "terminationGracePeriod": "5s"}
-            await leaving.settle(a_careful_pool(POLICY, bounded), held, pods=1)
+            await leaving.settle(a_graceful_pool(POLICY, bounded), held, pods=1)
             claim = await leaving.claim_in("general")
-            node = await patients.node_of(leaving.users, claim)
-            await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
+            node = await nodehealth.node_of(leaving.users, claim)
+            await nodehealth.say(leaving.users, claim, "KWOKRebootRequired", "True")
             asked = await chronicle.first(
                 claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted"
             )
@@ -108,10 +108,10 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             is_closed = has_taint(REBOOTING_TAINT)
             await chronicle.first(node, lambda it: not is_closed(it), "its taint", after=ended)
             await leaving.event("FailedDraining", names([node])[0], "/held-")
-            assert leaving.audit.orders("held") == [], "nobody was asked to leave for it"
+            assert leaving.audit.orders("held") == [], "no pod was evicted for it"
             assert len(boots_of(chronicle, node)) == 1
 
-            await patients.say(leaving.users, claim, "KWOKUnhealthy", "True")
+            await nodehealth.say(leaving.users, claim, "KWOKUnhealthy", "True")
             await leaving.deadline(claim)
             await leaving.scene.until_gone(claim)
             await leaving.scene.all_run(1)
@@ -120,18 +120,18 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
 
 
 async def rebooted(leaving: Leaving, chronicle: Chronicle, claim: Json) -> None:
-    """Who can go goes first; nobody comes meanwhile; it takes what cannot go along."""
-    node = await patients.node_of(leaving.users, claim)
+    """Pods are evicted first; no pod is scheduled meanwhile; pods that cannot be evicted stay."""
+    node = await nodehealth.node_of(leaving.users, claim)
     pods = await leaving.users.all(PODS)
     began = version_of(node)
-    await patients.say(leaving.users, claim, "KWOKRebootRequired", "True")
+    await nodehealth.say(leaving.users, claim, "KWOKRebootRequired", "True")
     asked = await chronicle.first(
         claim, says("Rebooting", "True", "RebootRequested"), "to be rebooted", after=began
     )
     issued = await chronicle.first(
         claim, says("Rebooting", "True", "RebootIssued"), "issued", after=asked
     )
-    await patients.recover(leaving.users, claim, "KWOKRebootRequired")
+    await nodehealth.recover(leaving.users, claim, "KWOKRebootRequired")
     over = await chronicle.first(
         claim, says("Rebooting", "False", "RebootSucceeded"), "over", after=issued
     )

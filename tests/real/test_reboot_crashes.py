@@ -11,7 +11,7 @@ from tenure.model.api.names import REBOOT_HISTORY
 from tenure.model.api.resource import NODES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle, says
 from tests.real.scene import SHORT_LEASE, Scene, tell
 from tests.real.unhealthy import boots_of
@@ -33,19 +33,19 @@ def test_a_reboot_goes_on_after_kill_9_and_happens_once(
         chronicle = Chronicle(scene.users)
         async with chronicle.written():
             with scene.tenure("first", *SHORT_LEASE) as first:
-                claim = await patients.settle(scene, policy, web, budget, pods=2)
-                node = await patients.node_of(scene.users, claim)
-                await patients.say(scene.users, claim, "KWOKRebootRequired", "True")
+                claim = await nodehealth.settle(scene, policy, web, budget, pods=2)
+                node = await nodehealth.node_of(scene.users, claim)
+                await nodehealth.say(scene.users, claim, "KWOKRebootRequired", "True")
                 requested = says("Rebooting", "True", "RebootRequested")
                 await chronicle.first(claim, requested, "to be rebooted")
                 first.kill()
             assert boots_of(chronicle, node) == [""], "it was killed in the drain"
             with scene.tenure("second", *SHORT_LEASE) as second:
-                await chronicle.first(node, patients.is_rebooted, "rebooted")
+                await chronicle.first(node, nodehealth.is_rebooted, "rebooted")
                 second.kill()
             with scene.tenure("third", *SHORT_LEASE) as third:
                 await chronicle.first(claim, says("Rebooting", "False", "RebootSucceeded"), "over")
-                await patients.recover(scene.users, claim, "KWOKRebootRequired")
+                await nodehealth.recover(scene.users, claim, "KWOKRebootRequired")
                 await scene.ready_claims()
                 await scene.in_order(claims=1, ever=1)
                 assert await asyncio.to_thread(third.stop) == 0

@@ -1,4 +1,4 @@
-"""Nodes that fall ill are replaced, by force where their pool says so; a veto and the breaker hold that."""
+"""Unhealthy nodes are repaired, forcefully where their pool says so; a veto and the breaker block that."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment, a_stateful_set
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.deadlines import Leaving, in_place, tell
 from tests.real.scene import TWO_CORES
 from tests.real.terminations import at, stamp_of
-from tests.real.unhealthy import a_healed_pool
+from tests.real.unhealthy import a_forceful_pool
 from tests.real.users import Json, names, running
 
 SECOND: Final = timedelta(seconds=1)
@@ -36,10 +36,10 @@ def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
 ) -> None:
     async def story(leaving: Leaving) -> None:
         await leaving.settle(
-            a_healed_pool("broken", **HELD),
+            a_forceful_pool("broken", **HELD),
             a_deployment("web", replicas=3, annotations=PROTECTED, **in_place("broken")),
             a_budget("web", maxUnavailable=0),
-            a_healed_pool("silent", **HELD),
+            a_forceful_pool("silent", **HELD),
             a_deployment("api", replicas=2, annotations=PROTECTED, **in_place("silent")),
             a_stateful_set("db", annotations=PROTECTED, **in_place("silent")),
             pods=6,
@@ -48,15 +48,15 @@ def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
             await leaving.patch(NODES, node, annotations=PROTECTED)
         await asyncio.gather(broken(leaving), silent(leaving))
         await leaving.scene.in_order(claims=2, ever=4)
-        assert leaving.audit.evicted() == [], "nobody was asked"
+        assert leaving.audit.evicted() == [], "no pod was evicted"
 
-    tell(cluster, tmp_path, "ill-and-forced", story)
+    tell(cluster, tmp_path, "unhealthy-forceful", story)
 
 
 async def broken(leaving: Leaving) -> None:
     """Not ready, but its kubelet still stops what it is told to stop: over within seconds."""
     claim = await leaving.claim_in("broken")
-    since = await patients.say(leaving.users, claim, "Ready", "False")
+    since = await nodehealth.say(leaving.users, claim, "Ready", "False")
     await told_on(leaving, claim, "Ready=False (Broken) since ")
     await leaving.seen.node_gone(claim)
     await leaving.users.until(PODS, lambda pods: elsewhere("web-", pods, claim) == 3, "moved")
@@ -67,12 +67,12 @@ async def broken(leaving: Leaving) -> None:
 
 
 async def silent(leaving: Leaving) -> None:
-    """Its kubelet is dead, so its pods may run on: nobody of the same name before the instance ends."""
+    """Its kubelet is silent, so its pods may still run: no pod of the same name before the instance terminates."""
     claim, pod = await leaving.claim_in("silent"), await leaving.pod("db-0")
-    since = await patients.silence(leaving.users, claim)
+    since = await nodehealth.silence(leaving.users, claim)
     await told_on(leaving, claim, "Ready=Unknown (NodeStatusUnknown) since ")
     await leaving.users.until(PODS, lambda pods: elsewhere("api-", pods, claim) == 2, "moved")
-    assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS)), "nobody waits for it"
+    assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS)), "nothing waits for it"
     node = await leaving.seen.node_gone(claim)
     forced_since(leaving, claim, since + TOLERATED)
     (old,) = leaving.seen.of("db-0")
@@ -82,7 +82,7 @@ async def silent(leaving: Leaving) -> None:
 
 
 async def told_on(leaving: Leaving, claim: Json, symptom: str) -> None:
-    """First that it is sick, then that it is repaired: on the Node and on its claim."""
+    """First that it is unhealthy, then that it is repaired: on the Node and on its claim."""
     for about in (claim["status"]["nodeName"], names([claim])[0]):
         await leaving.event("NodeUnhealthy", about, symptom)
         await leaving.event("NodeRepair", about, "the pool's policy for Ready: toleration 3s")
@@ -107,9 +107,9 @@ def test_a_veto_holds_the_repair_until_it_is_taken_off_or_over(
 ) -> None:
     async def story(leaving: Leaving) -> None:
         await leaving.settle(
-            a_healed_pool("asked"),
+            a_forceful_pool("asked"),
             a_deployment("web", **in_place("asked")),
-            a_healed_pool("awhile"),
+            a_forceful_pool("awhile"),
             a_deployment("api", **in_place("awhile")),
             pods=2,
         )
@@ -123,9 +123,9 @@ def test_a_veto_holds_the_repair_until_it_is_taken_off_or_over(
 async def vetoed(leaving: Leaving) -> None:
     """On the Node, until a person takes it off."""
     claim = await leaving.claim_in("asked")
-    node = await patients.node_of(leaving.users, claim)
+    node = await nodehealth.node_of(leaving.users, claim)
     await leaving.patch(NODES, node, annotations={DO_NOT_REPAIR: "true"})
-    await patients.say(leaving.users, claim, "Ready", "False")
+    await nodehealth.say(leaving.users, claim, "Ready", "False")
     for about in (names([node])[0], names([claim])[0]):
         said = await leaving.event("DoNotRepair", about, f'{DO_NOT_REPAIR}: "true" vetoes it')
         assert said["type"] == "Normal"
@@ -138,34 +138,34 @@ async def vetoed_for_a_while(leaving: Leaving) -> None:
     """On the claim, for twelve seconds from when that was seen."""
     claim = await leaving.claim_in("awhile")
     await leaving.patch(NODE_CLAIMS, claim, annotations={DO_NOT_REPAIR: "12s"})
-    await patients.say(leaving.users, claim, "Ready", "False")
+    await nodehealth.say(leaving.users, claim, "Ready", "False")
     said = await leaving.event("DoNotRepair", names([claim])[0], '"12s" vetoes it until ')
     until = at(said["message"].rpartition(" until ")[2])
     await leaving.scene.until_gone(claim)
     forced_since(leaving, claim, until)
 
 
-def test_too_many_sick_nodes_are_left_alone_until_enough_recover(
+def test_too_many_unhealthy_nodes_are_left_alone_until_enough_recover(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving) -> None:
-        pool = a_healed_pool("general", type_=TWO_CORES, repair={"maxUnhealthy": 1})
+        pool = a_forceful_pool("general", type_=TWO_CORES, repair={"maxUnhealthy": 1})
         await leaving.settle(pool, a_deployment("web", replicas=3, cpu="1500m"), pods=3)
-        well, sick, recovers = await leaving.users.all(NODE_CLAIMS)
-        for claim in (sick, recovers):
-            await patients.say(leaving.users, claim, "Ready", "False")
+        healthy, unhealthy, recovers = await leaving.users.all(NODE_CLAIMS)
+        for claim in (unhealthy, recovers):
+            await nodehealth.say(leaving.users, claim, "Ready", "False")
         blocked = "2 of 3 nodes are unhealthy: no node is repaired above 1 (maxUnhealthy 1)"
-        for about in (sick, recovers):
+        for about in (unhealthy, recovers):
             await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)
             await leaving.event("NodeRepairBlocked", names([about])[0], blocked)
         await leaving.event("NodeRepairBlocked", "general", blocked)
         assert len(leaving.scene.seen.claims) == 3, "nothing was done so far"
 
-        await patients.recover(leaving.users, recovers)
-        await leaving.scene.until_gone(sick)
+        await nodehealth.recover(leaving.users, recovers)
+        await leaving.scene.until_gone(unhealthy)
         await leaving.scene.all_run(3)
         left = names(await leaving.scene.ready_claims())
-        assert set(names([well, recovers])) < set(left)
+        assert set(names([healthy, recovers])) < set(left)
         await leaving.scene.in_order(claims=3, ever=4)
 
     tell(cluster, tmp_path, "blocked", story)

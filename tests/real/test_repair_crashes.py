@@ -12,7 +12,7 @@ from tenure.model.api.names import REPLACES
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_budget, a_deployment
-from tests.real import unhealthy as patients
+from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import is_leaving
 from tests.real.scene import SHORT_LEASE, Scene, on, tell
 from tests.real.users import Json, names, running
@@ -29,15 +29,15 @@ def test_a_repair_with_care_goes_on_after_kill_9_while_it_waits_and_while_it_dra
     async def story(scene: Scene) -> None:
         web, budget = a_deployment("web", replicas=8), a_budget("web", maxUnavailable=3)
         # Bounded, but not by anything that comes within the story.
-        sick = {
+        unhealthy = {
             "conditionType": "KWOKUnhealthy",
             "toleration": "2s",
             "terminationGracePeriod": "10m",
         }
         with scene.tenure("first", *SHORT_LEASE) as first:
-            claim = await patients.settle(scene, sick, web, budget, pods=8)
+            claim = await nodehealth.settle(scene, unhealthy, web, budget, pods=8)
             pods = await scene.pods_on(claim)
-            await patients.say(scene.users, claim, "KWOKUnhealthy", "True")
+            await nodehealth.say(scene.users, claim, "KWOKUnhealthy", "True")
             await scene.users.until(NODE_CLAIMS, lambda now: len(now) == 2, "replaced")
             first.kill()
         (new,) = [c for c in await scene.users.all(NODE_CLAIMS) if names([c]) != names([claim])]
@@ -54,7 +54,7 @@ def test_a_repair_with_care_goes_on_after_kill_9_while_it_waits_and_while_it_dra
             await scene.in_order(claims=1, ever=2)
             assert await asyncio.to_thread(third.stop) == 0
         assert scene.seen.fewest >= 5, "the budget held at every moment"
-        assert set(pods) <= set(scene.audit.evicted()), "nobody was driven out otherwise"
+        assert set(pods) <= set(scene.audit.evicted()), "no pod was deleted otherwise"
 
     tell(cluster, tmp_path, "killed-in-a-repair", story)
 

@@ -22,7 +22,7 @@ SELDOM: Final = {
 
 
 def test_nothing_that_was_asked_for_was_refused(running_cluster: ControlPlane) -> None:
-    """A server that has just started refuses everybody until it has read its roles."""
+    """A server that has just started refuses every client until it has read its roles."""
     asks = set(asked(running_cluster))
     refused = {ask for ask in asks if not ask.allowed and ask._replace(allowed=True) not in asks}
     rights = {str(Right(ask.verb, ask.resource, ask.namespace, ask.name)) for ask in refused}

@@ -1,6 +1,6 @@
 """``tenure run`` as a process, under the account that is shipped: a hundred pods, and nothing left.
 
-Nobody consolidates yet: nodes that have become empty are taken away by deleting their claims.
+Nothing consolidates yet: nodes that have become empty are taken away by deleting their claims.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def total(page: str, series: str) -> float:
 
 
 def _logged(tenure: Process, kubeconfig: Path) -> None:
-    """One object on each line, in time, and nothing in it that is nobody's business."""
+    """One object on each line, in time, and no secret in it."""
     text = tenure.log_file.read_text()
     lines = [json.loads(line) for line in text.splitlines()]
     assert all({"time", "level", "message"} <= line.keys() for line in lines)

@@ -1,7 +1,7 @@
 """Pods that take their time to stop: waited for, cut at the deadline, and never beside their successor.
 
 The API knows one pod of a name. That the old one has stopped before it is taken out of the API is
-what keeps two of them from running, so nobody but its kubelet may do that, or whoever knows that
+what keeps two of them from running, so only its kubelet may do that, or a program that knows that
 its instance is gone.
 """
 

@@ -1,4 +1,4 @@
-"""How people make a node sick that kwok plays: the commands of the page do, and kwok leaves it so."""
+"""How users make a node of kwok unhealthy: the commands of the page work, and kwok does not undo them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.real.users import Json, Users, is_true, names, users_at
 
 #: What the page calls the node.
 NODE: Final = "kwok-general-x7k2p"
-#: As kwok's own stages do: whoever is not Ready becomes so, whatever was written there.
+#: As kwok's own stages do: a Node that is not Ready becomes Ready, whatever was written there.
 UNDOING: Final = """
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -50,12 +50,12 @@ def kept_well(tmp_path: Path) -> Iterator[ControlPlane]:
 def test_the_commands_of_the_page_make_a_node_sick_and_kwok_leaves_it_so(
     kept_well: ControlPlane,
 ) -> None:
-    asyncio.run(_falls_ill(kept_well))
+    asyncio.run(_becomes_unhealthy(kept_well))
 
 
-async def _falls_ill(plane: ControlPlane) -> None:
+async def _becomes_unhealthy(plane: ControlPlane) -> None:
     unhealthy, label, not_ready = shown()
-    async with users_at(plane, "sick") as users:
+    async with users_at(plane, "unhealthy") as users:
         key, _, value = KWOK_LABEL.partition("=")
         for name in (NODE, "other"):
             manifest = {"metadata": {"name": name, "labels": {key: value}}}
@@ -66,8 +66,8 @@ async def _falls_ill(plane: ControlPlane) -> None:
         await do(plane, not_ready)
         await do(plane, not_ready.replace(NODE, "other"))
         await until_well(users, "other")
-        (sick,) = [node for node in await users.all(NODES) if names([node]) == [NODE]]
-        assert conditions(sick) == {"Ready": "False", "KWOKUnhealthy": "True"}
+        (marked,) = [node for node in await users.all(NODES) if names([node]) == [NODE]]
+        assert conditions(marked) == {"Ready": "False", "KWOKUnhealthy": "True"}
         await do(plane, f"kubectl label node {NODE} kwok.x-k8s.io/stage-")
         await until_well(users, NODE)
 
@@ -86,7 +86,7 @@ async def do(plane: ControlPlane, command: str) -> None:
 
 
 async def until_well(users: Users, *expected: str) -> None:
-    """Ready again; whoever was told otherwise is so by kwok's word alone."""
+    """Ready again, by kwok's stages alone."""
 
     def well(nodes: list[Json]) -> bool:
         return set(expected) <= set(names(filter(is_true("Ready"), nodes)))

@@ -82,7 +82,7 @@ def test_advice_comes_as_a_warning(here: Site) -> None:
 
 
 def test_without_it_writes_go_through_and_the_status_says_the_same(here: Site) -> None:
-    assert "created" in here.apply(BAD), "nobody is asked: it passes"
+    assert "created" in here.apply(BAD), "the webhook is not called: it passes"
     with here.replica("a", None, "--disable-leader-election") as replica:
         until_asked(here, replica)
         window = ("maintenancewindow/sample",)
@@ -98,12 +98,12 @@ def test_a_mistake_that_slipped_in_does_not_lock_its_object(here: Site) -> None:
         here.kubectl("label", "maintenancewindow/sample", "a=b")
         finalizer = '{"metadata":{"finalizers":["example.com/hold"]}}'
         here.kubectl("patch", "maintenancewindow/sample", "--type=merge", "-p", finalizer)
-        assert reviews(replica, "allowed") == 0, "nobody asks about metadata"
+        assert reviews(replica, "allowed") == 0, "metadata is not reviewed"
         changed = {**BAD, "spec": {**BAD["spec"], "actions": ["Drift", "Rebalance"]}}
         assert "Warning: wrong as before: spec.schedules[0].cron" in here.apply(changed)
         here.kubectl("delete", "maintenancewindow/sample", "--wait=false")
-        nobody = '{"metadata":{"finalizers":null}}'
-        here.kubectl("patch", "maintenancewindow/sample", "--type=merge", "-p", nobody)
+        no_finalizers = '{"metadata":{"finalizers":null}}'
+        here.kubectl("patch", "maintenancewindow/sample", "--type=merge", "-p", no_finalizers)
         assert here.get("maintenancewindows")["items"] == []
 
 

@@ -52,7 +52,7 @@ def fine(here: Site, title: str) -> str:
 
 def test_the_page_is_true_from_top_to_bottom(here: Site) -> None:
     (_, mistake), (_, refusal) = blocks("The webhook")
-    assert "working-hours created" in shell(here, mistake).stdout, "as nobody serves"
+    assert "working-hours created" in shell(here, mistake).stdout, "as no replica serves"
     with here.replica("a", None, "--disable-leader-election") as replica:
         replica.until(lambda: "61 6 * * 1-5" in fine(here, "When it is down"), "a status")
         until_asked(here, replica)
@@ -66,4 +66,4 @@ def test_the_page_is_true_from_top_to_bottom(here: Site) -> None:
         until_asked(here, replica)
         assert here.certificate() != before
         fine(here, "Turn it off")
-        replica.until(lambda: here.passes(PROBE), "write that nobody judges")
+        replica.until(lambda: here.passes(PROBE), "write that is not reviewed")

@@ -1,4 +1,4 @@
-"""Nodes fall ill on the test bed: what a kubelet, or whoever looks after nodes, would write of them.
+"""Unhealthy nodes on the test bed: what a kubelet, or a node problem detector, would write.
 
 kwok writes no condition of a node that has been Ready once, so what is written here stays.
 """
@@ -23,15 +23,15 @@ from tests.real.users import Json, Users
 PLAYED: Final = KWOK_LABEL.partition("=")[0]
 
 
-def a_healed_pool(name: str, *, type_: str = EIGHT_CORES, **spec: Any) -> Manifest:
-    """One whose nodes are repaired by force, three seconds after they fell ill."""
+def a_forceful_pool(name: str, *, type_: str = EIGHT_CORES, **spec: Any) -> Manifest:
+    """One whose nodes are repaired forcefully, three seconds after they became unhealthy."""
     repair = {"policies": [{"conditionType": "Ready", "toleration": "3s"}]}
     repair |= spec.pop("repair", {})
     return a_pool(name, requirements=[a_requirement(INSTANCE_TYPE, type_)], repair=repair, **spec)
 
 
-def a_careful_pool(*policies: dict[str, Any], **spec: Any) -> Manifest:
-    """One whose nodes are repaired with care: by these policies, or else as the provider says."""
+def a_graceful_pool(*policies: dict[str, Any], **spec: Any) -> Manifest:
+    """One whose nodes are repaired gracefully: by these policies, or else as the provider says."""
     if policies:
         spec["repair"] = {"terminationMode": "Graceful", "policies": list(policies)}
     return a_pool(requirements=[a_requirement(INSTANCE_TYPE, EIGHT_CORES)], **spec)
@@ -40,7 +40,7 @@ def a_careful_pool(*policies: dict[str, Any], **spec: Any) -> Manifest:
 async def settle(scene: Scene, policy: dict[str, Any], *manifests: Manifest, pods: int) -> Json:
     """On one node of such a pool, of which the next would come five seconds late; its claim."""
     slow = a_node_class("slow", nodeRegistrationDelay="5s")
-    await scene.users.apply(slow, a_careful_pool(policy, node_class="slow"), *manifests)
+    await scene.users.apply(slow, a_graceful_pool(policy, node_class="slow"), *manifests)
     await scene.all_run(pods)
     (claim,) = await scene.ready_claims()
     scene.seen.count_from_now()
@@ -74,7 +74,7 @@ async def say(
         try:
             await users.client.patch(NODES, node["metadata"]["name"], patch, subresource="status")
         except Conflict:
-            continue  # Somebody else wrote in between: on top of that, then.
+            continue  # Another client wrote in between: try again on its version.
         return at
 
 

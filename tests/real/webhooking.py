@@ -99,7 +99,7 @@ class Site:
         return b64decode(webhook["clientConfig"]["caBundle"]).decode()
 
     def certificate(self, port: int | None = None) -> bytes:
-        """What is presented there, believed by whoever trusts the configuration."""
+        """What is presented there, verified as the configuration says."""
         context = ssl.create_default_context(cadata=self.trust)
         address = ("127.0.0.1", port or self.port)
         with (

@@ -60,7 +60,7 @@ def with_condition(type_: str, at: str, **more: Any) -> Callable[[Any], None]:
 
 
 def unreadable(obj: Any) -> None:
-    """A text that is a number, where nobody else looks."""
+    """A text that is a number, in a field that is not validated."""
     with_condition("example.com/x", LAST, message=7)(obj)
 
 

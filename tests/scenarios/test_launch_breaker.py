@@ -268,7 +268,7 @@ def create_again_once_running(story: Story, made: Callable[[int], Manifest]) -> 
 
 
 def test_a_pod_that_names_another_revision_each_time_costs_eight_nodes() -> None:
-    """No controller has made it: the label is only what somebody wrote."""
+    """No controller has made it: the label is only a claim."""
 
     def made(number: int) -> Manifest:
         return a_picky_pod("p", number, **{"controller-revision-hash": f"h{number}"})
@@ -292,7 +292,7 @@ def test_pods_with_names_of_their_own_are_bounded_together() -> None:
 
 
 def test_jobs_with_names_of_their_own_are_bounded_together() -> None:
-    """An agent taints every node, and each time somebody tries another Job."""
+    """An agent taints every node, and each time a user creates another Job."""
     with Story(*a_cluster(), options=QUICK) as story:
         story.infrastructure.faults.set(node_taint=AGENT)
         for number in range(120):

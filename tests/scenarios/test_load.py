@@ -76,7 +76,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(faults={"api-error-rate": 2}),
         "faults.api-error-rate: got 2.0, expected a share between 0 and 1",
     ),
-    "an instance type nobody sells": (
+    "an unknown instance type": (
         a_story(cloud={"catalogue": ["m99.large"]}),
         "cloud.catalogue: got 'm99.large', expected 'common', 'all' or names of instance types",
     ),
@@ -116,7 +116,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         objects(a_deployment(topologySpreadConstraints=[{"maxSkew": "two"}])),
         "objects[1].spec.template.spec.topologySpreadConstraints[0].maxSkew: got 'two', expected `int`",
     ),
-    "a kind nobody knows": (
+    "an unknown kind": (
         objects({"apiVersion": "apps/v1", "kind": "Deploymnet", "metadata": {"name": "a"}}),
         (
             "objects[1].kind: got 'Deploymnet', expected a kind the embedded cluster knows. "
@@ -174,7 +174,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(events=[{"say": "hello"}]),
         "events[0].at: got nothing, expected a Go duration such as 5m",
     ),
-    "a verb nobody knows": (
+    "an unknown verb": (
         a_story(events=[{"at": "1m", "delet": {"claim": {}}}]),
         'events[0].delet: got {"claim": {}}, expected a field that exists. Did you mean delete?',
     ),
@@ -186,7 +186,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(events=[{"at": "1m", "cordon": {"pick": "all"}}]),
         "events[0].cordon.pick: got 'all', expected one of oldest, newest,",
     ),
-    "a pick nobody knows": (
+    "an unknown pick": (
         a_story(events=[{"at": "1m", "delete": {"claim": {"pick": "eldest"}}}]),
         "events[0].delete.claim.pick: got 'eldest', expected one of oldest, newest,",
     ),
@@ -206,7 +206,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(expect=[{"at": "1m"}]),
         "expect[0]: got nothing, expected one thing to check. One of: pods, nodes,",
     ),
-    "a state nobody knows": (
+    "an unknown state": (
         a_story(expect=[{"at": "1m", "pods": {"runing": 3}}]),
         "expect[0].pods.runing: got 3, expected a field that exists. Did you mean running?",
     ),
@@ -214,7 +214,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(expect=[{"at": "1m", "pods": {"running": "all"}}]),
         "expect[0].pods.running: got 'all', expected a number",
     ),
-    "a reason nobody gives": (
+    "an unknown reason": (
         a_story(expect=[{"at": "1m", "reason": "Drainig"}]),
         "Did you mean Draining?",
     ),
@@ -251,7 +251,10 @@ BROKEN = {
         "name: a\nname: b\n",
         ":2: name: got 'name', expected each key once",
     ),
-    "an alias without an anchor": ("name: *nobody\n", ":1:7: got 'name: *nobody', expected YAML. "),
+    "an alias without an anchor": (
+        "name: *missing\n",
+        ":1:7: got 'name: *missing', expected YAML. ",
+    ),
     "an alias of itself": ("objects: &a [*a]\n", "expected an alias after the end of its anchor"),
     "a tag of Python's": ("name: !!python/name:os.system x\n", "expected a plain value"),
     "a list": ("- a\n", ':1: got ["a"], expected fields and values'),

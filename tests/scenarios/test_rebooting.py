@@ -38,7 +38,7 @@ from tests.builders import (
 )
 from tests.runtime.worlds import Tapped
 
-#: Room for everybody on one node, with some to spare.
+#: Capacity for every pod on one node, with some to spare.
 BIG = a_requirement("node.kubernetes.io/instance-type", "m7i.2xlarge")
 
 
@@ -140,7 +140,7 @@ def recover(story: Rebooted) -> None:
 
 
 def ends_well(story: Rebooted) -> None:
-    """The same claim, the same Node, another boot, and nobody else was needed."""
+    """The same claim, the same Node, another boot, and no other node was needed."""
     assert len(story.all(NODE_CLAIMS)) == len(story.all(NODES)) == 1
     assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
     assert story.node["metadata"]["uid"] == story.first_node["metadata"]["uid"]
@@ -242,7 +242,7 @@ def test_no_new_pod_comes_while_it_reboots_and_no_new_node_does() -> None:
 
 
 def test_nothing_is_launched_for_the_pods_of_a_node_that_is_full_while_it_reboots() -> None:
-    """Whoever is asked to leave is still there when his successor looks for a place."""
+    """An evicted pod is still there when the pod that replaces it is scheduled."""
     small = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
     with Tapped(a_node_class(), a_pool(requirements=[small]), a_deployment(replicas=2)) as story:
         story.run(3 * MINUTE)
@@ -364,7 +364,7 @@ def test_a_deletion_ends_the_reboot_at_every_step(step: str, what: Resource) -> 
         story.run(60 * MINUTE)
         node = story.store.get(NODES, "", story.first_node["metadata"]["name"])
         assert REBOOTING_TAINT not in {taint["key"] for taint in node["spec"]["taints"]}
-        assert held <= story.uids("held"), "nobody was forced off"
+        assert held <= story.uids("held"), "no pod was force deleted"
         assert len(story.cloud_tap.of("reboot")) == asked
         story.checkers.assert_kept()
 
@@ -727,7 +727,7 @@ def test_a_crash_after_any_call_of_a_reboot_that_fails_heals(fatal: int) -> None
         replaced(story)
 
 
-# -- from the sick condition on ----------------------------------------------------------
+# -- from the unhealthy condition on ----------------------------------------------------------
 
 
 def test_a_condition_that_asks_for_it_has_the_node_rebooted_and_healed() -> None:

@@ -1,4 +1,4 @@
-"""Nodes that do not come up, and nodes that fall ill, told in virtual time."""
+"""Nodes that do not become Ready, and unhealthy nodes, in virtual time."""
 
 from __future__ import annotations
 

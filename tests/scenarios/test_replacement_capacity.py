@@ -1,4 +1,4 @@
-"""Everybody keeps his place: careful repair of many nodes, beside others that need room too."""
+"""Graceful repair of many nodes reserves capacity for each node's pods, beside pending pods."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_pods_that_come_meanwhile_do_not_take_the_place_that_was_launched_for_ot
 
 
 def test_a_node_does_not_go_before_the_one_that_its_pods_would_fit_on_is_there() -> None:
-    """Somebody cordons the sick node; the machine that another pod gets never becomes Ready."""
+    """A user cordons the unhealthy node; the node that another pod gets never becomes Ready."""
     with Story(*a_cluster(a_deployment(), requirements=[LARGE])) as story:
         story.run(5 * MINUTE)
         node, _ = becomes_unhealthy(story)
@@ -193,7 +193,7 @@ def test_a_pool_that_switches_its_repair_off_is_not_told_that_the_node_has_recov
         story.run(MINUTE)
         said = [e for e in story.history.entries if e.reason == "DisruptionCancelled"]
         assert {e.subject for e in said} >= {f"NodeClaim/{claim}"}
-        assert not any("recovered" in e.message for e in said), "it is as sick as before"
+        assert not any("recovered" in e.message for e in said), "it is as unhealthy as before"
 
 
 def test_switched_off_repair_lets_no_command_that_was_under_way_end_the_node() -> None:

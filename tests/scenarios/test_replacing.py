@@ -286,7 +286,7 @@ def _is_ending(claim: Any) -> bool:
 
 @pytest.mark.parametrize("budget", ["1", "50%"])
 def test_no_more_go_at_once_than_the_budget_allows(budget: str) -> None:
-    """Ten nodes, five of them sick: the breaker is out of the way."""
+    """Ten nodes, five of them unhealthy: the breaker allows it."""
     big = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
     repair = {"terminationMode": "Graceful", "maxUnhealthy": "100%"}
     disruption = {"budgets": [{"nodes": budget}]}
@@ -294,16 +294,16 @@ def test_no_more_go_at_once_than_the_budget_allows(budget: str) -> None:
     with Story(*a_cluster(web, requirements=[big], repair=repair, disruption=disruption)) as story:
         story.run(5 * MINUTE)
         assert story.count("claims") == 10
-        sick = sorted(n["metadata"]["name"] for n in story.all(NODES))[:5]
+        unhealthy = sorted(n["metadata"]["name"] for n in story.all(NODES))[:5]
         old = {c["metadata"]["name"] for c in story.all(NODE_CLAIMS)}
-        for node in sick:
+        for node in unhealthy:
             story.kubelets.set_condition(node, BROKEN_CONDITION, "True", "Test")
         most, end = 0, story.now + 30 * MINUTE
         while story.now < end:
             story.run(2 * SECOND)
             ending = [c for c in story.all(NODE_CLAIMS) if _is_ending(c)]
             gone = {c["status"].get("nodeName") for c in ending}
-            most = max(most, sum(is_tainted(story, n) for n in sick if n not in gone))
+            most = max(most, sum(is_tainted(story, n) for n in unhealthy if n not in gone))
         assert most == (1 if budget == "1" else 5)
         left = old & {c["metadata"]["name"] for c in story.all(NODE_CLAIMS)}
         assert len(left) == 5

@@ -78,7 +78,7 @@ FAILED = {
         {"at": "4m", "condition": {"node": {}, "type": "Ready", "status": "False"}},
         "says Ready=True because KubeletReady",
     ),
-    "no such reason": ({"by": "1m", "reason": "Draining"}, "said of nobody"),
+    "no such reason": ({"by": "1m", "reason": "Draining"}, "none"),
     "another verdict": (
         {"at": "4m", "verdict": {"claim": {}, "reason": "Draining"}},
         "InService (Node node-general-",

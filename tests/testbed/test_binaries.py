@@ -41,7 +41,7 @@ def test_what_is_missing_is_named_with_the_verb_that_gets_it(tmp_path: Path) -> 
     folders = homes(environment)
     put(folders["etcd"], "etcd")
     put(folders["kwok"])
-    (folders["kwok"] / "kwok").write_text("half of it")  # Nobody may run it.
+    (folders["kwok"] / "kwok").write_text("half of it")  # It must not be run.
     with pytest.raises(Missing) as caught:
         found(["etcd", "kube-apiserver", "kwok"], environment)
     lines = str(caught.value).splitlines()

@@ -1,4 +1,4 @@
-"""The processes of a test bed end with whoever wanted them, however that one ends."""
+"""The processes of a test bed end with the process that started them, however it ends."""
 
 from __future__ import annotations
 

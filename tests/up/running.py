@@ -16,7 +16,7 @@ from typing import Final
 PATIENCE: Final = 120.0
 LOOK_EVERY: Final = 0.05
 BIN: Final = Path(sys.executable).parent
-#: Whoever kills the tests kills it, too: PR_SET_PDEATHSIG.
+#: It ends with the tests: PR_SET_PDEATHSIG.
 _MAIN: Final = (
     "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL); "
     "from tenure.cli.main import main; main()"

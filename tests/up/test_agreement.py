@@ -42,7 +42,7 @@ _MASKS: Final = (
 
 @contextmanager
 def served(folder: Path) -> Iterator[Path]:
-    """A bare store that nobody but its clients writes to; yields its kubeconfig."""
+    """A bare store that only its clients write to; yields its kubeconfig."""
     store = ServedStore(folder)
     store.start()
     stop = asyncio.Event()

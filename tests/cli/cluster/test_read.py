@@ -32,7 +32,7 @@ from tests.sim.nodeworld import a_request
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    """Nothing in it, and nobody at work yet."""
+    """An empty cluster in which no replica acts yet."""
     with World() as made:
         yield made
 

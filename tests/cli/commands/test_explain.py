@@ -94,7 +94,7 @@ def test_a_pod_that_a_budget_keeps_names_the_budget(ask: Any, tmp_path: Path) ->
 
 
 def test_a_pod_that_runs_is_explained_by_what_it_stands_on(ask: Any) -> None:
-    _, _, others = ask("po", "default/nobody", at="2m")
+    _, _, others = ask("po", "default/missing", at="2m")
     web = next(word for word in others.replace(",", " ").split() if word.startswith("web-"))
     code, out, _ = ask("po", f"default/{web}", at="2m")
     assert code == 0

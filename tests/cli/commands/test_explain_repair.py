@@ -158,7 +158,7 @@ def test_a_policy_that_is_left_out_is_named_and_the_others_hold(policy: dict[str
 
 
 def test_the_breaker_is_told_in_numbers_of_nodes() -> None:
-    """20% of 4 Nodes is one: nobody has to work that out, or be told the contrary."""
+    """20% of 4 Nodes is one: the message says so."""
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
     spread |= {
         "whenUnsatisfiable": "DoNotSchedule",

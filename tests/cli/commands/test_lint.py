@@ -143,7 +143,11 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ("not one may be missing", [a_deployment(), a_budget(maxUnavailable=0)], ["BudgetNeverAllows"]),
     ("as many as there are", [a_deployment(), a_budget(minAvailable=2)], ["BudgetNeverAllows"]),
     ("one fewer", [a_deployment(), a_budget(minAvailable=1)], []),
-    ("of a DaemonSet nobody knows", [a_deployment(kind="DaemonSet"), a_budget(minAvailable=9)], []),
+    (
+        "of a DaemonSet whose size is unknown",
+        [a_deployment(kind="DaemonSet"), a_budget(minAvailable=9)],
+        [],
+    ),
     ("a budget over nothing that is known", [a_budget(maxUnavailable=0)], []),
     (
         "an autoscaler brings more",
@@ -217,17 +221,17 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ("one that is careful", [a_pool(repair={"terminationMode": "Graceful"})], []),
     ("one that means it", [a_pool(repair={"terminationMode": "Forceful"})], []),
     (
-        "a policy for a condition that nobody watches",
+        "a policy for a condition that has no other policy",
         [a_repairing_pool({"conditionType": "GpuBroken", "toleration": "5m"})],
         ["StatusMissing"],
     ),
     (
-        "the same with the status that means sick",
+        "the same with the unhealthy status",
         [a_repairing_pool({"conditionType": "GpuBroken", "toleration": "5m", "status": "True"})],
         [],
     ),
     (
-        "one that the provider watches, and one that everybody knows",
+        "one that the provider watches, and one that Kubernetes defines",
         [
             a_repairing_pool(
                 {"conditionType": "KWOKUnhealthy", "toleration": "5m"},

@@ -1,4 +1,4 @@
-"""Whatever somebody feeds to lint, it has findings and never falls over."""
+"""Whatever input lint gets, it reports findings and never crashes."""
 
 from __future__ import annotations
 

@@ -120,8 +120,13 @@ def test_the_page_on_plans_shows_what_is_printed(capsys: pytest.CaptureFixture[s
 def repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
     """Plan a node that is unhealthy from 3m on, and is replaced gracefully."""
     objects = [a_node_class(), a_pool(), a_deployment(replicas=3)]
-    sick = {"node": {"pool": "general"}, "type": "KWOKUnhealthy", "status": "True", "reason": "Odd"}
-    events = [{"at": "3m", "set-condition": sick}]
+    unhealthy = {
+        "node": {"pool": "general"},
+        "type": "KWOKUnhealthy",
+        "status": "True",
+        "reason": "Odd",
+    }
+    events = [{"at": "3m", "set-condition": unhealthy}]
     path = written(tmp_path, a_story(objects=objects, events=events, until="20m", expect=[]))
 
     def told(at: str) -> str:
@@ -193,9 +198,14 @@ def a_verdict(
 def test_what_is_told_of_is_not_settled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A pool with an unhealthy Node is watched; that its status is current settles nothing."""
     objects = [a_node_class(), a_pool(), a_deployment(replicas=1)]
-    sick = {"node": {"pool": "general"}, "type": "KWOKUnhealthy", "status": "True", "reason": "Odd"}
+    unhealthy = {
+        "node": {"pool": "general"},
+        "type": "KWOKUnhealthy",
+        "status": "True",
+        "reason": "Odd",
+    }
     story = a_story(
-        objects=objects, events=[{"at": "3m", "set-condition": sick}], until="9m", expect=[]
+        objects=objects, events=[{"at": "3m", "set-condition": unhealthy}], until="9m", expect=[]
     )
     path = written(tmp_path, story)
     assert run(["plan", "--in", str(path), "--at", "3m10s"]) == 0

@@ -19,7 +19,7 @@ from tenure.cli.main import run
 from tenure.kube.client.kubeconfig import Access
 from tests.real.process import Process, tenure_run
 
-SECRET = "a-token-that-nobody-may-read"
+SECRET = "a-token-that-must-not-leak"
 
 
 def a_kubeconfig(folder: Path, port: int) -> Path:
@@ -50,7 +50,7 @@ def a_free_port() -> int:
 
 
 class _Refusing(BaseHTTPRequestHandler):
-    """Knows nobody, as a server does whose token has expired."""
+    """Accepts no credentials, like a server whose token has expired."""
 
     protocol_version = "HTTP/1.1"
     asked: ClassVar[list[str]] = []
@@ -65,7 +65,7 @@ class _Refusing(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name there
-        """Nobody reads it."""
+        """It is never read."""
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def test_a_server_that_is_away_is_waited_for_and_said_in_words(tmp_path: Path) -
     with tenure_run(a_kubeconfig(tmp_path, a_free_port()), tmp_path) as tenure:
         said = tenure.until_said("the API server: GET /version: Cannot connect to host")
         assert said["advice"] == "is the API server up, and the address right? It is tried again"
-        assert " 503" not in said["message"], "nobody has answered, so there is no number"
+        assert " 503" not in said["message"], "there was no answer, so there is no status code"
         status, body = tenure.get("/readyz")
         assert status == 503
         assert "[-] the API server: " in body

@@ -92,12 +92,12 @@ def test_a_claim_at_work_is_written_to_by_nobody() -> None:
 
 
 def test_a_node_that_went_not_ready_is_said_to_be() -> None:
-    sick = a_node(
+    unhealthy = a_node(
         labels=AT_WORK,
         ready=None,
         status={"conditions": (condition("Ready", "Unknown", "NodeStatusUnknown", at=ago(90)),)},
     )
-    verdict = verdict_on(a_claim(), sick)
+    verdict = verdict_on(a_claim(), unhealthy)
     assert verdict.reason is Reason.NODE_NOT_READY
     assert verdict.message.endswith(
         "; Node node-a is not Ready: Ready=Unknown (NodeStatusUnknown) since 2026-03-02T11:58:30Z"

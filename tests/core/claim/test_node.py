@@ -87,7 +87,7 @@ def test_what_a_nodes_state_depends_on() -> None:
     assert set(DECIDER.touched(Change(NODE_CLAIMS, "a", claim, None), snapshot)) == {node.name}
     assert not set(DECIDER.touched(Change(PODS, pod.key, None, pod), snapshot))
     assert not set(DECIDER.observed(_subject(), snapshot))
-    assert DECIDER.view(snapshot, "nobody") is None
+    assert DECIDER.view(snapshot, "missing") is None
 
 
 def _subject() -> Any:

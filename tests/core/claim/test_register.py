@@ -152,7 +152,7 @@ def test_a_node_that_came_without_the_unregistered_taint_is_registered_with_a_wa
     "fields",
     [
         pytest.param({"finalizers": ()}, id="its finalizer is missing"),
-        pytest.param({"owner_references": ()}, id="it belongs to nobody"),
+        pytest.param({"owner_references": ()}, id="it has no owner"),
         pytest.param({"taints": (UNREGISTERED,)}, id="it says itself that it is not"),
     ],
 )

@@ -352,7 +352,7 @@ def gone(count: int, owner: str) -> dict[str, DepartedClaim]:
 
 @pytest.mark.parametrize("owner", [WEB, "StatefulSet/default/web-*"])
 def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
-    """Claims that come and go for owners of one family: nobody's pods were seen pending again."""
+    """Claims that come and go for owners of one family: no pod was seen pending again."""
     name = "web-bbbbb" if "*" in owner else "web"
     few = decided(waiting(owner=name), departed_claims=gone(63, owner))
     assert len(created(few)) == 1
@@ -363,7 +363,7 @@ def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
 
 
 def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
-    """Nodes that are there and on which nobody has stayed, each launched for another owner."""
+    """Nodes that are there and on which no pod has stayed, each launched for another owner."""
     there: list[ApiObject] = []
     for number in range(count):
         at = NOW - 50 * MINUTE + timedelta(seconds=number)

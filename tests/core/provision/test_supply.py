@@ -67,7 +67,7 @@ def test_a_node_at_work_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("conditions", [(), (condition("Initialized", "Unknown", "Rebooting"),)])
 def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) -> None:
-    """It will be back in a moment: nobody who left it needs a new node."""
+    """It will be back in a moment: its evicted pods need no new node."""
     claim = a_claim(conditions=(*conditions, condition("Rebooting", "True", "RebootIssued")))
     away = [
         Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),

@@ -111,7 +111,7 @@ def test_an_empty_node_settles_for_five_seconds() -> None:
     assert verdict.message == "Node node-a is empty; the instance goes at 2026-03-02T12:00:01Z"
 
 
-@pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "nobody knows when"])
+@pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "unknown when"])
 def test_then_it_is_drained(began: Any) -> None:
     verdict = verdict_on(drained("Unknown", began), a_leaving_node())
     assert verdict.reason is Reason.DRAINED
@@ -198,7 +198,7 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param([a_claim(), a_node()], id="nobody is leaving"),
+        pytest.param([a_claim(), a_node()], id="nothing is terminating"),
         pytest.param([a_leaving_claim(ref=FOREIGN)], id="it is another provider's"),
         pytest.param([a_leaving_claim(finalizers=("x",))], id="it does not wait for us"),
         pytest.param(
@@ -207,7 +207,7 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
                 a_claim("b", status={"provider_id": "cloud://a"}),
                 a_leaving_node(registered=False),
             ],
-            id="nobody can tell which of two claims the Node belonged to",
+            id="it is ambiguous which of two claims the Node belonged to",
         ),
     ],
 )

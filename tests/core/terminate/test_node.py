@@ -254,7 +254,7 @@ def test_a_pod_that_came_late_is_drained_although_the_claim_says_drained() -> No
 
 
 def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
-    """Its kubelet stops nobody any more, so there is nothing to wait for."""
+    """Its kubelet stops no pod any more, so there is nothing to wait for."""
     lost = {"vanished": {"uid-a": ago(10)}}
     claim, node = a_leaving_claim(), a_leaving_node(ready=False)
     verdict = verdict_on(claim, node, a_pod(protected="true"), **lost)

@@ -104,7 +104,7 @@ def test_the_claim_says_what_would_not_be_graceful(
         pytest.param((a_claim(), with_grace(9999)), id="no period"),
         pytest.param((a_claim(), NEVER), id="a budget without pods here"),
         pytest.param((bounded(), with_grace(600, phase="Succeeded")), id="a finished pod"),
-        pytest.param((bounded("nonsense"), with_grace(600)), id="a period that nobody can read"),
+        pytest.param((bounded("nonsense"), with_grace(600)), id="an invalid period"),
         pytest.param(
             (a_leaving_claim(spec={"termination_grace_period": "5m"}), with_grace(600)),
             id="it leaves already",

@@ -41,7 +41,7 @@ from tests.core.build import (
 from tests.snapshots import snapshot_with
 
 PROBLEM = "Expected `int`, got `str`"
-SICK = condition("Ready", "False", "KubeletNotReady", at=ago(3600))
+UNHEALTHY = condition("Ready", "False", "KubeletNotReady", at=ago(3600))
 
 
 def unread(item: Any) -> Any:
@@ -83,8 +83,8 @@ def repaired(*objects: Any) -> list[Verdict]:
 
 
 UNREADABLE_PARTS = [
-    pytest.param(a_claim(), a_node(ready=False, status={"conditions": (SICK,)}), unread(a_pod()), id="pod"),
-    pytest.param(unread(a_claim()), a_node(ready=False, status={"conditions": (SICK,)}), a_pod(), id="claim"),
+    pytest.param(a_claim(), a_node(ready=False, status={"conditions": (UNHEALTHY,)}), unread(a_pod()), id="pod"),
+    pytest.param(unread(a_claim()), a_node(ready=False, status={"conditions": (UNHEALTHY,)}), a_pod(), id="claim"),
 ]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_a_forceful_repair_waits_for_what_cannot_be_read(claim: Any, node: Any, 
 
 
 def test_a_pool_that_cannot_be_read_repairs_nothing() -> None:
-    node = a_node(ready=False, status={"conditions": (SICK,)})
+    node = a_node(ready=False, status={"conditions": (UNHEALTHY,)})
     verdict = about(repaired(unread(a_pool()), a_claim(), node), "NodeClaim/a")
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
     assert (
@@ -111,8 +111,8 @@ def test_a_claim_whose_node_cannot_be_read_is_not_lost() -> None:
 def test_a_budget_of_which_nobody_can_tell_whom_it_covers_holds_its_whole_namespace() -> None:
     claim, node = a_leaving_claim(), a_leaving_node()
     budget = unread(a_budget(app="others"))
-    nobody = stand_in(budget, PROBLEM)  # Not even its selector.
-    (verdict,) = judged(DrainDecider(), claim, node, a_pod(), nobody)
+    unselected = stand_in(budget, PROBLEM)  # Not even its selector.
+    (verdict,) = judged(DrainDecider(), claim, node, a_pod(), unselected)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
 
 

@@ -127,7 +127,7 @@ def test_an_unhealthy_node_that_a_user_deletes_is_no_repair_of_ours() -> None:
         assert counted(story, "karpenter_nodeclaims_disrupted_total") == 0
 
 
-def falls_ill(story: Story, condition: str) -> None:
+def becomes_unhealthy(story: Story, condition: str) -> None:
     story.kubelets.set_condition(story.all(NODES)[0]["metadata"]["name"], condition, "True", "Bad")
 
 
@@ -137,7 +137,7 @@ def test_a_repair_with_care_is_counted_once_it_cannot_be_taken_back() -> None:
     with Tapped(a_node_class(), pool, a_deployment(replicas=1)) as story:
         story.run(3 * MINUTE)
         story.infrastructure.faults.set(never_ready_rate=1.0)
-        falls_ill(story, "KWOKUnhealthy")
+        becomes_unhealthy(story, "KWOKUnhealthy")
         story.run(3 * MINUTE)
         unhealthy = "karpenter_nodeclaims_unhealthy_disrupted_total"
         created = "karpenter_nodeclaims_created_total"
@@ -155,7 +155,7 @@ def test_a_repair_with_care_is_counted_once_it_cannot_be_taken_back() -> None:
 def test_a_reboot_is_counted_once_when_it_is_committed() -> None:
     with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
         story.run(3 * MINUTE)
-        falls_ill(story, "KWOKRebootRequired")
+        becomes_unhealthy(story, "KWOKRebootRequired")
         story.run(MINUTE)
         labels = {"condition": "kwok_reboot_required", "termination_mode": "eventual"}
         assert counted(story, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1

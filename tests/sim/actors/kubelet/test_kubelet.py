@@ -230,9 +230,9 @@ def test_a_node_that_is_there_already_can_be_given_a_kubelet() -> None:
 
 def test_an_adopted_node_stays_as_sick_as_it_says_it_is() -> None:
     async def tell(world: World) -> None:
-        sick = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
-        sick["lastTransitionTime"] = "2030-06-03T11:00:00Z"
-        node = {"metadata": {"name": "on-premises-1"}, "status": {"conditions": [sick]}}
+        unhealthy = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
+        unhealthy["lastTransitionTime"] = "2030-06-03T11:00:00Z"
+        node = {"metadata": {"name": "on-premises-1"}, "status": {"conditions": [unhealthy]}}
         world.store.create(NODES, node)
         world.kubelets.adopt("on-premises-1")
         await world.at(600)

@@ -1,4 +1,4 @@
-"""What the cluster concludes from a silent or sick node."""
+"""What the cluster concludes from a silent or unhealthy node."""
 
 from __future__ import annotations
 

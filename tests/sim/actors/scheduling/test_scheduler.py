@@ -102,7 +102,9 @@ def test_a_pending_pod_is_told_what_every_node_lacks(world: World) -> None:
             id="affinity terms are alternatives",
         ),
         pytest.param(
-            {"nodeSelector": {"pool": "nowhere"}}, "", id="a selector nobody matches means waiting"
+            {"nodeSelector": {"pool": "nowhere"}},
+            "",
+            id="a selector that matches no node means waiting",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Whatever happens to nodes and pods: nobody is overbooked, and nobody waits in vain."""
+"""Whatever happens to nodes and pods: no node is overbooked, and no pod waits in vain."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_it_runs_one_pod_and_is_complete_when_that_has_succeeded() -> None:
         world.run(60)
         (pod,) = world.pods(app="sum")
         assert pod["status"]["phase"] == "Succeeded"
-        assert "finalizers" not in pod["metadata"], "counted, and nobody holds it"
+        assert "finalizers" not in pod["metadata"], "counted, and no finalizer is left"
 
 
 def test_as_many_run_at_once_as_it_allows_until_enough_have_succeeded() -> None:
@@ -84,7 +84,7 @@ def test_a_queue_of_work_is_done_when_one_has_succeeded_and_the_others_have_ende
         end(world)
         world.run(5)
         assert conditions(world) == []
-        assert len(running(world)) == 1, "nobody new begins"
+        assert len(running(world)) == 1, "no new pod starts"
         end(world)
         world.run(0.1)
         assert ("Complete", "CompletionsReached") in conditions(world)

@@ -144,7 +144,7 @@ def candidate(name: str, **fields: Any) -> dict[str, Any]:
             {"ready": "12:30"}, {"created": "11:30"}, id="a later ready before an earlier"
         ),
         pytest.param({"created": "11:30"}, {}, id="a younger before an older"),
-        pytest.param({"cost": "oops"}, {"cost": "1"}, id="a cost nobody can read counts zero"),
+        pytest.param({"cost": "oops"}, {"cost": "1"}, id="an invalid cost counts zero"),
     ],
 )
 def test_who_goes_first(goes: dict[str, Any], stays: dict[str, Any]) -> None:

@@ -92,7 +92,7 @@ def test_a_successor_comes_only_when_the_old_pod_is_gone_and_has_another_uid(pol
         before = uid(world, "db-1")
         world.store.delete(PODS, "default", "db-1")
         world.run(0.9)
-        assert uid(world, "db-1") == before, "still there, and nobody beside it"
+        assert uid(world, "db-1") == before, "still there, and no second pod beside it"
         world.run(0.2)
         assert uid(world, "db-1") != before
         assert names(world) == ["db-0", "db-1", "db-2"]

@@ -168,7 +168,7 @@ def test_computed_fields_are_seen_by_readers_and_not_stored(world: World, store:
 
 def test_refusals_are_errors_that_say_what_to_do(store: Store) -> None:
     with pytest.raises(NotFound):
-        store.get(PODS, "default", "nobody")
+        store.get(PODS, "default", "missing")
     store.create(CONFIG_MAPS, a_config("a"))
     with pytest.raises(Conflict):
         store.delete(CONFIG_MAPS, "default", "a", uid="another")
