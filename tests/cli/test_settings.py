@@ -209,7 +209,7 @@ def test_an_empty_file_and_empty_values_are_the_defaults(tmp_path: Path) -> None
     assert configured({}, {}, a_file(tmp_path, "logLevel:\n")).chosen == {}
 
 
-def test_gates_of_the_peer_are_taken_and_those_that_do_nothing_are_named(tmp_path: Path) -> None:
+def test_gates_of_karpenter_are_taken_and_those_that_do_nothing_are_named(tmp_path: Path) -> None:
     gates = "NodeOverlay=true, ReservedCapacity=true,SpotToSpotConsolidation=false,NodeRepairs=true"
     notes = configured({}, {"FEATURE_GATES": gates}).notes
     assert notes == (
@@ -271,7 +271,7 @@ def test_node_repair_that_the_setting_switches_off_is_said_at_the_start_too() ->
     assert note.startswith("node repair is off: --node-repair=false; unhealthy nodes are reported")
 
 
-def test_settings_that_only_the_peer_has_are_noted_when_they_would_matter() -> None:
+def test_settings_that_only_karpenter_has_are_noted_when_they_would_matter() -> None:
     environment = {"PREFERENCE_POLICY": "Respect", "ENABLE_PROFILING": "false", "HOME": "/"}
     assert configured({}, environment).notes == (
         "environment PREFERENCE_POLICY=Respect is a setting of Karpenter's that does nothing here",

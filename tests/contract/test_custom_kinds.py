@@ -141,7 +141,7 @@ async def test_generation_counts_the_spec_and_the_deletion(api: Backend) -> None
     assert (await api.get(NODE_POOLS, name)).status == 404
 
 
-async def test_the_status_door_writes_nothing_but_the_status(api: Backend) -> None:
+async def test_the_status_subresource_writes_nothing_but_the_status(api: Backend) -> None:
     name = (await api.created(NODE_POOLS, a_pool(api)))["metadata"]["name"]
     patch = {
         "metadata": {"labels": {"a": "b"}},
@@ -154,7 +154,7 @@ async def test_the_status_door_writes_nothing_but_the_status(api: Backend) -> No
     assert "weight" not in body["spec"]
 
 
-async def test_the_main_door_leaves_the_status_alone(api: Backend) -> None:
+async def test_the_main_resource_leaves_the_status_alone(api: Backend) -> None:
     name = (await api.created(NODE_POOLS, a_pool(api)))["metadata"]["name"]
     before = await api.patch(NODE_POOLS, name, {"status": {"nodes": 4}}, subresource="status")
     after = await api.patch(NODE_POOLS, name, {"status": {"nodes": 5}})

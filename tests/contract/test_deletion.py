@@ -22,7 +22,7 @@ def grace(answer: Answer) -> int:
     return seconds
 
 
-async def test_an_object_nobody_holds_goes_at_once(api: Backend) -> None:
+async def test_an_object_without_finalizers_is_removed_at_once(api: Backend) -> None:
     created = await api.created(CONFIG_MAPS, {"metadata": {"name": "a"}})
     answer = await api.delete(CONFIG_MAPS, "a")
     assert (answer.status, answer.body["kind"], answer.body["status"]) == (200, "Status", "Success")

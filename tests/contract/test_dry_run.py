@@ -39,7 +39,7 @@ async def test_nothing_is_deleted(api: Backend) -> None:
     assert (await api.get(CONFIG_MAPS, "a")).status == 200
 
 
-async def test_nobody_is_evicted(api: Backend) -> None:
+async def test_no_pod_is_evicted(api: Backend) -> None:
     await api.running_pod("a")
     assert (await api.evict("a", dryRun=["All"])).status == 201
     assert "deletionTimestamp" not in (await api.get(PODS, "a")).body["metadata"]

@@ -46,7 +46,7 @@ async def test_an_eviction_of_another_uid_is_a_conflict(api: Backend) -> None:
     assert not await leaving(api, "a")
 
 
-async def test_an_eviction_of_nobody_is_not_found(api: Backend) -> None:
+async def test_an_eviction_of_a_missing_pod_is_not_found(api: Backend) -> None:
     assert (await api.evict("missing")).status == 404
 
 

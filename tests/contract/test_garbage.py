@@ -60,7 +60,7 @@ async def test_a_dependent_of_two_owners_stays_with_the_last_one(api: Backend) -
     await api.gone(CONFIG_MAPS, "dependent")
 
 
-async def test_a_dependent_of_nobody_is_garbage(api: Backend) -> None:
+async def test_a_dependent_of_a_missing_owner_is_garbage(api: Backend) -> None:
     former = await owner(api)
     await api.delete(CONFIG_MAPS, "owner")
     await dependent(api, owned_by(former))

@@ -111,7 +111,7 @@ async def test_a_node_has_no_generation(api: Backend) -> None:
     assert "generation" not in created["metadata"]
 
 
-async def test_the_main_door_does_not_write_the_status(api: Backend) -> None:
+async def test_the_main_resource_does_not_write_the_status(api: Backend) -> None:
     await api.running_pod("a")
     answer = await api.patch(
         PODS, "a", {"metadata": {"labels": {"new": "1"}}, "status": {"phase": "Failed"}}
@@ -120,7 +120,7 @@ async def test_the_main_door_does_not_write_the_status(api: Backend) -> None:
     assert answer.body["status"]["phase"] == "Running"
 
 
-async def test_the_status_door_does_not_write_the_spec(api: Backend) -> None:
+async def test_the_status_subresource_does_not_write_the_spec(api: Backend) -> None:
     node = await api.created(NODES, a_node(api.unique("n")))
     changed = {**node, "spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "4"}}}
     answer = await api.put(NODES, changed, "status")

@@ -64,7 +64,7 @@ async def test_fewer_than_none_are_refused(api: Backend) -> None:
     assert (answer.status, answer.fields) == (422, ["spec.replicas"])
 
 
-async def test_nobody_is_not_found(api: Backend) -> None:
+async def test_a_missing_object_is_not_found(api: Backend) -> None:
     assert (await scale_of(api, DEPLOYMENTS, "missing")).status == 404
 
 

@@ -46,7 +46,7 @@ async def test_claims_and_volumes_are_protected_from_the_start(api: Backend) -> 
     assert "deletionTimestamp" in (await api.get(PERSISTENT_VOLUMES, name)).body["metadata"]
 
 
-async def test_a_storage_class_deletes_its_volumes_and_waits_for_nobody_unless_it_says_so(
+async def test_a_storage_class_deletes_its_volumes_and_binds_at_once_unless_it_says_so(
     api: Backend,
 ) -> None:
     given = {"metadata": {"name": api.unique("fast")}, "provisioner": "disk.example.com"}

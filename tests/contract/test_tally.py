@@ -19,7 +19,7 @@ def a_report(
     )  # fmt: skip
 
 
-def test_each_door_is_counted() -> None:
+def test_each_backend_is_counted() -> None:
     stats = {
         "passed": [a_report("served"), a_report("store"), a_report("store"), a_report("real")],
         "skipped": [a_report("real", "skipped", "no such thing there")],
@@ -35,7 +35,7 @@ def test_failures_and_errors_are_told_together() -> None:
     assert tally(stats) == "contract suite: store 0 passed and 2 failed"
 
 
-def test_a_door_that_cannot_be_opened_is_named() -> None:
+def test_a_backend_that_cannot_be_opened_is_named() -> None:
     assert tally({"passed": [a_report("store")]}, lacking=["etcd"]) == (
         "contract suite: store 1 passed, real API server left out (`make bed` gets it)"
     )

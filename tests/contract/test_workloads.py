@@ -256,7 +256,7 @@ async def test_a_deleted_job_takes_its_pods_along(cluster: Cluster, policy: str)
     await cluster.gone(JOBS, "sum")
 
 
-async def test_a_job_deleted_without_a_word_leaves_its_pods(cluster: Cluster) -> None:
+async def test_a_job_deleted_silently_leaves_its_pods(cluster: Cluster) -> None:
     await cluster.node("a")
     await a_job(cluster)
     pod = await working(cluster)

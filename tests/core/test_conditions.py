@@ -37,7 +37,7 @@ def test_new_conditions_come_last_and_foreign_ones_stay_in_their_place() -> None
     assert merged[0] == theirs
 
 
-def test_a_message_is_cut_where_the_peer_cuts_it() -> None:
+def test_a_message_is_cut_where_karpenter_cuts_it() -> None:
     (new,) = merge((), (Wanted("Launched", "Unknown", "LaunchFailed", "x" * 5000),), 1)
     assert len(new.message) == 1024
 
@@ -91,7 +91,7 @@ def test_ready_follows_from_what_it_depends_on(conditions: list[Condition], read
     assert root(tuple(conditions), DEPENDENTS) == ready
 
 
-def test_a_condition_that_nobody_has_looked_at_says_so_in_the_peers_words() -> None:
+def test_a_condition_that_was_not_observed_says_so_in_karpenters_words() -> None:
     assert awaiting("Launched") == Wanted(
         "Launched", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"
     )

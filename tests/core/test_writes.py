@@ -36,7 +36,7 @@ def test_only_our_finalizer_is_taken_off() -> None:
     assert freed.body["metadata"]["finalizers"] == ["x", "y"]
 
 
-def test_a_claim_is_deleted_in_the_version_judged_a_node_in_any() -> None:
+def test_a_claim_is_deleted_in_the_version_evaluated_a_node_in_any() -> None:
     assert delete_claim(a_claim(), Ground.REPLACED) == Delete(
         resource=NODE_CLAIMS, name="a", uid="uid-a", resource_version="7", ground=Ground.REPLACED
     )

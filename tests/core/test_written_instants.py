@@ -41,7 +41,9 @@ ODD = [
 
 @pytest.mark.parametrize("written", ODD)
 @pytest.mark.parametrize("decider", deciders(), ids=lambda decider: str(decider.concern))
-def test_no_instant_on_a_sick_claim_stops_a_decider(decider: AnyDecider, written: str) -> None:
+def test_no_instant_on_an_unhealthy_claim_stops_a_decider(
+    decider: AnyDecider, written: str
+) -> None:
     notes = {
         DO_NOT_REPAIR: "1s",
         f"{DO_NOT_REPAIR}-since": f"1s {written}",

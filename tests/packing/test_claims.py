@@ -73,7 +73,7 @@ def test_spot_is_taken_where_the_pod_allows_it() -> None:
     assert steady.requirements[CAPACITY_TYPE].values == ("on-demand",)
 
 
-def test_a_pod_rides_along_where_a_machine_is_bought_anyway() -> None:
+def test_a_pod_rides_along_where_an_instance_is_bought_anyway() -> None:
     pool = a_pool(types=(a_type("m", spot=0.05),))
     steady = a_pod("steady", nodeSelector={CAPACITY_TYPE: "on-demand"})
     claim = only(plan((steady, a_pod("any")), pool))
@@ -84,7 +84,7 @@ def test_a_pod_rides_along_where_a_machine_is_bought_anyway() -> None:
     )
 
 
-def test_a_picky_pod_does_not_make_the_machine_of_many_dearer() -> None:
+def test_a_picky_pod_does_not_raise_the_price_of_a_shared_instance() -> None:
     """The peer would put all of them onto one machine, on demand."""
     pool = a_pool(types=(a_type("m", 8, price=0.4, spot=0.1), a_type("s", 1, price=0.05)))
     picky = a_pod("picky", "1", nodeSelector={CAPACITY_TYPE: "on-demand"})
@@ -95,7 +95,7 @@ def test_a_picky_pod_does_not_make_the_machine_of_many_dearer() -> None:
     ]
 
 
-def test_pods_of_different_classes_share_a_machine() -> None:
+def test_pods_of_different_classes_share_an_instance() -> None:
     claim = only(plan((a_pod("x", "2"), a_pod("y", "1"), a_pod("z", "1", "2Gi")), a_pool()))
     assert (claim.instance_type, claim.pods) == ("m-04", ("x", "z", "y"))
 
@@ -154,18 +154,18 @@ def test_alternatives_are_tried_in_the_order_written() -> None:
     assert claim.zone == "c"
 
 
-def test_many_small_machines_give_way_to_fewer_at_the_same_price() -> None:
+def test_many_small_instances_give_way_to_fewer_at_the_same_price() -> None:
     packing = plan(pods(64, cpu="1", memory="4Gi"), a_pool())
     assert [c.instance_type for c in packing.claims] == ["m-32", "m-32"]
     assert packing.price == 64 * 0.05 * MICRO_DOLLARS
 
 
-def test_odd_ends_are_put_together_where_one_machine_costs_no_more() -> None:
+def test_odd_ends_are_put_together_where_one_instance_costs_no_more() -> None:
     """Two pods fill a machine of two; the third and they cost the same on one of four."""
     assert only(plan(pods(3, memory="4Gi"), a_pool())).instance_type == "m-04"
 
 
-def test_a_machine_that_costs_more_per_pod_is_not_bought_for_its_size() -> None:
+def test_an_instance_that_costs_more_per_pod_is_not_bought_for_its_size() -> None:
     dear = a_type("huge", 64, price=6.4)
     packing = plan(pods(64, memory="4Gi"), a_pool(types=(*FAMILY, dear)))
     assert {c.instance_type for c in packing.claims} == {"m-32"}
@@ -241,7 +241,7 @@ def test_a_type_that_lacks_a_label_is_not_taken_for_one_that_has_it() -> None:
     assert claim.instance_types == ("gpu",)
 
 
-def test_free_machines_are_fine() -> None:
+def test_free_instances_are_fine() -> None:
     types = (a_type("free-4", 4, price=0), a_type("free-8", 8, price=0))
     packing = plan(pods(8, memory="1Gi"), a_pool(types=types))
     assert [(c.instance_type, c.price, len(c.pods)) for c in packing.claims] == [("free-8", 0, 8)]

@@ -345,7 +345,7 @@ def cheapest(problem: Problem, claim: PlannedClaim, instance_type: InstanceType)
 
 @given(problems(with_limits=False))
 @thorough
-def test_avoiding_a_zone_costs_nobody_a_place_and_a_claim_is_there_only_for_who_needs_it(
+def test_avoiding_a_zone_leaves_no_pod_pending_and_launches_only_what_is_needed(
     problem: Problem,
 ) -> None:
     """A pod that is spread, or that shares a node, may be there for another's sake."""

@@ -104,7 +104,7 @@ def test_a_running_pod_keeps_others_away(case: dict[str, Any], node: str) -> Non
     assert places(**case) == {"web": node}
 
 
-def test_everybody_gets_a_node_although_a_running_pod_avoids_all_over_an_unknown_key() -> None:
+def test_every_pod_gets_a_node_although_a_running_pod_avoids_all_over_an_unknown_key() -> None:
     shy = a_pod("shy", "1", namespace="chaos", **avoiding(NOWHERE, namespaceSelector={}))
     full = a_node("n", "1", holding=[shy], labels={ZONE: "a"})
     packing = pack(Problem(pods=(a_pod(labels=WEB),), nodes=(full,), templates=(a_pool(),)))
@@ -149,7 +149,7 @@ def test_who_is_kept_out_of_every_zone_is_told_by_whom() -> None:
     )
 
 
-def test_a_running_pod_whose_terms_cannot_be_read_holds_nobody_up() -> None:
+def test_a_running_pod_whose_terms_cannot_be_read_blocks_no_other() -> None:
     odd = {"matchExpressions": [{"key": "app", "operator": "Like", "values": ["x"]}]}
     shy = a_pod("shy", "1", **avoiding(ZONE, labelSelector=odd))
     packing = pack(Problem(pods=(a_pod(),), nodes=(a_node(holding=[shy], labels={ZONE: "a"}),)))

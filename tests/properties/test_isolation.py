@@ -95,7 +95,7 @@ def test_nothing_more_is_taken_away_because_an_object_cannot_be_read(
 @given(
     before=clusters(), after=clusters(), masks=st.tuples(st.integers(0, 255), st.integers(0, 255))
 )
-def test_objects_that_can_be_read_no_more_or_again_are_judged_as_from_nothing(
+def test_objects_that_can_be_read_no_more_or_again_are_evaluated_as_from_nothing(
     before: Cluster, after: Cluster, masks: tuple[int, int]
 ) -> None:
     tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)

@@ -62,7 +62,7 @@ def grace(pod: Pod) -> timedelta:
 
 
 @given(clusters())
-def test_nobody_is_evicted_while_protected(cluster: Cluster) -> None:
+def test_no_pod_is_evicted_while_protected(cluster: Cluster) -> None:
     snapshot, told = look(cluster)
     for key, verdict in told.items():
         if isinstance(verdict.action, Evict):
@@ -71,7 +71,7 @@ def test_nobody_is_evicted_while_protected(cluster: Cluster) -> None:
 
 
 @given(clusters())
-def test_nobody_is_forced_before_the_deadline_less_his_grace(cluster: Cluster) -> None:
+def test_no_pod_is_forced_before_the_deadline_less_its_grace(cluster: Cluster) -> None:
     snapshot, told = look(cluster)
     for key, verdict in told.items():
         if not isinstance(verdict.action, DeletePod):
@@ -87,7 +87,7 @@ def test_nobody_is_forced_before_the_deadline_less_his_grace(cluster: Cluster) -
 
 
 @given(clusters())
-def test_everybody_is_forced_from_then_on(cluster: Cluster) -> None:
+def test_every_pod_is_forced_from_then_on(cluster: Cluster) -> None:
     snapshot, told = look(cluster)
     for key, verdict in told.items():
         pod = snapshot.pods[key]

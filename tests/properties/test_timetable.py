@@ -76,7 +76,7 @@ def test_a_pod_is_forced_when_the_timetable_says_and_not_before(cluster: Cluster
 
 @THOROUGH
 @given(cluster=clusters())
-def test_nobody_is_evicted_before_the_timetable_says(cluster: Cluster) -> None:
+def test_no_pod_is_evicted_before_the_timetable_says(cluster: Cluster) -> None:
     snapshot = with_claims_along(cluster)
     rows = {row.pod: row for table in tables(snapshot, NOW) for row in table.pods}
     for seconds in (0, 1, 5, 10, 21, 120, 700):

@@ -161,7 +161,7 @@ def test_a_successor_can_end_what_is_waiting_in_its_predecessors_envelope() -> N
     tell(tale)
 
 
-def test_an_envelope_that_a_person_throws_away_is_an_instance_that_has_gone() -> None:
+def test_an_envelope_that_a_user_deletes_is_an_instance_that_has_gone() -> None:
     async def tale(bench: StoreBench) -> None:
         async with bench.kwok() as cloud:
             instance = await cloud.launch(bench.request())

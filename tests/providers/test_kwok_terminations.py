@@ -18,7 +18,7 @@ from tests.providers.kwokcases import HELD, RELEASED, in_kwok, tell, the_node
 # How it ends.
 
 
-def test_a_node_that_a_person_deletes_can_be_drained_its_instance_runs_until_we_end_it() -> None:
+def test_a_node_that_a_user_deletes_can_be_drained_its_instance_runs_until_we_end_it() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         instance = await cloud.launch(bench.request())
         name = instance.provider_id.removeprefix("kwok://")
@@ -39,7 +39,7 @@ def test_a_node_that_a_person_deletes_can_be_drained_its_instance_runs_until_we_
     tell(tale)
 
 
-def test_a_node_that_a_person_deletes_before_anything_holds_it_takes_its_instance_along() -> None:
+def test_a_node_that_a_user_deletes_before_anything_holds_it_takes_its_instance_along() -> None:
     async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
         instance = await cloud.launch(bench.request())
         await bench.client.delete(NODES, instance.provider_id.removeprefix("kwok://"), uid="")

@@ -101,7 +101,7 @@ def test_a_node_with_an_instant_beyond_the_calendar_is_not_lost(
     tell(cluster, tmp_path, "notlost", story)
 
 
-def test_odd_objects_that_a_real_server_accepts_stop_nobody() -> None:
+def test_odd_objects_that_a_real_server_accepts_block_no_other() -> None:
     with control_plane() as plane:
         install_crds(plane)
         found, kinds = asyncio.run(fuzzed(plane.kubeconfig, COUNT, SEED))

@@ -50,7 +50,7 @@ def taken() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("place", [0, 2], ids=["a port of etcd", "the port of the API server"])
-def test_a_port_that_somebody_else_took_meanwhile_is_given_up_for_another(
+def test_a_port_that_is_taken_meanwhile_is_replaced_by_another(
     taken: int, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = controlplane._free_ports(3)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.process_story
 
 
 @pytest.mark.parametrize("what", [NODE_CLAIMS, NODES], ids=lambda what: what.plural)
-def test_what_a_person_deletes_ends_gracefully_with_all_that_belongs_to_it(
+def test_what_a_user_deletes_ends_gracefully_with_all_that_belongs_to_it(
     cluster: ControlPlane, tmp_path: Path, what: Resource
 ) -> None:
     async def story(scene: Scene) -> None:

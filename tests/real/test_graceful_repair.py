@@ -114,7 +114,7 @@ async def replacement_of(leaving: Leaving, claim: Json) -> Json:
     return new
 
 
-def test_a_replacement_that_does_not_come_up_leaves_the_sick_node_as_it_was(
+def test_a_replacement_that_does_not_come_up_leaves_the_unhealthy_node_as_it_was(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving, chronicle: Chronicle) -> None:

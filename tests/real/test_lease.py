@@ -45,7 +45,7 @@ def test_a_clean_stop_hands_over_before_the_lease_is_over(cluster: ControlPlane)
     told(cluster, story)
 
 
-def test_the_first_lease_of_a_cluster_is_held_once_before_anybody_acts(
+def test_the_first_lease_of_a_cluster_is_held_once_before_a_replica_acts(
     cluster: ControlPlane,
 ) -> None:
     async def story(setup: LeaseSetup) -> None:

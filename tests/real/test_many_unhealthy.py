@@ -20,7 +20,7 @@ from tests.real.users import names, running
 NODES = 4
 
 
-def test_full_nodes_fall_ill_at_once_and_none_goes_without_a_replacement(
+def test_full_nodes_become_unhealthy_at_once_and_none_is_terminated_without_a_replacement(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving, chronicle: Chronicle) -> None:

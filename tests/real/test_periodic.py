@@ -65,7 +65,7 @@ def test_a_window_says_of_itself_that_nothing_enforces_it_yet(
         assert tenure.stop() == 0
 
 
-def test_a_node_that_somebody_took_away_with_its_finalizer_takes_its_claim_along(
+def test_a_node_removed_with_its_finalizer_deletes_its_claim(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     apply(cluster, a_cluster(a_deployment("web")))

@@ -31,7 +31,7 @@ HELD: Final[dict[str, Any]] = {
 }
 
 
-def test_a_sick_node_is_replaced_by_force_and_its_pods_run_again(
+def test_an_unhealthy_node_is_repaired_forcefully_and_its_pods_run_again(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving) -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process_story
 SLOW_DRAIN: Final = (*SHORT_LEASE, "--eviction-qps=2", "--eviction-burst=1")
 
 
-def test_a_repair_with_care_goes_on_after_kill_9_while_it_waits_and_while_it_drains(
+def test_a_graceful_repair_goes_on_after_kill_9_while_it_waits_and_while_it_drains(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:

@@ -47,7 +47,7 @@ def kept_well(tmp_path: Path) -> Iterator[ControlPlane]:
         yield plane
 
 
-def test_the_commands_of_the_page_make_a_node_sick_and_kwok_leaves_it_so(
+def test_the_commands_of_the_page_make_a_node_unhealthy_and_kwok_does_not_undo_it(
     kept_well: ControlPlane,
 ) -> None:
     asyncio.run(_becomes_unhealthy(kept_well))

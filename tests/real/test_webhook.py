@@ -186,7 +186,9 @@ class Calendar:
         return time.monotonic()
 
 
-def test_certificates_are_renewed_while_they_are_used_and_nobody_slips_through(here: Site) -> None:
+def test_certificates_are_renewed_while_they_are_used_and_no_object_passes_unreviewed(
+    here: Site,
+) -> None:
     asyncio.run(_rotation(here))
 
 

@@ -86,7 +86,7 @@ def events(story: Story, reason: str) -> list[str]:
 # -- one bad object stops no other ------------------------------------------------------------
 
 
-def test_a_pod_that_asks_for_more_than_there_is_stops_nobody() -> None:
+def test_a_pod_that_asks_for_more_than_there_is_blocks_no_other() -> None:
     limits = {"limits": {"memory": "1e200", "cpu": "1"}, "requests": {"memory": "8Mi"}}
     huge = {
         "apiVersion": "v1",
@@ -102,7 +102,7 @@ def test_a_pod_that_asks_for_more_than_there_is_stops_nobody() -> None:
         assert story.running("late") == 1
 
 
-def test_a_node_that_is_ready_since_the_end_of_all_time_stops_nobody() -> None:
+def test_a_node_that_is_ready_since_the_end_of_all_time_blocks_no_other() -> None:
     with a_running() as story:
         rewritten(story, NODES, with_condition("Ready", LAST, reason="KubeletReady"))
         story.apply(a_deployment("late", cpu="3"))
@@ -110,7 +110,7 @@ def test_a_node_that_is_ready_since_the_end_of_all_time_stops_nobody() -> None:
         assert story.running("late") == 1
 
 
-def test_a_pod_that_waits_since_the_end_of_all_time_stops_nobody() -> None:
+def test_a_pod_that_waits_since_the_end_of_all_time_blocks_no_other() -> None:
     with a_running() as story:
         waiting = {"status": "False", "reason": "Unschedulable"}
         story.apply(a_deployment("stuck", cpu="100"))

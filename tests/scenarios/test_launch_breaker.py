@@ -143,7 +143,7 @@ def test_a_daemon_that_gets_its_requests_from_a_limit_range_costs_one_node() -> 
         assert "PodsPendingAgain" not in story.reasons("*")
 
 
-def test_a_daemon_that_preempts_without_a_word_costs_one_node_more() -> None:
+def test_a_daemon_that_preempts_silently_costs_one_node_more() -> None:
     """A webhook has let it grow: the first pod of it tells what the next node has to hold."""
     agent = a_daemon_set(cpu="100m", memory="64Mi", priorityClassName="daemons-first")
     manifests = a_cluster(DAEMONS_FIRST, agent, a_deployment())

@@ -162,7 +162,7 @@ def a_patch(merge: dict[str, Any], **target: Any) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_a_patch_is_judged_beforehand(
+def test_a_patch_is_evaluated_beforehand(
     tmp_path: Path, events: list[dict[str, Any]], sentence: str
 ) -> None:
     with pytest.raises(BadInput) as refused:

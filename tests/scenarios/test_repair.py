@@ -214,7 +214,7 @@ def test_a_veto_of_two_hours_on_a_node_that_is_ten_days_old_lasts_two_hours_from
         assert "DoNotRepair" in story.reasons(f"Node/{node}")
 
 
-def test_the_pods_of_a_node_repaired_by_force_get_their_new_node_before_the_old_one_is_gone() -> (
+def test_the_pods_of_a_node_repaired_forcefully_get_their_new_node_before_the_old_one_is_gone() -> (
     None
 ):
     with Story(*a_repaired_cluster(a_deployment(replicas=3))) as story:

@@ -143,7 +143,7 @@ def test_at_its_limits_a_pool_does_not_give_a_running_pods_place_to_one_that_wai
         assert story.running("web") == 2
 
 
-def test_a_bound_of_an_illness_that_is_still_tolerated_does_not_force_a_protected_pod() -> None:
+def test_a_bound_of_a_condition_that_is_still_tolerated_does_not_force_a_protected_pod() -> None:
     """``Gpu`` is due and gives half an hour; ``Ready`` is tolerated for ten minutes, then 0 s."""
     policies = [
         {

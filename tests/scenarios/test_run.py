@@ -280,7 +280,7 @@ def test_a_restart_of_the_api_server_is_survived(scenario_of: Any) -> None:
     ]
 
 
-def test_a_node_that_a_person_brings_comes_to_life_and_is_left_alone(scenario_of: Any) -> None:
+def test_a_node_that_a_user_creates_gets_a_kubelet_and_is_left_alone(scenario_of: Any) -> None:
     status = {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "100"}}
     status["capacity"] = status["allocatable"]
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "theirs"}, "status": status}

@@ -89,7 +89,7 @@ def test_a_job_is_done_although_its_node_went() -> None:
         assert status["conditions"][-1]["type"] == "Complete"
 
 
-def test_a_job_outlives_a_machine_that_is_lost() -> None:
+def test_a_job_outlives_an_instance_that_is_lost() -> None:
     with Story(*a_cluster(a_job())) as story:
         story.pace("sum", run_takes=5 * MINUTE)
         story.run(3 * MINUTE)
@@ -100,7 +100,7 @@ def test_a_job_outlives_a_machine_that_is_lost() -> None:
         assert (status["succeeded"], status["failed"]) == (1, 1)
 
 
-def test_a_database_on_a_machine_that_is_lost_comes_back_once_and_only_after_it() -> None:
+def test_a_database_on_an_instance_that_is_lost_comes_back_once_and_only_after_it() -> None:
     with Story(*a_cluster(a_deployment(cpu="1"), a_stateful_set(storage="1Gi"))) as story:
         story.run(3 * MINUTE)
         starts = seen(story, "db-0")

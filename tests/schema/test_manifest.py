@@ -109,7 +109,7 @@ def test_a_condition_of_an_unknown_provider_is_not_held_against_the_writer() -> 
     assert check_manifest(a_pool({"spec.repair": {"policies": [policy]}})) == []
 
 
-def test_a_kind_that_is_not_ours_is_not_judged() -> None:
+def test_a_kind_that_is_not_ours_is_not_checked() -> None:
     assert check_manifest({"apiVersion": "apps/v1", "kind": "Deployment", "sepc": {}}) == []
 
 

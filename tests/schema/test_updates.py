@@ -34,7 +34,7 @@ def test_a_mistake_that_changes_is_a_new_one() -> None:
     assert fields_of_errors(a_pool({"spec.weight": 2000}), a_pool(BAD_WEIGHT)) == ["spec.weight"]
 
 
-def test_a_list_without_keys_is_judged_anew_as_a_whole() -> None:
+def test_a_list_without_keys_is_checked_anew_as_a_whole() -> None:
     bad = {"nodes": "500%"}
     old = a_pool({"spec.disruption.budgets": [bad]})
     new = a_pool({"spec.disruption.budgets": [bad, {"nodes": "1"}]})

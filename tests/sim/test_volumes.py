@@ -200,7 +200,7 @@ def test_by_fault_every_volume_sticks() -> None:
     story(tell)
 
 
-def test_a_stuck_volume_of_a_node_that_is_gone_is_detached_by_force_after_six_minutes() -> None:
+def test_a_stuck_volume_of_a_node_that_is_gone_is_force_detached_after_six_minutes() -> None:
     async def tell(world: World) -> None:
         a_claim(world)
         node = await world.a_node()
@@ -252,7 +252,7 @@ def test_a_node_that_is_out_of_service_keeps_no_volume() -> None:
     story(tell)
 
 
-def test_a_kubelet_that_is_back_unmounts_what_nobody_needs() -> None:
+def test_a_kubelet_that_is_back_unmounts_what_no_pod_needs() -> None:
     async def tell(world: World) -> None:
         a_claim(world)
         node = await world.a_node()
@@ -381,7 +381,7 @@ def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
     story(tell)
 
 
-def test_other_volumes_delay_nobody() -> None:
+def test_other_volumes_delay_no_drain() -> None:
     async def tell(world: World) -> None:
         world.add_pod("web", await world.a_node(), volumes=[{"name": "tmp", "emptyDir": {}}])
         await world.at(BOUND + 3)

@@ -26,7 +26,7 @@ def homes(environment: Mapping[str, str]) -> dict[str, Path]:
     return {binary.name: home(binary, environment) for binary in BINARIES}
 
 
-def test_assets_that_somebody_gave_come_before_the_cache(tmp_path: Path) -> None:
+def test_given_assets_come_before_the_cache(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path), "KUBEBUILDER_ASSETS": str(tmp_path / "assets")}
     folders = homes(environment)
     for name in ("etcd", "kwok"):

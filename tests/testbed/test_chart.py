@@ -62,7 +62,7 @@ def test_a_slip_in_the_values_is_refused_by_its_name(slip: str, word: str) -> No
     assert word in caught.value.stderr
 
 
-def test_an_account_that_nobody_names_is_asked_for() -> None:
+def test_an_account_that_is_not_set_is_requested() -> None:
     with pytest.raises(subprocess.CalledProcessError) as caught:
         rendered("--set", "serviceAccount.create=false")
     assert "serviceAccount.name is needed" in caught.value.stderr

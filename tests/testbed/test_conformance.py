@@ -225,7 +225,7 @@ def test_the_page_has_a_line_for_each_spec_and_a_sum_for_each_group() -> None:
     assert "| | all | 3 | 1 | 1 | 1 | – | 10 |" in page
 
 
-def test_the_page_tells_what_nobody_expected() -> None:
+def test_the_page_shows_unexpected_results() -> None:
     failed = {ONCE: Result(Outcome(State.TIMED_OUT, 3, "no node", "x.go:1"), "2026-11-15")}
     page = conformance_page(Results("v1", failed), RULES)
     assert "| once | **fails** | 3 | no node (`x.go:1`) |" in page
@@ -328,7 +328,7 @@ def test_a_spec_that_does_not_listen_is_killed(tried: Any, monkeypatch: pytest.M
     assert found.complaint.startswith("killed:")
 
 
-def test_whoever_interrupts_us_ends_the_spec(tried: Any) -> None:
+def test_an_interrupt_ends_the_spec(tried: Any) -> None:
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 1)
     try:

@@ -32,7 +32,7 @@ def test_what_ran_is_counted_and_errors_are_failures() -> None:
     assert bed.last_line(stats, ()) == "real-cluster suite: 2 passed, 2 failed, 0 skipped"
 
 
-def test_nothing_is_said_where_nobody_asked_for_the_suite() -> None:
+def test_nothing_is_said_where_the_suite_was_not_requested() -> None:
     assert bed.last_line({"passed": [a_report("passed", real=False)]}, ()) == ""
 
 

@@ -124,7 +124,7 @@ def test_a_scenario_brings_its_objects(tmp_path: Path) -> None:
         up.until_shown("InService")
 
 
-def test_whoever_has_no_token_stays_outside(tmp_path: Path) -> None:
+def test_a_client_without_a_token_is_refused(tmp_path: Path) -> None:
     with running(tmp_path) as up:
         config = yaml.safe_load(up.kubeconfig.read_text())
         config["users"][0]["user"]["token"] = "guessed"

@@ -88,7 +88,7 @@ def test_a_look_changes_nothing_although_there_is_much_to_do(world: World) -> No
     assert world.cloud.instances() == ()
 
 
-def test_a_provider_is_told_that_somebody_only_looks(world: World) -> None:
+def test_a_provider_is_opened_read_only_for_plan(world: World) -> None:
     after(MINUTE, world)
     provider = TheCloudOf(world)
 
@@ -102,7 +102,7 @@ def test_a_provider_is_told_that_somebody_only_looks(world: World) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_what_would_change_something_is_refused_before_anybody_is_reached(method: str) -> None:
+def test_what_would_change_something_is_refused_before_a_connection_is_made(method: str) -> None:
     api = Scripted(answered({}))
 
     async def story() -> None:
@@ -216,7 +216,7 @@ def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None
     assert never.last_word == ""
 
 
-def test_of_the_cluster_of_tenure_up_no_machine_is_taken_for_lost(world: World) -> None:
+def test_of_the_cluster_of_tenure_up_no_instance_is_taken_for_lost(world: World) -> None:
     for manifest in a_cluster(a_deployment(replicas=1)):
         world.apply(manifest)
     world.run(20 * MINUTE)

@@ -169,7 +169,7 @@ _OTHERS_TURN: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("spec", "why"), _OTHERS_TURN.values(), ids=_OTHERS_TURN)
-def test_a_pod_that_waits_for_somebody_else_says_for_whom(
+def test_a_pod_that_waits_for_another_names_it(
     spec: dict[str, Any], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = [a_node_class(), a_pool(), a_pod("waiting", **spec)]

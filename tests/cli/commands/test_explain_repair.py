@@ -60,7 +60,7 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
         ]
 
 
-def test_a_sick_node_shows_since_when_and_until_when_and_by_whose_word() -> None:
+def test_an_unhealthy_node_shows_since_when_and_until_when_and_by_which_policy() -> None:
     repair = {
         "maxUnhealthy": 1,
         "policies": [

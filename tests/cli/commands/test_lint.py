@@ -389,7 +389,7 @@ def living(*objects: Any) -> list[str]:
     return [f"{one.finding.code} {one.about}" for one in remarks]
 
 
-def test_a_cluster_is_judged_by_the_same_rules() -> None:
+def test_a_cluster_is_checked_by_the_same_rules() -> None:
     claim = a_claim(spec={"termination_grace_period": "5m"})
     slow = {"termination_grace_period_seconds": 600}
     assert living(

@@ -101,7 +101,7 @@ def test_a_server_that_is_away_is_waited_for_and_said_in_words(tmp_path: Path) -
         assert SECRET not in tenure.log_file.read_text()
 
 
-def test_a_server_that_never_answers_keeps_nobody_from_stopping(tmp_path: Path) -> None:
+def test_a_server_that_never_answers_does_not_block_the_exit(tmp_path: Path) -> None:
     with listening() as port, tenure_run(a_kubeconfig(tmp_path, port), tmp_path) as tenure:
         assert tenure.get("/readyz")[0] == 503
         began = time.monotonic()
@@ -147,7 +147,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("flags", "sentence"), WRONG.values(), ids=WRONG.keys())
-def test_what_a_person_must_mend_is_one_line_and_exit_code_two(
+def test_what_a_user_must_correct_is_one_line_and_exit_code_two(
     flags: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kubeconfig = a_kubeconfig(tmp_path, a_free_port())

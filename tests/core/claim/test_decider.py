@@ -47,7 +47,7 @@ def test_a_claim_of_another_provider_is_left_alone() -> None:
     assert verdict.message == "node class OtherClass.example.com is not served here"
 
 
-def test_a_claim_that_a_person_wrote_gets_finalizer_and_label_before_anything_else() -> None:
+def test_a_claim_that_a_user_wrote_gets_finalizer_and_label_before_anything_else() -> None:
     verdict = verdict_on(_without_label(a_claim(stage=0, finalizers=("example.com/audit",))))
     assert verdict.reason is Reason.ADOPTING
     assert verdict.action == Patch(

@@ -75,7 +75,7 @@ def test_two_claims_with_one_provider_id_are_named() -> None:
     assert message == "more than one Node or claim has its provider id (a, b)"
 
 
-def test_a_leaving_node_is_judged_by_its_drain() -> None:
+def test_a_leaving_node_is_evaluated_by_its_drain() -> None:
     found: list[Verdict] = judged(DECIDER, a_claim(), a_leaving_node())
     assert found == []
 

@@ -371,7 +371,7 @@ def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
     return there
 
 
-def test_nodes_that_nobody_stays_on_have_a_bound_in_a_namespace() -> None:
+def test_nodes_that_no_pod_stays_on_have_a_bound_in_a_namespace() -> None:
     few = decided(*of_many_owners(63), waiting())
     assert len(created(few)) == 1
     many = decided(*of_many_owners(64), waiting())

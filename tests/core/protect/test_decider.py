@@ -181,7 +181,7 @@ def test_a_veto_of_repair_gets_its_beginning_in_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("value", ["2 hours", "0", "", "TRUE"])
-def test_a_veto_that_nobody_can_read_is_said_to_be_one_for_ever(value: str) -> None:
+def test_an_invalid_veto_is_reported_as_one_without_an_end(value: str) -> None:
     written = {DO_NOT_REPAIR: value}
     found = judged(DECIDER, a_claim(annotations=written), a_node(annotations=written))
     for subject in ("NodeClaim/a", "Node/node-a"):
@@ -199,7 +199,7 @@ def test_of_a_veto_that_can_be_read_nothing_is_said_here(value: str) -> None:
     assert judged(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: value})) == []
 
 
-def test_beside_a_veto_that_nobody_can_read_the_protection_is_told_as_well() -> None:
+def test_beside_an_invalid_veto_the_protection_is_reported_as_well() -> None:
     noted = {DO_NOT_REPAIR: "soon", DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     (verdict,) = judged(DECIDER, a_claim(), a_node(annotations=noted))
     assert verdict.reason is Reason.VETO_UNREADABLE

@@ -133,7 +133,7 @@ def test_a_pod_that_the_scheduler_does_not_put_where_it_fits_is_told_what_it_say
     ],
     ids=["is not ready", "has just come", "has just become ready"],
 )
-def test_nobody_disagrees_about_a_node_that(node: Node, recheck_at: Any) -> None:
+def test_actors_agree_about_a_node_that(node: Node, recheck_at: Any) -> None:
     verdict = verdict_on("web", a_pool(), a_claim(), node, a_pending_pod(since=ago(300)))
     assert verdict.reason is Reason.NOMINATED
     assert verdict.recheck_at == recheck_at

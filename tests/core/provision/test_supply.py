@@ -90,7 +90,7 @@ def test_pods_that_leave_a_node_to_be_rebooted_leave_their_room_to_their_success
     assert both.available["cpu"] < only_node(a_claim(), a_node(), pods[0]).available["cpu"]
 
 
-def test_a_node_that_nobody_claims_takes_pods_too() -> None:
+def test_a_node_without_a_claim_takes_pods_too() -> None:
     node = a_node(registered=False)
     assert only_node(node) == ExistingNode(name="node-a", labels={}, available=ROOM)
 
@@ -336,7 +336,7 @@ def test_an_unanswered_launch_counts_as_the_largest_it_may_turn_out_to_be() -> N
     assert remaining(pool, claim, instance_types=kinds) == units(cpu=4, nodes=1)
 
 
-def test_of_types_that_nobody_knows_it_counts_at_least_what_it_asks_for() -> None:
+def test_of_unknown_types_it_counts_at_least_what_it_asks_for() -> None:
     pool = a_pool(limits={"cpu": "20"})
     assert remaining(pool, a_claim(stage=0), instance_types={}) == units(cpu=19)
 
@@ -352,7 +352,7 @@ def test_a_limit_that_cannot_be_read_lets_nothing_through() -> None:
     assert closed["general"].startswith("spec.limits[cpu]: got 'plenty', expected a Kubernetes")
 
 
-def test_a_person_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() -> None:
+def test_a_user_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() -> None:
     odd = ResourceRequests(requests={"cpu": "1", "nodes": "1"})
     claim = a_claim(stage=0, spec={"resources": odd})
     assert remaining(a_pool(limits={"nodes": "2"}), claim) == units(nodes=1)

@@ -49,7 +49,7 @@ def drained(status: str, at: Any, *conditions: Any) -> Any:
     return a_leaving_claim(conditions=told)
 
 
-def test_a_node_that_a_person_deletes_takes_its_claim_along() -> None:
+def test_a_node_that_a_user_deletes_takes_its_claim_along() -> None:
     verdict = verdict_on(a_claim(), a_leaving_node(closed=False))
     assert verdict.reason is Reason.NODE_DELETED
     assert verdict.message == "Node node-a is being deleted, and its claim goes with it"
@@ -224,7 +224,7 @@ def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
     )
 
 
-def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_nobody_is_drained() -> None:
+def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_no_pod_is_evicted() -> None:
     claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
     pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
     verdict = verdict_on(claim, node, pod)

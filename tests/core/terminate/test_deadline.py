@@ -44,7 +44,7 @@ def claimed(period: str | None = None, stamp: str = "", *, leaving: bool = True)
         ),
     ],
 )
-def test_the_earliest_word_wins(period: str | None, stamp: str, at: datetime, why: str) -> None:
+def test_the_earliest_value_wins(period: str | None, stamp: str, at: datetime, why: str) -> None:
     assert deadline_of(claimed(period, stamp)) == Deadline(at, why)
 
 

@@ -28,7 +28,7 @@ def stamped(value: str) -> dict[str, Any]:
     return {"annotations": {TERMINATION_TIMESTAMP: value}}
 
 
-def test_a_grace_period_becomes_a_stamp_that_everybody_can_read() -> None:
+def test_a_grace_period_becomes_a_stamp_that_is_readable() -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=QUARTER))
     assert verdict.reason is Reason.DEADLINE_SET
     assert verdict.message == (

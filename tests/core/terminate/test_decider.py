@@ -33,7 +33,7 @@ DECIDER = TerminationDecider()
 BOTH = {"node/node-a", "a"}
 
 
-def test_a_claim_and_its_node_are_judged_together_each_once() -> None:
+def test_a_claim_and_its_node_are_evaluated_together_each_once() -> None:
     verdicts = judged(DECIDER, a_leaving_claim(), a_leaving_node(), a_pod())
     assert [str(verdict.subject) for verdict in verdicts] == ["Node/node-a", "NodeClaim/a"]
 

@@ -66,7 +66,7 @@ def test_a_pod_without_grace_gets_a_second_so_that_it_stops_before_it_is_gone() 
     )
 
 
-def test_a_pod_that_nobody_owns_is_asked_to_leave_too() -> None:
+def test_a_pod_without_an_owner_is_evicted_too() -> None:
     assert verdict_on(a_pod(owner="")).reason is Reason.EVICTING
 
 
@@ -98,7 +98,7 @@ def test_a_pod_is_left_alone_when(fields: dict[str, Any], why: str) -> None:
     assert verdict.message == f"{why}; node node-a does not wait for it"
 
 
-def test_tolerating_an_unschedulable_node_exempts_nobody() -> None:
+def test_tolerating_an_unschedulable_node_exempts_no_pod() -> None:
     tolerant = Toleration(key="node.kubernetes.io/unschedulable", operator="Exists")
     verdict = verdict_on(a_pod(spec={"tolerations": (tolerant,)}))
     assert verdict.reason is Reason.EVICTING
@@ -310,7 +310,7 @@ def test_a_refusal_matters_no_more_once_the_pod_is_protected_or_terminating() ->
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_nobody_is_asked_to_leave_because(objects: Any, why: str) -> None:
+def test_no_pod_is_evicted_because(objects: Any, why: str) -> None:
     verdicts = judged(DECIDER, *objects, a_pod())
     assert bool(verdicts) is (why == ""), "a node without a claim is ours by its label"
 

@@ -44,7 +44,7 @@ def verdict_on(*objects: Any, **known: Any) -> Verdict:
     return about(judged(TerminationDecider(), *objects, **known), "Node/node-a")
 
 
-def test_the_door_is_closed_before_any_pod_leaves() -> None:
+def test_the_node_is_tainted_before_any_pod_is_evicted() -> None:
     kept = Taint(key="batch", effect="NoSchedule", time_added="2026-03-02T10:00:00Z")
     replaced = Taint(key=names.DISRUPTED_TAINT, value="x", effect="NoExecute")
     node = a_leaving_node(closed=False, taints=(kept, replaced))
@@ -82,7 +82,7 @@ def test_the_door_is_closed_before_any_pod_leaves() -> None:
         pytest.param({"labels": {names.EXCLUDE_BALANCERS: "x"}}, id="excluded, but not tainted"),
     ],
 )
-def test_half_a_door_is_open(fields: Any) -> None:
+def test_half_a_backend_is_available(fields: Any) -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node(closed=False, **fields))
     assert verdict.reason is Reason.TAINTING
     assert body_of(verdict)["spec"]["taints"] == [
@@ -327,7 +327,7 @@ def test_it_is_asked_every_two_minutes_at_the_most_however_the_node_flaps() -> N
     assert (again.action, again.recheck_at) == (None, ahead(120)), "a clock that is ahead of ours"
 
 
-def test_an_instance_that_is_gone_has_nobody_to_be_drained_however_young_it_is() -> None:
+def test_an_instance_that_is_gone_has_no_pods_to_drain_however_young_it_is() -> None:
     young = a_leaving_claim(conditions=[condition("Launched", at=ago(60))])
     node = a_leaving_node(ready=False)
     verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True))
@@ -349,7 +349,7 @@ def test_an_instance_that_is_gone_has_nobody_to_be_drained_however_young_it_is()
         ),
     ],
 )
-def test_nobody_is_asked_about(objects: Any) -> None:
+def test_the_webhook_is_not_called_for(objects: Any) -> None:
     assert verdict_on(*objects, PROTECTED).action != ASK
 
 
@@ -362,7 +362,7 @@ def test_a_node_that_no_claim_stands_for_is_drained_and_released() -> None:
     assert body_of(verdict)["metadata"]["finalizers"] == []
 
 
-def test_a_node_that_two_claims_stand_for_is_judged_once_and_by_itself() -> None:
+def test_a_node_that_two_claims_stand_for_is_evaluated_once_and_by_itself() -> None:
     twin = a_leaving_claim("b", status={"provider_id": "cloud://a"})
     verdicts = judged(TerminationDecider(), a_leaving_claim(), twin, a_leaving_node())
     assert [(str(v.subject), v.reason) for v in verdicts] == [

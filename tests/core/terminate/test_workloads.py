@@ -66,7 +66,9 @@ def test_protections(ground: Ground, protected: str | None, found: list[str]) ->
     assert codes(a_workload(ground, protected=protected)) == found
 
 
-def test_each_place_where_it_may_run_is_judged_and_where_nothing_is_known_nothing_is_said() -> None:
+def test_each_place_where_it_may_run_is_evaluated_and_where_nothing_is_known_nothing_is_said() -> (
+    None
+):
     assert codes(a_workload(HOUR, FREE, protected="true")) == [
         "ProtectionBounded",
         "ProtectedForEver",

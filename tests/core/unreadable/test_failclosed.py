@@ -108,7 +108,7 @@ def test_a_claim_whose_node_cannot_be_read_is_not_lost() -> None:
     assert repaired(a_pool(), a_claim(), unread(a_node())) == []
 
 
-def test_a_budget_of_which_nobody_can_tell_whom_it_covers_holds_its_whole_namespace() -> None:
+def test_a_pdb_with_an_unreadable_selector_blocks_its_whole_namespace() -> None:
     claim, node = a_leaving_claim(), a_leaving_node()
     budget = unread(a_budget(app="others"))
     unselected = stand_in(budget, PROBLEM)  # Not even its selector.

@@ -65,7 +65,7 @@ def test_one_that_was_paused_for_longer_than_the_lease_does_nothing_when_it_wake
     told(story)
 
 
-def test_time_in_which_the_machine_slept_counts_although_no_timer_saw_it() -> None:
+def test_time_in_which_the_host_was_suspended_counts_although_no_timer_saw_it() -> None:
     async def story(setup: LeaseSetup) -> None:
         a = setup.replica("a")
         await asyncio.sleep(30)

@@ -138,7 +138,7 @@ def test_a_mistake_that_is_mended_passes_while_another_stays() -> None:
         pytest.param({"status": {"nodes": 3}}, id="a status"),
     ],
 )
-def test_a_change_beside_the_spec_passes_without_a_word(metadata: Json) -> None:
+def test_a_change_beside_the_spec_passes_silently(metadata: Json) -> None:
     old = a_pool(BAD_CRON, **{"metadata.finalizers": ["karpenter.sh/termination"]})
     response = answer_to(a_review(a_pool(BAD_CRON, **metadata), old=old))
     assert response == {"uid": "review-1", "allowed": True}
@@ -169,7 +169,7 @@ def test_the_author_is_not_told_again_at_every_change() -> None:
     assert answer_to(a_review(new, old=old)) == {"uid": "review-1", "allowed": True}
 
 
-def test_a_claim_of_another_provider_passes_without_a_word() -> None:
+def test_a_claim_of_another_provider_passes_silently() -> None:
     ref = {"spec.nodeClassRef": {"group": "aws", "kind": "X", "name": "a"}}
     bad = an_object("NodeClaim", {**ref, "spec.expireAfter": "x"})
     assert answer_to(a_review(bad)) == {"uid": "review-1", "allowed": True}

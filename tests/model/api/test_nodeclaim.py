@@ -50,7 +50,7 @@ def test_a_condition_counts_only_while_it_is_true(type_: str, name: str) -> None
     assert getattr(NodeClaim(), name) is False
 
 
-def test_a_claim_that_a_person_wrote_has_no_pool_and_no_stamp() -> None:
+def test_a_claim_that_a_user_wrote_has_no_pool_and_no_stamp() -> None:
     claim = NodeClaim()
     assert (claim.pool_name, claim.termination_stamp) == ("", None)
     assert claim.condition("Launched") is None

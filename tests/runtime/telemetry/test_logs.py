@@ -107,7 +107,7 @@ def test_a_line_is_one_object_with_the_instant_first() -> None:
     assert list(desk.lines()[0]) == ["time", "level", "message", "node"]
 
 
-def test_text_is_one_line_for_people() -> None:
+def test_text_is_one_line_for_users() -> None:
     stream = io.BytesIO()
     make_log(stream, HandClock(), level="info", text=True).info("it happened", node="a")
     line = stream.getvalue().decode()

@@ -98,7 +98,7 @@ def silent(story: Story) -> str:
 REPAIRED = {"defaultTolerationDuration": "10m", "maxUnhealthy": "100%"}
 
 
-def test_a_repair_by_force_is_counted_once_with_its_condition_and_mode() -> None:
+def test_a_forceful_repair_is_counted_once_with_its_condition_and_mode() -> None:
     manifests = [a_node_class(), a_pool(repair=REPAIRED), a_deployment(replicas=1)]
     with Tapped(*manifests) as story:
         story.run(3 * MINUTE)
@@ -131,7 +131,7 @@ def becomes_unhealthy(story: Story, condition: str) -> None:
     story.kubelets.set_condition(story.all(NODES)[0]["metadata"]["name"], condition, "True", "Bad")
 
 
-def test_a_repair_with_care_is_counted_once_it_cannot_be_taken_back() -> None:
+def test_a_graceful_repair_is_counted_once_it_cannot_be_taken_back() -> None:
     """Its first replacement fails, and it is tried again: one repair all the same."""
     pool = a_pool(template={"readinessTTL": "2m"})
     with Tapped(a_node_class(), pool, a_deployment(replicas=1)) as story:

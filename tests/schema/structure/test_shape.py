@@ -124,7 +124,7 @@ KINDS = [pytest.param(custom.resource, id=custom.resource.kind) for custom in SE
 
 @pytest.mark.parametrize("resource", KINDS)
 @given(spec=ANYTHING, status=ANYTHING)
-def test_whatever_is_written_settles_after_one_pass_and_can_be_judged(
+def test_whatever_is_written_settles_after_one_pass_and_can_be_checked(
     resource: Any, spec: Any, status: Any
 ) -> None:
     schema = schema_for(resource.group, resource.kind)

@@ -258,7 +258,7 @@ def test_a_bill_loses_nothing_by_being_asked_often() -> None:
     assert bill.total(NOON + timedelta(hours=3)) == 3
 
 
-def test_an_instance_may_vanish_without_anybody_asking() -> None:
+def test_an_instance_may_vanish_without_a_request() -> None:
     async def tell(world: World) -> None:
         node = await world.a_node()
         (instance,) = world.cloud.instances()

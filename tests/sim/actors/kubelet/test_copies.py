@@ -26,7 +26,7 @@ def test_a_successor_of_a_pod_that_was_stopped_runs_alone() -> None:
     story(tell)
 
 
-def test_a_pod_that_is_deleted_by_force_still_runs_while_its_successor_starts() -> None:
+def test_a_pod_that_is_force_deleted_still_runs_while_its_successor_starts() -> None:
     async def tell(world: World) -> None:
         first, second = await two_nodes(world)
         world.add_pod("db-0", first, stop_seconds=20)
@@ -53,7 +53,7 @@ def test_a_successor_that_starts_after_it_has_stopped_runs_alone() -> None:
     story(tell)
 
 
-def test_on_a_node_that_nobody_hears_of_it_runs_on_and_on() -> None:
+def test_on_a_silent_node_it_runs_on_and_on() -> None:
     async def tell(world: World) -> None:
         first, second = await two_nodes(world)
         world.add_pod("db-0", first)
@@ -69,7 +69,7 @@ def test_on_a_node_that_nobody_hears_of_it_runs_on_and_on() -> None:
     story(tell)
 
 
-def test_a_machine_that_is_switched_off_runs_nothing() -> None:
+def test_an_instance_that_is_switched_off_runs_nothing() -> None:
     async def tell(world: World) -> None:
         first, second = await two_nodes(world)
         world.add_pod("db-0", first)

@@ -57,7 +57,7 @@ def test_a_node_may_never_become_ready() -> None:
     story(tell)
 
 
-def test_a_machine_may_never_become_a_node() -> None:
+def test_an_instance_may_never_become_a_node() -> None:
     async def tell(world: World) -> None:
         world.faults.set(never_registers_rate=1.0)
         await world.launch()
@@ -125,7 +125,7 @@ def test_a_lease_is_renewed_every_ten_seconds_without_being_written() -> None:
     story(tell)
 
 
-def test_the_lease_of_a_terminated_machine_keeps_its_last_renewal() -> None:
+def test_the_lease_of_a_terminated_instance_keeps_its_last_renewal() -> None:
     async def tell(world: World) -> None:
         node = await world.a_node()
         await world.at(97)
@@ -228,7 +228,7 @@ def test_a_node_that_is_there_already_can_be_given_a_kubelet() -> None:
     story(tell)
 
 
-def test_an_adopted_node_stays_as_sick_as_it_says_it_is() -> None:
+def test_an_adopted_node_keeps_the_conditions_that_it_has() -> None:
     async def tell(world: World) -> None:
         unhealthy = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
         unhealthy["lastTransitionTime"] = "2030-06-03T11:00:00Z"

@@ -94,7 +94,9 @@ def test_a_node_object_without_a_kubelet_turns_unknown_after_a_minute() -> None:
     ],
     ids=lambda value: "=".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_sick_condition_becomes_a_taint(condition: tuple[str, str], taints: set[str]) -> None:
+def test_an_unhealthy_condition_becomes_a_taint(
+    condition: tuple[str, str], taints: set[str]
+) -> None:
     async def tell(world: World) -> None:
         node = await world.a_node()
         world.kubelets.set_condition(node, *condition)
@@ -131,7 +133,7 @@ def test_foreign_taints_are_left_alone() -> None:
     story(tell)
 
 
-def test_pods_of_a_sick_node_are_unready_until_it_is_well() -> None:
+def test_pods_of_an_unhealthy_node_are_unready_until_it_is_healthy() -> None:
     async def tell(world: World) -> None:
         node = await world.a_node()
         world.add_pod("web", node)
@@ -200,7 +202,7 @@ def test_a_pod_with_a_reprieve_stays_when_the_node_recovers_in_time() -> None:
     story(tell)
 
 
-def test_a_pod_on_a_sick_node_with_a_working_kubelet_is_stopped_and_says_why() -> None:
+def test_a_pod_on_an_unhealthy_node_with_a_working_kubelet_is_stopped_and_says_why() -> None:
     async def tell(world: World) -> None:
         node = await world.a_node()
         world.add_pod("web", node, stop_seconds=10)

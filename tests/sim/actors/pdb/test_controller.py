@@ -93,7 +93,7 @@ def test_an_eviction_is_counted_until_its_successor_is_ready(world: World) -> No
     world.store.evict("default", second)
 
 
-def test_an_eviction_that_nobody_saw_through_is_forgiven_after_two_minutes(world: World) -> None:
+def test_an_unfinished_eviction_is_forgotten_after_two_minutes(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=3))
     world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=1))
     world.run(5)

@@ -325,7 +325,7 @@ def test_hard_spread_keeps_zones_even_and_waits_rather_than_tilt(world: World) -
     assert world.node_of("web-3") == "c"
 
 
-def test_a_node_that_comes_back_under_its_name_is_judged_afresh(world: World) -> None:
+def test_a_node_that_comes_back_under_its_name_is_evaluated_afresh(world: World) -> None:
     world.add(NODES, a_node("a", "x:NoSchedule"))
     world.add(PODS, a_pod("web"))
     world.run(1)

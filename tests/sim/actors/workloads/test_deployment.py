@@ -102,7 +102,7 @@ def test_a_rolling_update_surges_by_a_quarter_and_misses_at_most_a_quarter(world
     assert (sizes, status(world)["updatedReplicas"]) == ([0, 8], 8)
 
 
-def test_a_rollout_that_cannot_become_ready_stops_where_it_hurts_nobody(world: World) -> None:
+def test_a_rollout_that_cannot_become_ready_stops_where_it_takes_no_pod(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=8))
     world.run(5)
     change_image(world, "app:2", template={"spec": {"nodeSelector": {"no": "where"}}})

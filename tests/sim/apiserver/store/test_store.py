@@ -293,7 +293,7 @@ def write(store: Store, verb: str, name: str, value: str) -> None:
 
 
 @given(WRITES)
-def test_whoever_follows_a_watch_ends_up_with_what_a_list_shows(
+def test_a_watcher_ends_up_with_what_a_list_shows(
     writes: list[tuple[str, str, str]],
 ) -> None:
     world = World()
