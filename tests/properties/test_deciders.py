@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.claim.decider import LifecycleDecider
@@ -28,9 +28,10 @@ from tests.properties.deciderchecks import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
+from tests.properties.thoroughness import reached, tried
 from tests.snapshots import RESOURCE_OF, snapshot_with
 
-THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = tried(100)
 LATER = [timedelta(seconds=seconds) for seconds in (1, 5, 10, 21, 120)]
 
 
@@ -60,7 +61,7 @@ def test_the_order_in_which_the_api_lists_objects_does_not_matter(
         )
 
 
-@settings(THOROUGH, max_examples=1000)
+@tried(300)
 @given(cluster=clusters())
 def test_no_verdict_changes_before_it_said_it_might(cluster: Cluster) -> None:
     for decider in deciders():
@@ -171,18 +172,7 @@ def _two_claims(*, backwards: bool = False) -> Snapshot:
 
 def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> None:
     """Otherwise the properties above would hold because nothing was tried."""
-    waiting: set[Reason] = set()
-
-    @settings(THOROUGH, max_examples=1500, derandomize=True)
-    @given(cluster=clusters())
-    def look(cluster: Cluster) -> None:
-        snapshot = snapshot_of(cluster)
-        for decider in deciders():
-            found = decide_all(decider, snapshot, SETTINGS, NOW)
-            waiting.update(verdict.reason for verdict in found if verdict.recheck_at)
-
-    look()
-    assert waiting >= {
+    wanted = {
         Reason.LAUNCH_FAILED,
         Reason.SETTLING,
         Reason.DRAINING,
@@ -199,3 +189,10 @@ def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> 
         Reason.REBOOT_REQUESTED,
         Reason.REBOOT_ISSUED,
     }
+
+    def waiting(cluster: Cluster) -> set[Reason]:
+        snapshot = snapshot_of(cluster)
+        found = [v for d in deciders() for v in decide_all(d, snapshot, SETTINGS, NOW)]
+        return {verdict.reason for verdict in found if verdict.recheck_at}
+
+    assert wanted - reached(clusters(), waiting, wanted, within=3000) == set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tenure.core.decider import decide_all
@@ -25,9 +25,10 @@ from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.faults import ERRORS, faulty
 from tests.properties.clusters import NOW, Cluster, clusters
 from tests.properties.deciderchecks import SETTINGS
+from tests.properties.thoroughness import tried
 from tests.snapshots import RESOURCE_OF, snapshot_with
 
-THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = tried(75)
 
 errors = st.sampled_from(ERRORS)
 Said = dict[tuple[Concern, str], tuple[Reason, str]]

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.decision import Create
@@ -36,11 +36,12 @@ from tests.properties.deciderchecks import (
     check_order_does_not_matter,
     verdicts_of,
 )
+from tests.properties.thoroughness import tried
 from tests.snapshots import snapshot_with
 
 OWNERS = ("web", "db-bbbbb", "db-ccccc")
 AGENT = Taint(key="example.com/agent", effect="NoExecute")
-THOROUGH = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = tried(60)
 LATER = [timedelta(seconds=s) for s in (1, 30, 60, 121, 600, 1800, 3600)]
 
 #: Coarse, so that launches fall together and boundaries are met.

@@ -6,7 +6,7 @@ import random
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.decider import AnyDecider, decide_all
@@ -39,9 +39,10 @@ from tests.properties.deciderchecks import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
+from tests.properties.thoroughness import reached, tried
 from tests.snapshots import RESOURCE_OF, snapshot_with
 
-THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = tried(100)
 LATER = st.sampled_from([1, 5, 10, 21, 120, 590, 1200, 1800]).map(lambda s: timedelta(seconds=s))
 KNOWN = Observations(repair_statements=kwok_statements(), instance_types=types(a_type(cpu="8")))
 OURS = snapshot_with().ours
@@ -137,7 +138,7 @@ def test_one_verdict_per_subject_in_whatever_order_the_api_lists_them(
         check_order_does_not_matter(decider, one, other, NOW)
 
 
-@settings(THOROUGH, max_examples=1000)
+@tried(300)
 @given(objects=outages(), later=LATER)
 def test_no_verdict_changes_before_it_said_it_might(
     objects: tuple[ApiObject, ...], later: timedelta
@@ -146,7 +147,7 @@ def test_no_verdict_changes_before_it_said_it_might(
         check_honest_recheck(decider, snapshot_of(objects), NOW, later)
 
 
-@settings(THOROUGH, max_examples=500)
+@tried(150)
 @given(before=outages(), after=outages(), picked=st.integers(0, 2**30), later=LATER)
 def test_judging_only_what_changed_equals_judging_everything(
     before: tuple[ApiObject, ...], after: tuple[ApiObject, ...], picked: int, later: timedelta
@@ -165,11 +166,17 @@ def test_judging_only_what_changed_equals_judging_everything(
 
 def test_the_random_outages_reach_what_there_is_to_reach() -> None:
     """Otherwise the properties above would hold because nothing was tried."""
-    seen: set[str] = set()
+    wanted = {
+        Reason.REPAIR_BLOCKED,
+        Reason.REPAIR_PROBE,
+        "have just recovered",
+        "it keeps out of",
+        "is the probe since",
+        "probe",
+    }
 
-    @settings(THOROUGH, max_examples=400, derandomize=True)
-    @given(objects=outages())
-    def look(objects: tuple[ApiObject, ...]) -> None:
+    def look(objects: tuple[ApiObject, ...]) -> set[str]:
+        seen: set[str] = set()
         for decider in deciders():
             for verdict in decide_all(decider, snapshot_of(objects), SETTINGS, NOW):
                 seen.add(verdict.reason)
@@ -178,13 +185,6 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
                         seen.add(words)
                 if "it is the probe" in verdict.message:
                     seen.add("probe")
+        return seen
 
-    look()
-    assert seen >= {
-        Reason.REPAIR_BLOCKED,
-        Reason.REPAIR_PROBE,
-        "have just recovered",
-        "it keeps out of",
-        "is the probe since",
-        "probe",
-    }
+    assert wanted - reached(outages(), look, wanted, within=2000) == set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from tenure.core.decider import decide_all
 from tenure.core.decision import DeletePod, Evict, Verdict
@@ -19,9 +19,10 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.thoroughness import tried
 from tests.snapshots import snapshot_with
 
-THOROUGH = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = tried(60)
 SETTINGS = Settings()
 MOMENT = timedelta(microseconds=1)
 
