@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import shutil
 import socket
 import ssl
@@ -35,8 +36,16 @@ ADDRESS_IN_USE: Final = "address already in use"
 ADMINISTRATORS: Final = "system:masters"
 #: Nodes that kwok plays the kubelet of.
 KWOK_LABEL: Final = "kwok.x-k8s.io/node=fake"
-#: Seconds that a node's Lease holds, as a kubelet writes it. Without, a node is Unknown after 50.
+#: Seconds that a node's Lease holds, as a kubelet writes it.
 HEARTBEAT: Final = 40
+#: After which a node without a heartbeat is Unknown, and takes no pods. An API server that is away,
+#: or a machine that is slow, keeps every node from its heartbeat: that is no story of ours.
+MONITOR_GRACE: Final = "30m"
+#: A key of etcd that no API server reads, as base64.
+FORGOTTEN: Final = base64.b64encode(b"testbed/forgotten").decode()
+#: Where ports are looked for: below those that the kernel gives to whoever connects. A client that
+#: tries to reach a server that is away would get that server's own port one day, and keep it.
+PORTS: Final = range(10_000, 30_000)
 #: Who is written down in the audit log: service accounts, and what they asked for.
 AUDIT_POLICY: Final = Path(__file__).with_name("audit.yaml")
 STAGES: Final = Path(__file__).with_name("stages.yaml")
@@ -146,14 +155,20 @@ class ControlPlane:
         self._order("kube-apiserver", None)
 
     def forget_history(self) -> None:
-        """Make every version but the present one too old, for lists and for watches."""
-        revision = self._etcd("range", {"key": "AA=="})["header"]["revision"]
+        """Make every version that a client can know too old, for lists and for watches.
+
+        The server is away meanwhile, and one more thing is written behind its back: otherwise a
+        client that knows the very last write would go on from there, and would not list again.
+        """
+        self.stop_api_server()
+        written = self._etcd("put", {"key": FORGOTTEN, "value": FORGOTTEN})
+        revision = written["header"]["revision"]
         self._etcd("compaction", {"revision": revision, "physical": True})
         self.start_api_server()  # Its watch cache begins anew, too.
 
     def _etcd(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
         url = f"http://127.0.0.1:{self._etcd_port}/v3/kv/{verb}"
-        with urlopen(url, json.dumps(body).encode(), timeout=10) as answer:
+        with urlopen(url, json.dumps(body).encode(), timeout=READY_WITHIN) as answer:
             return dict(json.load(answer))
 
     def start_program(self, name: str, command: Sequence[str]) -> None:
@@ -214,6 +229,7 @@ class ControlPlane:
             program, f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0",
             f"--controllers={','.join(controllers)}", f"--root-ca-file={self._ca}",
             f"--service-account-private-key-file={self._service_account_key}",
+            f"--node-monitor-grace-period={MONITOR_GRACE}",
         ])  # fmt: skip
 
     @property
@@ -274,12 +290,16 @@ def control_plane(
 
 
 def _free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    for each in held:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.choice(PORTS)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue  # Somebody has it.
+        if port not in ports:
+            ports.append(port)
     return ports
 
 
