@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -40,7 +40,8 @@ WORKLOAD: Json = {
     },
 }
 #: Longer than any backend needs to send an event that is due.
-PATIENCE_SECONDS: Final = 5.0
+PATIENCE_SECONDS: Final = 60.0
+LOOK_EVERY: Final = 0.1
 #: Of the served store: halves what the tests wait for, and still leaves a client its seconds.
 SPEED: Final = 2.0
 
@@ -200,11 +201,17 @@ class Backend:
 
     async def gone(self, resource: Resource, name: str) -> None:
         """Wait until the object is gone."""
-        for _ in range(100):
-            if (await self.get(resource, name)).status == 404:
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{resource} {name} is still there")
+        await self.until_seen(resource, name, lambda answer: answer.status == 404)
+
+    async def until_seen(
+        self, resource: Resource, name: str, holds: Callable[[Answer], bool]
+    ) -> Answer:
+        """Look at the object until that holds; what was seen then."""
+        for _ in range(round(PATIENCE_SECONDS / LOOK_EVERY)):
+            if holds(seen := await self.get(resource, name)):
+                return seen
+            await asyncio.sleep(LOOK_EVERY)
+        raise AssertionError(f"{resource} {name}: not within {PATIENCE_SECONDS:.0f} s: {seen}")
 
     # Things that tests are about.
 

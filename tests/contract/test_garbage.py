@@ -90,9 +90,11 @@ async def test_in_the_foreground_the_owner_waits_for_what_blocks_it(api: Backend
     await dependent(api, references, finalizers=["example.com/hold"])
     marked = await api.delete(CONFIG_MAPS, "owner", propagationPolicy="Foreground")
     assert marked.body["metadata"]["finalizers"] == ["foregroundDeletion"]
-    await asyncio.sleep(1)
-    held = await api.get(CONFIG_MAPS, "dependent")
-    assert "deletionTimestamp" in held.body["metadata"]
+    await api.until_seen(
+        CONFIG_MAPS,
+        "dependent",
+        lambda held: "deletionTimestamp" in held.body.get("metadata", {}),
+    )
     assert (await api.get(CONFIG_MAPS, "owner")).status == 200
     await api.patch(CONFIG_MAPS, "dependent", {"metadata": {"finalizers": None}})
     await api.gone(CONFIG_MAPS, "owner")

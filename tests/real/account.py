@@ -15,15 +15,13 @@ from tenure.model.api.kinds import decode
 from tenure.model.api.resource import NAMESPACES, Resource
 from testbed.controlplane import ControlPlane
 from testbed.manifests import MANIFEST
-from tests.real.cluster import LOOK_EVERY, connected
+from tests.real.cluster import LOOK_EVERY, PATIENCE, patient
 
 Json = dict[str, Any]
 NAMESPACE: Final = "tenure"
 #: Where the kwok provider keeps Nodes that wait for their registration delay.
 PROVIDER_NAMESPACE: Final = "tenure-kwok"
 USER: Final = f"system:serviceaccount:{NAMESPACE}:tenure"
-#: Seconds; the controller that empties namespaces takes a few.
-PATIENCE: Final = 60.0
 GROUPS: Final = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -51,8 +49,7 @@ def install_account(plane: ControlPlane) -> None:
 
 
 async def _install(kubeconfig: Path) -> None:
-    async with connected(kubeconfig) as transport:
-        client = Client(transport)
+    async with patient(kubeconfig) as client:
         for manifest in shipped():
             if (resource := RESOURCES.get(manifest["kind"])) is not None:
                 if resource == NAMESPACES:

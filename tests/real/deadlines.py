@@ -18,7 +18,7 @@ from tests.real import scene as scenes
 from tests.real.process import Process
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene
 from tests.real.terminations import Terminations, at, stamp_of
-from tests.real.users import Json, names, running
+from tests.real.users import PATIENCE, Json, names, running
 
 #: What the test bed's kubelet takes for a pod's stop; without it a pod stops at once.
 STOPS_AFTER: Final = "testbed/stops-after"
@@ -90,7 +90,7 @@ class Leaving:
 
         heard: list[Json] = []
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 while not (found := holds(heard := await self.events(reason, about))):
                     await asyncio.sleep(0.2)
         except TimeoutError:

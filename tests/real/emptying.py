@@ -18,7 +18,7 @@ from tenure.model.api import resource as r
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
-from tests.real.cluster import LOOK_EVERY, connected
+from tests.real.cluster import LOOK_EVERY, PATIENCE, patient
 
 ORDER: Final = (
     (r.DEPLOYMENTS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS),
@@ -32,8 +32,6 @@ ORDER: Final = (
 )
 #: Marks a ConfigMap in which the kwok provider keeps a Node that registers later; others stay.
 LATER: Final = kwok.REGISTERS_AT
-#: Seconds; a cluster with a hundred pods takes two.
-PATIENCE: Final = 60.0
 
 
 def empty(plane: ControlPlane) -> None:
@@ -42,8 +40,7 @@ def empty(plane: ControlPlane) -> None:
 
 
 async def _empty(kubeconfig: Path) -> None:
-    async with connected(kubeconfig) as transport:
-        client = Client(transport)
+    async with patient(kubeconfig) as client:
         for together in ORDER:
             while left := [
                 (resource, msgspec.json.decode(item)["metadata"])

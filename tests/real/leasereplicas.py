@@ -29,7 +29,7 @@ from tenure.runtime.clock.machine import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.kube.karpenter import NAME, Karpenter
 from tests.real.account import NAMESPACE, account
-from tests.real.cluster import connected
+from tests.real.cluster import PATIENCE, patient
 
 #: As short as the rules allow.
 SETTINGS: Final = Settings(
@@ -39,8 +39,6 @@ SETTINGS: Final = Settings(
     lease_retry=timedelta(milliseconds=500),
 )
 DURATION: Final = SETTINGS.lease_duration.total_seconds()
-#: Seconds; an idle machine needs a fraction of it.
-PATIENCE: Final = 90.0
 LOOK_EVERY: Final = 0.05
 ACT_EVERY: Final = 0.05
 
@@ -173,7 +171,7 @@ class LeaseSetup:
 async def staged(plane: ControlPlane, *, fresh: bool = False) -> AsyncIterator[LeaseSetup]:
     """``fresh``: there is no Lease; otherwise there is one that no replica has held yet."""
     async with AsyncExitStack() as stack:
-        users = Client(await stack.enter_async_context(connected(plane.kubeconfig)))
+        users = await stack.enter_async_context(patient(plane.kubeconfig))
         await without_leases(users)
         stack.push_async_callback(without_leases, users)
         if not fresh:

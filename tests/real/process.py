@@ -16,10 +16,9 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from tests.real.account import PROVIDER_NAMESPACE
+from tests.real.cluster import PATIENCE as PATIENCE
 
 Json = dict[str, Any]
-#: Seconds; an idle machine needs a fraction of it.
-PATIENCE: Final = 60.0
 LOOK_EVERY: Final = 0.05
 
 #: It ends with the tests: PR_SET_PDEATHSIG.
@@ -93,7 +92,7 @@ class Process:
         pages = {"/metrics": "metricsPort", "/debug/journal": "journalPort"}
         port = ports[pages.get(page.partition("?")[0], "healthPort")]
         try:
-            with urlopen(f"http://127.0.0.1:{port}{page}", timeout=10) as answer:
+            with urlopen(f"http://127.0.0.1:{port}{page}", timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()

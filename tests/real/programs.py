@@ -13,7 +13,7 @@ from testbed.binaries import found
 #: Pinned with the other dependencies of the tests.
 KUBECTL: Final = Path(sys.executable).parent / "kubectl"
 #: Seconds for one command, those that wait included.
-PATIENCE: Final = 300.0
+PATIENCE: Final = 660.0
 
 
 def environment(kubeconfig: Path) -> dict[str, str]:

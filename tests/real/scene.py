@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from tenure.errors import AlreadyExists, NotFound
-from tenure.kube.client.client import Client
 from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.resource import LEASES, NODE_CLAIMS, NODES, PODS
 from tenure.model.api.workload import Lease
@@ -20,7 +19,7 @@ from tests.builders import Manifest, a_node_class, a_pool, a_requirement
 from tests.kube.karpenter import NAME, lease_of
 from tests.real.account import GROUPS, NAMESPACE, RESOURCES, account, shipped
 from tests.real.audit import Audit
-from tests.real.cluster import connected
+from tests.real.cluster import patient
 from tests.real.observer import Observer
 from tests.real.process import Process, tenure_run
 from tests.real.users import Json, Users, is_true, names, running, users_at
@@ -148,8 +147,7 @@ async def _scene(plane: ControlPlane, folder: Path, namespace: str) -> AsyncIter
 
 async def _renew_lease(plane: ControlPlane) -> None:
     """One that no replica has held: the first need not wait for a replica that another story killed."""
-    async with connected(plane.kubeconfig) as transport:
-        client = Client(transport)
+    async with patient(plane.kubeconfig) as client:
         with suppress(NotFound):
             uid = (await lease_of(client, NAMESPACE)).uid
             await client.delete(LEASES, NAME, uid=uid, namespace=NAMESPACE)

@@ -26,11 +26,10 @@ from tenure.sim.apiserver.admission.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.account import PROVIDER_NAMESPACE, account
-from tests.real.cluster import connected
+from tests.real.cluster import PATIENCE as PATIENCE
+from tests.real.cluster import connected, patient
 
 Json = dict[str, Any]
-#: Seconds; a story on an idle machine needs a fraction of it.
-PATIENCE: Final = 90.0
 LOOK_EVERY: Final = 0.1
 
 
@@ -106,8 +105,7 @@ async def tenure_at_work(
     plane: ControlPlane, namespace: str, *types: str, settings: Settings
 ) -> AsyncIterator[Story]:
     """With these types to buy, or with all that there are."""
-    async with connected(plane.kubeconfig) as users, connected(account(plane)) as transport:
-        client = Client(users)
+    async with patient(plane.kubeconfig) as client, connected(account(plane)) as transport:
         namespace_ = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         with suppress(AlreadyExists):
             await client.create(NAMESPACES, namespace_)

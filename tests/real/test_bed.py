@@ -14,17 +14,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tenure.kube.client.client import Client
 from tenure.model.api.resource import LEASES, NODES
 from testbed import controlplane
 from testbed.controlplane import ControlPlane, control_plane
 from tests.folders import ROOT
 from tests.real import unhealthy as nodehealth
-from tests.real.cluster import connected
+from tests.real.cluster import PATIENCE, patient
 from tests.real.users import Users, is_true, users_at
 
 #: Seconds; a control plane needs four.
-PATIENCE = 120.0
 #: Opens a control plane, lets Tenure loose on it, says where all that is, and waits for a blow.
 HOLDER = """
 import time
@@ -84,12 +82,11 @@ def test_pytest_that_is_killed_with_kill_9_leaves_no_process_and_no_folder(tmp_p
 def test_kwok_renews_the_lease_of_a_node_so_that_a_long_story_is_no_outage(
     cluster: ControlPlane,
 ) -> None:
-    """Without one, the controllers take the node for lost after 50 seconds."""
+    """Without one, the controllers would take the node for lost one day."""
     labels = {"kwok.x-k8s.io/node": "fake"}
 
     async def story() -> None:
-        async with connected(cluster.kubeconfig) as transport:
-            client = Client(transport)
+        async with patient(cluster.kubeconfig) as client:
             await client.create(NODES, {"metadata": {"name": "kept", "labels": labels}})
             which = "metadata.name=kept"
             async with asyncio.timeout(PATIENCE):

@@ -113,7 +113,12 @@ async def _boots_and_is_unhealthy(users: Users) -> None:
     )
     await users.until(PODS, lambda pods: _runs("web-", pods), "web running")
     claims = await users.until(
-        NODE_CLAIMS, lambda claims: sum(map(is_true("Launched"), claims)) == 2, "launched"
+        NODE_CLAIMS,
+        lambda claims: (
+            sum(map(is_true("Launched"), claims)) == 2
+            and sum(map(is_true("Initialized"), claims)) == 1
+        ),
+        "launched, and one of them initialized",
     )
     (unhealthy,) = [claim for claim in claims if is_true("Initialized")(claim)]
     await nodehealth.say(users, unhealthy, "Ready", "False")

@@ -121,7 +121,7 @@ async def _plans(cluster: ControlPlane, printed: Printed) -> None:
             plan = await asyncio.to_thread(asked, printed, account(cluster), "plan", place)
             return [verdict["action"] for verdict in plan["toDo"]]
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not any(a.startswith("Create NodeClaim general-") for a in await actions()):
                 await asyncio.sleep(0.2)  # Pods are still gathered.
         after = [await users.all(resource) for resource in OURS]

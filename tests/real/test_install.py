@@ -122,7 +122,7 @@ def test_the_plain_manifests_install_at_once_and_a_second_time_would_change_noth
     wait_for_the_kinds(admin)
     said(admin, "kubectl", "diff", "--server-side", "-f", MANIFEST)
     assert installed(admin, "-f", str(MANIFEST)) == names(MANIFEST.read_text())
-    said(admin, "kubectl", "delete", "--timeout=240s", "-f", MANIFEST)
+    said(admin, "kubectl", "delete", "--timeout=600s", "-f", MANIFEST)
     gone = run(admin, "kubectl", "get", "-f", MANIFEST)
     assert not gone.stdout
 

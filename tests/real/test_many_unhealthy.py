@@ -15,7 +15,7 @@ from tests.real.chronicle import Chronicle
 from tests.real.deadlines import Leaving
 from tests.real.test_graceful_repair import tell_all
 from tests.real.unhealthy import a_graceful_pool
-from tests.real.users import names, running
+from tests.real.users import PATIENCE, names, running
 
 NODES = 4
 
@@ -38,7 +38,7 @@ def test_full_nodes_become_unhealthy_at_once_and_none_is_terminated_without_a_re
             *(nodehealth.say(leaving.users, c, "KWOKUnhealthy", "True") for c in claims)
         )
         old, without, fewest = {c["metadata"]["uid"] for c in claims}, set(), NODES
-        async with asyncio.timeout(150):
+        async with asyncio.timeout(2 * PATIENCE):
             while True:
                 now = await leaving.users.all(NODE_CLAIMS)
                 for claim in now:

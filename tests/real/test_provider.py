@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from tenure.core.reasons import Reason
-from tenure.kube.client.client import Client
 from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.providers.contract import Bench, ProviderContract
@@ -23,7 +22,7 @@ from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool
 from tests.providers.benches import KwokBench
 from tests.real.account import PROVIDER_NAMESPACE, account
-from tests.real.cluster import connected
+from tests.real.cluster import connected, patient
 from tests.real.emptying import empty
 from tests.real.story import Story, names, tenure_at_work
 
@@ -60,8 +59,8 @@ class RealBench(KwokBench):
             await story
 
     async def prepare(self) -> None:
-        async with connected(self._plane.kubeconfig) as administrator:
-            await self.add_classes(Client(administrator))
+        async with patient(self._plane.kubeconfig) as administrator:
+            await self.add_classes(administrator)
 
 
 @pytest.fixture(scope="class")

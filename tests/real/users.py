@@ -14,11 +14,10 @@ from tenure.model.api.resource import DEPLOYMENTS, NAMESPACES, Resource
 from tenure.sim.apiserver.admission.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
-from tests.real.cluster import connected
+from tests.real.cluster import PATIENCE as PATIENCE
+from tests.real.cluster import patient
 
 Json = dict[str, Any]
-#: Seconds; a story on an idle machine needs a fraction of it.
-PATIENCE: Final = 120.0
 LOOK_EVERY: Final = 0.1
 
 
@@ -68,8 +67,7 @@ class Users:
 @asynccontextmanager
 async def users_at(plane: ControlPlane, namespace: str) -> AsyncIterator[Users]:
     """Administrators, who come with a namespace of their own."""
-    async with connected(plane.kubeconfig) as transport:
-        client = Client(transport)
+    async with patient(plane.kubeconfig) as client:
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await client.create(NAMESPACES, manifest)
         yield Users(client, namespace)
