@@ -9,9 +9,10 @@ READY := $(VENV)/.ready
 # The version of the installer is locked like everything else.
 UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 }' uv.lock)
 
-# One worker for each core; tests/workers.py says what goes to the same one.
+# Two workers for each core and one more, at most 8: four of them have a real control plane, and mostly
+# wait for it. tests/workers.py says what goes to the same one.
 # Empty: one test after the other, in one process.
-TEST_WORKERS ?= --numprocesses auto --maxprocesses 8
+TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1 )); echo $$(( n < 8 ? n : 8 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-real bed soak conformance check bench fuzz fuzz-objects scenarios generate crds picture clean \

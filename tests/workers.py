@@ -2,7 +2,9 @@
 
 Whatever shares a control plane does: then there is at most one bed for each worker. The stories of
 processes mostly wait, for Leases to end and servers to come back, so they have a bed of their own beside the
-other stories; so do those of deadlines. All other tests go wherever there is time. (The ``xdist_group`` mark does the same, but not with every pytest.)
+other stories; so do those of deadlines. These four come first, the largest before the others, and mostly wait: with more workers
+than cores the rest, which mostly computes, runs beside them. All other tests go wherever there is time. (The ``xdist_group`` mark
+does the same, but not with every pytest.)
 """
 
 from __future__ import annotations
