@@ -61,7 +61,7 @@ STAYING_MAX: Final = 60
 
 
 def the_cluster() -> list[ApiObject]:
-    sick = condition("Ready", "False", "KubeletNotReady", at=NOW - timedelta(hours=1))
+    not_ready = condition("Ready", "False", "KubeletNotReady", at=NOW - timedelta(hours=1))
     only_here = {"node_selector": {names.NODEPOOL: "general"}}
     return [
         a_class(),
@@ -73,7 +73,7 @@ def the_cluster() -> list[ApiObject]:
         a_leaving_node("node-b", claim="b"),
         a_pod("kept", node="node-b", protected="true"),
         a_claim("c"),
-        a_node("node-c", claim="c", ready=False, status={"conditions": (sick,)}),
+        a_node("node-c", claim="c", ready=False, status={"conditions": (not_ready,)}),
         a_pending_pod("waiting", requests={"cpu": "2"}, spec=only_here),
         a_pending_pod("second", requests={"cpu": "2"}, spec=only_here),
     ]

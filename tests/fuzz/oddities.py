@@ -1,6 +1,6 @@
 """Objects with odd, extreme and hostile values in the fields that Tenure reads.
 
-Each begins as an ordinary object of its kind; then a few of its fields get values that nobody
+Each begins as an ordinary object of its kind; then a few of its fields get values that no user
 means. Whether an API server accepts them is for the server to say: only accepted objects count.
 """
 
@@ -187,7 +187,7 @@ _POD: Final[Fields] = (
             {"topologyKey": "unheard/of", "labelSelector": {}}]}},
         {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"topologyKey": "kubernetes.io/hostname", "namespaceSelector": {},
-             "labelSelector": {"matchLabels": {"app": "nobody"}}}]}},
+             "labelSelector": {"matchLabels": {"app": "no-such-app"}}}]}},
     )),
     ("volumes", ([{"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}],
                  [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {
@@ -343,7 +343,7 @@ LABEL_KEYS: Final = (names.NODEPOOL, names.ZONE, names.INSTANCE_TYPE, names.INIT
 
 
 def _tell(random: Random, resource: Resource, status: Manifest) -> None:
-    """Conditions with instants that nobody means; what they must have, they have."""
+    """Conditions with instants that no user means; what they must have, they have."""
     types = random.sample(CONDITIONS, random.choice((0, 1, 2, 3)))
     status["conditions"] = [
         {

@@ -1,4 +1,4 @@
-"""Odd objects that the embedded API accepts: they stop nobody. ``make fuzz-objects`` has more."""
+"""Odd objects that the embedded API accepts: they stop no other object. ``make fuzz-objects`` has more."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_karpenters_lease_that_is_deleted_under_it_in_another_namespace_counts_o
 
 @pytest.mark.parametrize("deleted", [False, True])
 def test_no_lease_of_another_namespace_holds_us_for_as_long_as_it_says(deleted: bool) -> None:
-    """Whoever may write Leases in a namespace of his own may write any duration."""
+    """A user who may write Leases in one namespace may write any duration."""
 
     async def story(setup: LeaseSetup) -> None:
         await setup.namespace(ELSEWHERE)
