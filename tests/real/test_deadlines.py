@@ -75,12 +75,15 @@ def test_a_protection_holds_until_its_end_and_one_without_end_until_the_deadline
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving) -> None:
-        values = {"brief": "30s", "lasting": "true", **WRONG}
-        pods = [
+        values = {"lasting": "true", **WRONG, "brief": "30s"}
+        *pods, brief_one = [
             a_marked_pod(name, {DO_NOT_DISRUPT: value}, cpu="100m", terminationGracePeriodSeconds=5)
             for name, value in values.items()
         ]
-        await leaving.settle(a_place("bounded", "75s"), *pods, pods=len(values))
+        await leaving.settle(a_place("bounded", "75s"), *pods, pods=len(pods))
+        # Its time runs from its creation: not before there is a node for it.
+        await leaving.users.apply(brief_one)
+        await leaving.scene.all_run(len(values))
         there = {names([pod])[0]: pod for pod in await leaving.users.all(PODS)}
         claim, deadline = await leaving.leave("bounded")
         await leaving.event("DoNotDisruptUntil", "brief", '"30s" protects it until ')
