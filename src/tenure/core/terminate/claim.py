@@ -1,18 +1,18 @@
 """Decide the next step of a claim that is being deleted, or whose Node is:
 
 0. unreadable   it or a Node of it cannot be read: nothing, until a minute after the deadline;
-1. take along   a Node that is being deleted takes its claim along;
-2. its Nodes    delete those that are registered (one that has lost our finalizer gets it back
-                first, or it would be gone before its pods were drained), and repeat in the
-                claim's conditions what their drain has reached (``Drained``,
+1. claim        delete the claim of a Node that is being deleted;
+2. its Nodes    delete those that are registered (a Node that has lost our finalizer gets it back
+                first, otherwise it would be removed before its pods are drained), and record the
+                progress of their drain in the claim's conditions (``Drained``,
                 ``VolumesDetached``, ``InstanceTerminating``);
-3. instance     once no Node is held any more, end it. Pods of a Node that vanished hold it until
-                pod garbage collection has removed them, or the deadline is over. A launch that
-                may be unanswered counts as an instance until the cloud has said that none
-                carries the UID;
-4. leftovers    a Node that never registered goes after its instance: nobody was to run
-                there, so nobody has to be drained;
-5. release      take the finalizer off.
+3. instance     terminate it once no Node has our finalizer any more. Pods of a Node that vanished
+                delay this until pod garbage collection has removed them, or the deadline has
+                passed. A launch that may be unanswered counts as an instance until the cloud
+                answers that no instance carries the UID;
+4. leftovers    delete a Node that never registered after its instance: no pod was scheduled
+                there, so there is nothing to drain;
+5. release      remove the finalizer.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _delete_node(claim: NodeClaim, node: Node) -> Verdict:
 
 
 def _is_registered(claim: NodeClaim, node: Node) -> bool:
-    """Either side may know it first: the Node is written before the claim."""
+    """Node or claim may show it first: the Node is written before the claim."""
     return claim.registered or names.FINALIZER in node.metadata.finalizers
 
 
@@ -111,7 +111,7 @@ def _end(view: TerminationView, claim: NodeClaim, settings: Settings, now: datet
 def _held_by_bound_pods(
     view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
 ) -> Verdict | None:
-    """The Node vanished without a drain: its pods may still run on the instance."""
+    """The Node was removed without a drain: its pods may still run on the instance."""
     pods = [pod for pod in view.bound_pods if holds_node(pod, now)]
     deadline = deadline_of(claim)
     if not pods or claim.instance_terminating or lost_instance(view, claim, settings):
@@ -144,7 +144,7 @@ def _follow(
     settings: Settings,
     now: datetime,
 ) -> Verdict:
-    """Write down how far the drain is; the Node's own verdict moves it on."""
+    """Record the progress of the drain; the Node's own verdict has the next action."""
     listed = ", ".join(node.name for node in held)
     if claim.condition("Drained") is None:
         said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "pods are leaving"))
@@ -211,7 +211,7 @@ def _detached(view: TerminationView, claim: NodeClaim, listed: str, now: datetim
 
 
 def _volumes(view: TerminationView, now: datetime) -> Wanted:
-    """How far the volumes are."""
+    """The condition that says whether the volumes are detached."""
     if waiting := [one.name for drain in view.drains for one in waiting_volumes(drain, now)]:
         return Wanted("VolumesDetached", "Unknown", "AwaitingVolumeDetachment", some(waiting))
     if left := [one.name for drain in view.drains for one in left_attached(drain, now)]:

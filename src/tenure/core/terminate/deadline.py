@@ -1,9 +1,9 @@
-"""The instant after which a leaving node is torn down by force, and everything about it.
+"""The deadline of a drain: after it, the instance is terminated even if pods remain.
 
-It exists only while the claim is being deleted: the earliest of ``deletionTimestamp +
-terminationGracePeriod`` and of what the annotation on the claim says, if that can be read.
-So it can be brought forward by hand, and never pushed back. Neither: no deadline, the drain
-waits as long as its pods make it wait.
+It exists only while the claim is being deleted: the earlier of ``deletionTimestamp +
+terminationGracePeriod`` and the instant in the claim's annotation, if that can be parsed.
+So a user can move it earlier, and never later. Without both there is no deadline, and the drain
+has no time limit.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from tenure.model.values.duration import parse_duration
 
 #: What the API gives to a pod that does not say how long it may take to stop.
 DEFAULT_GRACE: Final = timedelta(seconds=30)
-#: From the deadline on, every pod has been asked to stop; then the instance goes, whatever is left.
-#: Where Tenure could not ask a pod by then, the pod has as long from when it was asked.
+#: At the deadline every pod has been deleted or evicted. The instance is terminated this much later,
+#: even if pods remain. A pod that Tenure could not delete in time has this long from its deletion.
 LAST_MINUTE: Final = timedelta(minutes=1)
 
 
 class Deadline(msgspec.Struct, frozen=True):
     at: datetime
-    #: Whose word it is, for a sentence.
+    #: Which setting it comes from, for messages.
     why: str
 
     @property
     def end(self) -> datetime:
-        """When the instance goes at the latest."""
+        """When the instance is terminated at the latest."""
         return later(self.at, LAST_MINUTE)
 
     def stop_by(self, asked_at: datetime) -> datetime:
-        """When a pod that is asked to stop then has to have stopped: by the deadline, or within a
-        minute where nobody could ask it before the last minute was over."""
+        """When a pod that is deleted at ``asked_at`` must have stopped: by the deadline, or within a
+        minute if it could not be deleted before the end of the last minute."""
         return self.at if asked_at < self.end else later(asked_at, LAST_MINUTE)
 
     def before(self, span: timedelta) -> datetime:
@@ -71,7 +71,7 @@ def deadline_of(claim: NodeClaim | None) -> Deadline | None:
 
 
 def grace_period(claim: NodeClaim) -> timedelta | None:
-    """How long its drain may take; a value that cannot be read forces nobody."""
+    """How long its drain may take; an invalid value sets no deadline."""
     if claim.spec.termination_grace_period is None:
         return None
     try:
@@ -81,13 +81,13 @@ def grace_period(claim: NodeClaim) -> timedelta | None:
 
 
 def stamp_of(claim: NodeClaim) -> datetime | None:
-    """What the annotation says, if that is an instant with its zone."""
+    """The instant in the annotation; None unless it is a timestamp with a time zone."""
     return read_instant(claim.termination_stamp or "")
 
 
 def hurry(claim: NodeClaim, bound: timedelta | None, now: datetime) -> timedelta | None:
-    """How far ahead of now the claim is to be stamped, so that it has to be gone within the bound;
-    None when there is none, or it has to be gone by then anyway."""
+    """How far after now the deadline is set, so that the claim terminates within the bound; None
+    without a bound, or when its present deadline is early enough."""
     if bound is None:
         return None
     period = grace_period(claim)
@@ -97,14 +97,14 @@ def hurry(claim: NodeClaim, bound: timedelta | None, now: datetime) -> timedelta
 
 
 def hurried_until(claim: NodeClaim, span: timedelta) -> datetime | None:
-    """From when on its present deadline is near enough."""
+    """The instant from which its present deadline is early enough."""
     known = _known(claim)
     return Deadline(known, "").before(span) if known is not None else None
 
 
 def written_between(claim: NodeClaim, span: timedelta, age: timedelta) -> tuple[datetime, datetime]:
-    """From when on, and until when, its stamp is one that was written so long before its instant, and
-    is younger than that age. Without a stamp that can be read: never."""
+    """The period in which its stamp is younger than ``age``, if it was written ``span`` before the
+    instant that it names. Without a valid stamp the period is empty."""
     stamp = stamp_of(claim)
     if stamp is None:
         return BEGINNING, BEGINNING
@@ -113,7 +113,7 @@ def written_between(claim: NodeClaim, span: timedelta, age: timedelta) -> tuple[
 
 
 def _known(claim: NodeClaim) -> datetime | None:
-    """The deadline that it has, or would have if it were deleted by whoever stamped it."""
+    """Its deadline, or the one that its stamp sets once the claim is deleted."""
     deadline = deadline_of(claim)
     return deadline.at if deadline is not None else stamp_of(claim)
 
@@ -129,12 +129,12 @@ def grace_in(spec: PodSpec) -> timedelta:
 
 
 def force_at(pod: Pod, deadline: Deadline) -> datetime:
-    """When the pod is deleted whatever protects it, so that it still gets all of its grace."""
+    """When the pod is deleted despite its protection, so that it gets its full grace period."""
     return deadline.before(grace_of(pod))
 
 
 def shortened(pod: Pod, deadline: Deadline) -> int | None:
-    """Seconds of grace with which a terminating pod stops in time; None when it does so anyway.
+    """The grace period in seconds with which a terminating pod stops in time; None if it does already.
 
     The API server counts a shortened grace from the *first* request. Never 0: that would remove
     the pod before it has stopped, and a StatefulSet would start its successor beside it.
@@ -162,7 +162,7 @@ def stops_at(pod: Pod) -> datetime | None:
 
 
 def requested_at(pod: Pod) -> datetime:
-    """When a terminating pod was first asked to stop: the API server's arithmetic, backwards."""
+    """When a terminating pod was first deleted or evicted, computed back from deletionTimestamp."""
     deletion = pod.metadata.deletion_timestamp or BEGINNING
     seconds = pod.metadata.deletion_grace_period_seconds or 0
     return earlier(deletion, wrapped_seconds_of(seconds))

@@ -1,12 +1,13 @@
-"""Decide what a claim and its Nodes say of the deadline, the first of these that applies:
+"""Decide what a claim and its Nodes report about the deadline, the first of these that applies:
 
-1. unreadable    the stamp means nothing: it is ignored, and said so;
-2. stamp         it has a grace period and is not stamped: written down, for everybody to see;
-3. expiring      until when it must be gone.
+1. unreadable    the annotation cannot be parsed: it is ignored, and a Warning reports that;
+2. stamp         the claim has a grace period and no annotation: write it, so that users see it;
+3. expiring      report the deadline.
 
-A stamp on a claim that is not being deleted is ``repair``'s: it is the first half of one, or stale.
+The annotation on a claim that is not being deleted belongs to ``repair``: it is the first of two
+writes, or stale.
 
-Each leaving Node says, too, until when it must be gone, and from when on pods are forced.
+Each terminating Node also reports the deadline, and from when on pods are force deleted.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class DeadlineDecider:
         leaving = (
             found[name]
             for name in sorted(found)
-            # Which of several claims a Node goes with, nobody can tell.
+            # With several claims for one Node, it is unknown whose deadline applies.
             if found[name].deleting and snapshot.claim_of(found[name]) is not None
         )
         return DeadlineView(claim, tuple((node, _longest(node, snapshot)) for node in leaving))
@@ -100,7 +101,7 @@ def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
             f"2026-03-02T12:00:00Z"
         )
         return _say(claim, Reason.DEADLINE_UNREADABLE, message)
-    assert deadline is not None, "else there is nothing to judge"
+    assert deadline is not None, "view() returns None without a deadline and a stamp"
     if written is None:
         message = f"must be gone by {deadline}: this is being written down"
         return _say(claim, Reason.DEADLINE_SET, message, stamp_with(claim, deadline.at))

@@ -1,9 +1,9 @@
-"""Decide the next step of a leaving claim and its Node.
+"""Decide the next step of a claim and its Node that are being deleted.
 
-Deleting either starts it; both are held by our finalizer until the instance is gone. The
-steps of the Node are in ``leavingnode``, those of the claim in ``leavingclaim``; the pods
-are ``drain``'s. This module knows who belongs together: a claim and every Node with its
-provider id. A Node that no claim stands for, or several, is judged by itself.
+Deleting either starts the termination; our finalizer keeps both until the instance is terminated.
+The steps of the Node are in ``node``, those of the claim in ``claim``, those of the pods in
+``drain``. This module finds out what belongs together: a claim and every Node with its
+provider id. A Node with no claim, or with several, is evaluated without a claim.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
-#: Keys of Nodes that are judged by themselves; a claim's name cannot contain a slash.
+#: Keys of Nodes that are evaluated without a claim; a claim's name cannot contain a slash.
 _ALONE: Final = "node/"
 
 
@@ -68,7 +68,7 @@ class TerminationDecider:
             if change.resource == PODS:
                 yield from _claims_of_lost_nodes(change, snapshot)
             for pod in filter(is_unreadable, change.versions()):
-                # It also protects where nobody is drained: on a Node that never registered.
+                # It also blocks where nothing is drained: on a Node that never registered.
                 its_node = snapshot.nodes.get(pod.spec.node_name) if isinstance(pod, Pod) else None
                 yield from _keys_of(its_node, snapshot) if its_node is not None else ()
 
@@ -111,7 +111,7 @@ def _claims_of_lost_nodes(change: Change, snapshot: Snapshot) -> Iterable[str]:
 
 
 def _pods_of_lost_node(claim: NodeClaim, snapshot: Snapshot) -> Iterable[Pod]:
-    """Where another Node has the name, the pods are that one's."""
+    """The pods bound to a Node that is gone; if another Node has its name, they belong to that."""
     if claim.node_name and claim.node_name not in snapshot.nodes:
         pods = snapshot.pods_on(claim.node_name)
         yield from (pods[key] for key in sorted(pods) if not pods[key].finished)
@@ -123,7 +123,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
     found = snapshot.nodes_with_provider(claim.provider_id)
     nodes = [found[name] for name in sorted(found)]
     shared = len(snapshot.claims_with_provider(claim.provider_id)) > 1
-    # Which of several claims would go with the Node, nobody can tell.
+    # With several claims for one Node, it is unknown which one to delete with it.
     if not claim.deleting and (shared or not any(is_held(node) for node in nodes)):
         return None
     observations = snapshot.observations
@@ -146,6 +146,6 @@ def _view_of_node(snapshot: Snapshot, name: str) -> TerminationView | None:
     if node is None or not is_held(node) or not is_our_node(node, snapshot):
         return None
     if snapshot.claim_of(node) is not None:
-        return None  # Judged together with it.
+        return None  # Evaluated together with its claim.
     unreadable = in_the_way(None, (node,), None, snapshot, pods=False)
     return TerminationView(claim=None, drains=(drain_of(node, snapshot),), unreadable=unreadable)

@@ -1,7 +1,7 @@
-"""Decide, pod by pod, who may leave a node of ours that is being deleted.
+"""Decide for each pod of a terminating Node of ours whether to evict or delete it.
 
-A node is drained once it carries the taint that keeps new pods away. What becomes of each
-pod is in ``leavingpods``; this module knows what that depends on.
+A Node is drained once it has the taint that keeps new pods away. The verdict on each pod is made
+in ``pods``; this module collects what that verdict depends on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DrainDecider:
         if not is_held(node):
             return None
         if not is_closed(node):
-            return None  # Nobody is asked to leave before the door is closed.
+            return None  # No pod is evicted before the Node is tainted.
         return drain_of(node, snapshot)
 
     def decide(self, view: DrainView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -92,7 +92,7 @@ def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
 
 
 def leaving_node_of(subject: Subject, snapshot: Snapshot) -> Node | None:
-    """The leaving node that a pod is on; None for anything else."""
+    """The terminating Node that a pod runs on; None for any other subject."""
     if subject.kind != PODS.kind:
         return None
     pod = snapshot.pods.get(f"{subject.namespace}/{subject.name}")
@@ -100,13 +100,13 @@ def leaving_node_of(subject: Subject, snapshot: Snapshot) -> Node | None:
 
 
 def is_held(node: Node) -> bool:
-    """It is being deleted, and waits for us."""
+    """It is being deleted, and our finalizer keeps it."""
     return node.deleting and names.FINALIZER in node.metadata.finalizers
 
 
 def is_unmarked(node: Node, snapshot: Snapshot) -> bool:
-    """Its claim leaves by a deadline, and it is neither deleted nor closed for that: it cannot be
-    read, so nobody writes to it. Its pods are told to stop in time all the same."""
+    """Its claim has a deadline, but the Node is neither deleted nor tainted: it cannot be read, so
+    Tenure does not write to it. Its pods are force deleted in time all the same."""
     if not is_unreadable(node):
         return False
     return deadline_of(snapshot.claim_of(node)) is not None
@@ -119,7 +119,7 @@ def unmarked_nodes(snapshot: Snapshot) -> dict[str, Node]:
 
 
 def drain_of(node: Node, snapshot: Snapshot) -> DrainView:
-    """What the drain of a Node depends on; of one that stays, nothing."""
+    """What the drain of a Node depends on; empty for a Node that is not terminating."""
     if not node.deleting and not is_unmarked(node, snapshot):
         return DrainView(node=node)
     return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
@@ -139,7 +139,7 @@ def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> Dr
 
 
 def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
-    """Whoever would lose something if the instance stopped; one that has finished would not."""
+    """The pods that would lose work if the instance stopped."""
     for node in nodes:
         pods = snapshot.pods_on(node.name)
         yield from (pods[name] for name in sorted(pods) if not pods[name].finished)
@@ -170,7 +170,7 @@ def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
         volume = attached[name].spec.source.persistent_volume_name
         if is_unreadable(attached[name]):
             yield Attachment(name, volume or UNKNOWN)
-        elif volume:  # Others are the driver's own business.
+        elif volume:  # Inline volumes are detached by the driver itself.
             persistent = snapshot.persistent_volumes.get(volume)
             claim = persistent.spec.claim_ref if persistent is not None else None
             key = (claim.namespace, claim.name) if claim is not None else ("", "")

@@ -1,18 +1,18 @@
 """Decide the next step of a Node that is being deleted, the first of these that applies:
 
 0. unreadable the Node or its claim cannot be read: nothing, until a minute after the deadline;
-1. close      taint it and take it out of load balancers, before any pod leaves;
-2. lost       not Ready, and the cloud no longer has its instance, by its lists or asked for this
-              one as soon as the Node is not Ready: nothing can be drained, so it is released;
-3. drain      wait for the pods (see ``leavingpods``), naming those that block it now and why; at
-              the longest until a minute after the deadline. It fails, and warns, once no pod is
-              on its way out and no PDB has moved for two minutes;
-4. settle     a few seconds from the start of the drain, so that everybody saw the taint;
-5. volumes    wait until they are detached, at the longest until the deadline;
-6. terminate  ask the cloud to end the instance, until it says that it is gone;
-7. release    take the finalizer off.
+1. taint      taint it and remove it from load balancers, before any pod is evicted;
+2. lost       not Ready, and the cloud no longer has its instance (the list of instances lacks it,
+              or the cloud answered so for this instance): nothing to drain, so it is released;
+3. drain      wait for the pods (see ``pods``), at most until a minute after the deadline; name
+              the pods that block the drain, and why. The drain fails, with a Warning, once no pod
+              terminates and no PDB has changed for two minutes;
+4. settle     a few seconds from the start of the drain, so that every controller sees the taint;
+5. volumes    wait until they are detached, at most until the deadline;
+6. terminate  ask the cloud to terminate the instance, until the instance is gone;
+7. release    remove the finalizer.
 
-A Node without a claim is drained and released: its instance went with its claim.
+A Node without a claim is drained and released: its instance was terminated with its claim.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from tenure.model.api.node import Node
 from tenure.model.api.resource import VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
-#: Verdicts on pods that do not pass by themselves within a grace period.
+#: Verdicts on pods that do not change by themselves within a grace period.
 BLOCKED: Final = REFUSED | {
     Reason.PROTECTED,
     Reason.PROTECTION_UNREADABLE,
     Reason.BLOCKED_BY_UNREADABLE,
 }
-#: Verdicts on pods that are on their way out.
+#: Verdicts on pods that terminate, or begin to.
 _GOING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
-#: How long a PDB that allows nothing counts as the pace of the drain: its last pod stops, and the
-#: pod's successor becomes ready. After that the drain waits for it.
+#: How long a PDB may allow no disruption in a drain that makes progress: the last evicted pod stops,
+#: and the pod that replaces it becomes ready. After that the drain counts as blocked.
 PACE_MAX: Final = timedelta(minutes=2)
 
-#: How many pods a sentence names; the blockers name them all.
+#: How many pods a message names; the blockers name them all.
 _NAMED_MAX: Final = 3
 
 
@@ -164,7 +164,7 @@ def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
 
 
 def _paced_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None:
-    """Until when a refusal counts as the pace of the drain."""
+    """Until when a drain with this refused eviction still counts as making progress."""
     if verdict.reason is not Reason.EVICTION_WAITS:
         return None
     since = blocked_since(item.budgets[0]) or node.metadata.deletion_timestamp
@@ -172,7 +172,7 @@ def _paced_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None
 
 
 def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
-    """The pods that a drain waits for, and the budgets that hold some of them."""
+    """The pods that a drain waits for, and the PDBs that block some of them."""
     blocked = (verdict for _, verdict in waiting if verdict.reason in BLOCKED)
     budgets = (blocker for verdict in blocked for blocker in verdict.blockers)
     return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
@@ -187,10 +187,10 @@ def _blocked_by(blocked: Waiting) -> str:
 
 
 def _why(item: PodView, verdict: Verdict) -> str:
-    """The PDBs in its way where there are any, else what its verdict says."""
+    """The PDBs that block its eviction if there are any, else its verdict's message."""
     if verdict.reason not in REFUSED:
         return verdict.message
-    # When a refused pod is retried is its own news, every few seconds.
+    # The pod's own verdict has the time of the next try, which changes every few seconds.
     if verdict.blockers:
         return refusal_of(verdict.blockers)
     return item.answer.message if item.answer is not None else verdict.message

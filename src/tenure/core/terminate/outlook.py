@@ -1,14 +1,14 @@
-"""Say of every claim in service whether a drain of its node would be graceful.
+"""Report for every initialized claim whether a drain of its Node would be graceful.
 
-What is configured today shows itself only when the node leaves, which may be in a month. So the
-claim's condition ``GracefulDrain`` says it now, and a Warning event once. It is False where
+A wrong configuration shows only when the Node terminates, which may be in a month. So the claim's
+condition ``GracefulDrain`` reports it now, and one Warning event does. It is False where
 
-- a pod's grace is longer than the claim's ``terminationGracePeriod``: it would be cut;
+- a pod's grace period is longer than the claim's ``terminationGracePeriod``: it would be cut;
 - a pod's protection is longer than that: it would be cut, too;
-- a disruption budget can never allow an eviction.
+- a PDB can never allow an eviction.
 
-Claims of which there has never been anything to say have no such condition. Workloads are named,
-not pods, so that pods that come and go write nothing.
+A claim that never had such a finding has no such condition. The message names workloads instead of
+pods, so that it does not change with every new pod.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ from tenure.schema.findings import Code, Finding
 
 CONDITION: Final = "GracefulDrain"
 
-#: What the condition speaks of, and in which order; ``tenure lint`` knows more.
+#: The findings that the condition reports, in this order; ``tenure lint`` reports more.
 _TOLD: Final = (Code.GRACE_LONGER, Code.PROTECTION_LONGER, Code.BUDGET_NEVER_ALLOWS)
-#: How many a condition names.
+#: How many findings a condition names.
 _NAMED_MAX: Final = 3
 
 
 class OutlookView(msgspec.Struct, frozen=True):
     claim: NodeClaim
-    #: With the workload or budget that each is about.
+    #: Each with its workload or PDB.
     findings: tuple[tuple[str, Finding], ...]
 
 
@@ -130,7 +130,7 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
     ground = Ground(f"NodeClaim {claim.name}", claim.spec.termination_grace_period, cap)
     pods = snapshot.pods_on(node.name)
     stuck = {name: _stuck(snapshot, name) for name in {pod.namespace for pod in pods.values()}}
-    # Most pods ask for nothing special, and pods come and go all the time.
+    # Most pods have neither a long grace period nor protection, and pods change all the time.
     span = ground.span
     asking = {
         key: pod
@@ -149,20 +149,20 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
 
 
 def _stuck(snapshot: Snapshot, namespace: str) -> list[PodDisruptionBudget]:
-    """The budgets that can never allow an eviction."""
+    """The PDBs that can never allow an eviction."""
     budgets = snapshot.budgets_in(namespace)
     return [budgets[name] for name in sorted(budgets) if never_allows(budgets[name])]
 
 
 def living_workloads(pods: Mapping[str, Pod], ground: Ground) -> list[Workload]:
-    """The pods that a drain would concern, together where their controller is the same."""
+    """The pods that a drain would evict, grouped by controller."""
     found: dict[tuple[str, bytes], Workload] = {}
     for key in sorted(pods):
         pod = pods[key]
         if pod.deleting or left_alone(pod):
             continue
         template = PodTemplate(metadata=pod.metadata, spec=pod.spec)
-        # Those of one controller may differ while it rolls out a change.
+        # Pods of one controller may differ during a rollout.
         asks = msgspec.json.encode((pod.spec.termination_grace_period_seconds, _asked(pod)))
         name = _owner(pod)
         found.setdefault(
@@ -182,7 +182,8 @@ def _asked(pod: Pod) -> str | None:
 
 
 def _minding(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
-    """Claims to whose drain the pod may matter: without a bound or a budget none does."""
+    """The claims whose findings the pod may change: those with a grace period, and those of a pod
+    in a namespace that has PDBs."""
     assert isinstance(pod, Pod)
     if (node := snapshot.nodes.get(pod.spec.node_name)) is None:
         return
@@ -193,7 +194,7 @@ def _minding(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
 
 
 def _said(pod: ApiObject | None) -> object:
-    """All of a pod that matters here, so that its other changes cost nothing."""
+    """The fields of a pod that findings depend on; other changes are ignored."""
     if not isinstance(pod, Pod):
         return None
     spec = pod.spec
@@ -204,7 +205,7 @@ def _said(pod: ApiObject | None) -> object:
 
 
 def _holds(budget: ApiObject | None) -> object:
-    """All of a budget that matters here: whether it never allows anything, and of whom."""
+    """The fields of a PDB that findings depend on; None if it can allow an eviction."""
     if not isinstance(budget, PodDisruptionBudget) or not never_allows(budget):
         return None
     return arithmetic(budget), budget.spec.selector

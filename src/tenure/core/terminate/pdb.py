@@ -1,15 +1,16 @@
-"""What PodDisruptionBudgets will say to an eviction, as far as their status tells.
+"""Predict from the status of PodDisruptionBudgets whether the API server allows an eviction.
 
-A budget that cannot be read allows nothing.
+A PDB that cannot be read allows nothing.
 
-The API server is asked when we think that it will agree. A status may be stale, so one pod of
-each budget is asked about all the same, now and then: asking for hundreds helps nobody. Its rules, in order:
+Tenure sends an eviction when the prediction is yes. A status may be stale, so for each PDB that
+seems to allow nothing, the eviction of one pod is tried from time to time: trying hundreds would
+only load the API server. Its rules, in order:
 
-1. a pod that does not run yet may always go;
-2. a pod under several budgets cannot be evicted at all;
-3. one that runs but is not Ready may go where the budget says ``AlwaysAllow``, or has as many
-   healthy pods as it wants without it;
-4. otherwise the budget must allow one more disruption than we have asked for.
+1. a pod that does not run yet can always be evicted;
+2. a pod that several PDBs select can never be evicted;
+3. a running pod that is not Ready can be evicted if the PDB says ``AlwaysAllow``, or if it has as
+   many healthy pods as it requires without this one;
+4. otherwise the PDB must allow one more disruption than Tenure has requested.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from tenure.model.api.resource import POD_DISRUPTION_BUDGETS
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 
-#: How many pods a sentence names.
+#: How many pods a message names.
 _NAMED_MAX: Final = 3
 
 
 class Allowances:
-    """Counts down what budgets allow, over the pods of one look."""
+    """Counts down the disruptions that PDBs allow, over the pods of one evaluation."""
 
     def __init__(self) -> None:
-        #: By the budget's UID: the pods that use up what it allows.
+        #: By the PDB's UID: the pods that use the disruptions that it allows.
         self._taken: dict[str, list[str]] = {}
 
     def grants(self, pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
-        """Whether the API server will probably agree; counts the pod if so."""
+        """Whether the API server will probably allow the eviction; counts the pod if so."""
         if any(is_unreadable(budget) for budget in budgets):
             return False
         if not budgets or pod.status.phase == "Pending":
@@ -55,7 +56,7 @@ class Allowances:
         return True
 
     def taken_by(self, budget: PodDisruptionBudget) -> Sequence[str]:
-        """The pods that were granted a disruption in this look."""
+        """The pods that were granted a disruption in this evaluation."""
         return self._taken.get(budget.uid, ())
 
 
@@ -80,7 +81,7 @@ def _wish(budget: PodDisruptionBudget) -> str:
 
 
 def arithmetic(budget: PodDisruptionBudget) -> str:
-    """Why it allows as many as it does."""
+    """How many disruptions it allows, and the numbers behind that."""
     if is_unreadable(budget):
         return f"cannot be read, so it allows no disruption: {why_unreadable(budget)}"
     status, wish = budget.status, _wish(budget)
@@ -105,7 +106,7 @@ def refusal(
 ) -> str:
     """Why it allows no more, completing "PDB default/web …": what has used the allowance up.
 
-    ``evicted``: pods that are known to be on their way out; the budget's status may know others.
+    ``evicted``: pods that are known to terminate; the PDB's status may name others.
     ``first``: pods that would be evicted before.
     """
     status = budget.status
@@ -125,7 +126,7 @@ def refusal(
 
 
 def _uncounted(budget: PodDisruptionBudget) -> str:
-    """Why the numbers say nothing; empty when they do."""
+    """Why the status cannot be used; empty when it can."""
     allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
     if allowed is not None and allowed.reason == "SyncFailed":
         return allowed.message

@@ -1,19 +1,20 @@
-"""What becomes of each pod of a leaving node, the first of these that applies:
+"""The verdict on each pod of a terminating Node, the first of these that applies:
 
-1. left alone    finished, mirror and tolerating pods, and pods stuck in termination
-                 for a minute: they do not hold the node back;
-2. terminating   it is on its way out within its grace period, which is cut where it
-                 outlives the node's deadline;
-3. forced        the deadline is so near that only now it still gets all of its grace: it is
-                 deleted, whatever its tier, its protection and its budgets;
-4. later tier    pods leave in four tiers: plain, plain daemon, critical, critical daemon;
-5. protected     ``karpenter.sh/do-not-disrupt``, until its end; and where the pod, its PDB, its
-                 node or the claim cannot be read;
-6. refused       the API said no, or a PDB says that it would: retried after a pause. It waits
-                 where a PDB merely paces the drain, and failed where no PDB will ever agree;
+1. ignored       finished, mirror and tolerating pods, and pods that should have stopped a minute
+                 ago: the Node does not wait for them;
+2. terminating   it stops within its grace period, which is cut if it ends after the Node's
+                 deadline;
+3. force delete  the deadline is so near that the full grace period just fits: the pod is deleted
+                 despite its tier, its protection and its PDBs;
+4. later tier    pods are evicted in four tiers: plain, plain daemon, critical, critical daemon;
+5. protected     by ``karpenter.sh/do-not-disrupt``, until that ends; or because the pod, its PDB,
+                 its Node or the claim cannot be read;
+6. refused       the API server refused the eviction, or a PDB's status says that it would: retried
+                 after a pause. The pod waits where a PDB only slows the drain down; the eviction
+                 has failed where the PDBs can never allow it;
 7. evicted       through the eviction API, with the pod's UID as precondition.
 
-Without a deadline a drain waits as long as its pods make it wait.
+Without a deadline a drain has no time limit.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, why_unreadable
 
-#: A pod that is still there this long after its grace ran out will not go by itself.
+#: A pod that still exists this long after its grace period will not terminate by itself.
 STUCK_AFTER: Final = timedelta(minutes=1)
 
-#: Verdicts on pods that the API has refused to evict, or would.
+#: Verdicts on pods whose eviction the API server has refused, or would refuse.
 REFUSED: Final = frozenset({Reason.EVICTION_REFUSED, Reason.EVICTION_WAITS})
 
 TIERS: Final = ("plain pods", "daemon pods", "critical pods", "critical daemon pods")
@@ -60,9 +61,9 @@ TIERS: Final = ("plain pods", "daemon pods", "critical pods", "critical daemon p
 class PodView(msgspec.Struct, frozen=True):
     pod: Pod
     answer: EvictionAnswer | None = None
-    #: Those that cover the pod.
+    #: The PDBs that select the pod.
     budgets: tuple[PodDisruptionBudget, ...] = ()
-    #: Since when the API has failed to delete it by force.
+    #: Since when the API server has failed to force delete it.
     deletion_failed_at: datetime | None = None
 
 
@@ -75,7 +76,7 @@ class Attachment(msgspec.Struct, frozen=True):
 
 
 class DrainView(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaving node and everything that its drain depends on."""
+    """A terminating Node and everything that its drain depends on."""
 
     node: Node
     pods: tuple[PodView, ...] = ()
@@ -95,19 +96,19 @@ def judge_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verd
 
 
 def holds_node(pod: Pod, now: datetime) -> bool:
-    """Whether the node has to wait for this pod."""
+    """Whether the Node waits for this pod."""
     stuck = _stuck_at(pod)
     return not left_alone(pod) and (stuck is None or now < stuck)
 
 
 def waited_until(item: PodView, drain: DrainView) -> datetime | None:
-    """When the last minute of a pod is over; None without a deadline, and while the API has not
-    been asked to delete it.
+    """When the Node stops waiting for a pod; None without a deadline, and until the API server has
+    been asked to delete the pod.
 
-    It counts from the deadline, or from when the pod was asked to stop, if Tenure was down or the
-    API out until then. A pod that came after the deadline to a leaving Node has no minute of its
-    own, else new pods could hold the Node for ever; nor has one of which nobody can read on which
-    Node it is, for it is not deleted.
+    That is a minute after the deadline, or a minute after the pod's deletion if Tenure or the API
+    server was down at the deadline. A pod that was created after the deadline gets no extra minute,
+    otherwise new pods could delay the Node without end. Neither does a pod whose Node cannot be
+    read, because it is never deleted.
     """
     pod, deadline = item.pod, drain.deadline
     if deadline is None:
@@ -121,12 +122,12 @@ def waited_until(item: PodView, drain: DrainView) -> datetime | None:
 
 
 def tier_of(pod: Pod) -> int:
-    """0 leaves first."""
+    """Tier 0 is evicted first."""
     return 2 * pod.critical + pod.daemon
 
 
 def left_alone(pod: Pod) -> str:
-    """Why the drain does not concern itself with this pod; empty when it does."""
+    """Why the drain ignores this pod; empty when it does not."""
     if pod.finished:
         return f"it has finished ({pod.status.phase})"
     if pod.mirror:
@@ -143,7 +144,7 @@ def _stuck_at(pod: Pod) -> datetime | None:
 
 
 class _Judge:
-    """Judges the pods of one node at one instant."""
+    """Evaluates the pods of one Node at one instant."""
 
     def __init__(self, drain: DrainView, open_tier: int, settings: Settings, now: datetime) -> None:
         self._node = drain.node
@@ -154,9 +155,9 @@ class _Judge:
         self._settings = settings
         self._now = now
         self._allowances = Allowances()
-        #: For each budget that seems to allow nothing, the pod that is asked about all the same.
+        #: For each PDB that seems to allow nothing, the one pod whose eviction is tried all the same.
         self._probes: dict[tuple[str, ...], Pod] = {}
-        #: By the budget's UID: the pods here that are terminating already.
+        #: By the PDB's UID: the pods of this Node that are terminating already.
         self._terminated: dict[str, list[str]] = {}
         for item in drain.pods:
             if item.pod.deleting:
@@ -177,7 +178,7 @@ class _Judge:
             return self._forced(pod, self._deadline)
         return _until_forced(begins, self._unforced(item))
 
-    # -- on its way out ----------------------------------------------------------------
+    # -- terminating -------------------------------------------------------------------
 
     def _terminating(self, pod: Pod, deletion: datetime) -> Verdict:
         stuck = later(deletion, STUCK_AFTER)
@@ -215,7 +216,7 @@ class _Judge:
         recheck_at = None if late else deadline.end
         return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=recheck_at)
 
-    # -- asked, if nothing is in the way -----------------------------------------------
+    # -- evicted, if nothing blocks it -------------------------------------------------
 
     def _unforced(self, item: PodView) -> Verdict:
         pod = item.pod
@@ -236,11 +237,11 @@ class _Judge:
         return _verdict(pod, Reason.EVICTING, message, action=_evict(pod))
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
-        """Asking again is no other verdict: the last answer stands until there is a new one."""
+        """A retry does not change the verdict: the last answer counts until there is a new one."""
         return self._asked_again(item, answer.message.rstrip("."), answer.retry_at)
 
     def _hopeless(self, item: PodView) -> Verdict:
-        """The budget says what the answer would be. It may be wrong: for one pod that is tried."""
+        """The PDB's status predicts a refusal. It may be stale, so one pod is tried."""
         if bad := next((b for b in item.budgets if is_unreadable(b)), None):
             blockers = tuple(map(blocks, item.budgets))
             message = f"{why_unreadable(bad)}; so it is not evicted"
@@ -291,7 +292,7 @@ class _Judge:
 
 
 def refusal_of(budgets: Sequence[Blocker]) -> str:
-    """Why no eviction gets past these PDBs."""
+    """Why these PDBs do not allow an eviction."""
     keys = [f"{one.subject.namespace}/{one.subject.name}" for one in budgets]
     if len(keys) > 1:
         listed = ", ".join(keys)
@@ -307,7 +308,7 @@ def _protected(pod: Pod, protection: Protection) -> Verdict:
 
 
 def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
-    """The verdict, which holds no longer than until the deadline forces the pod."""
+    """The verdict, valid at most until the deadline requires a force delete."""
     recheck_at = min(verdict.recheck_at or begins, begins)
     if verdict.reason is Reason.EVICTING:
         return msgspec.structs.replace(verdict, recheck_at=recheck_at)

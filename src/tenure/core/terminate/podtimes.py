@@ -1,14 +1,13 @@
-"""When each pod of a drain is asked, forced, and stopped at the latest.
+"""When each pod of a drain is evicted, force deleted, and stopped at the latest.
 
-The pods are judged exactly as ``leavingpods`` judges them; this module only reads instants off
-the verdicts, and follows what they mean for the pods that wait for others. For each pod that the
-node waits for:
+The verdicts on the pods come from ``pods``; this module only takes instants from them, and works
+out the times of pods in later tiers. For each pod that the Node waits for:
 
 - asked       the earliest instant at which it can be evicted; none when the deadline comes first,
-              or something holds it without an end;
-- forced      the deadline less its grace; none without a deadline, or when it stops anyway;
-- stopped by  when it has stopped at the latest, if it takes all of its grace; none when nobody
-              can say, because a budget or a protection without an end decides.
+              or something blocks the eviction without a known end;
+- forced      the deadline minus its grace period; none without a deadline, or when it stops before;
+- stopped by  when it has stopped at the latest, if it uses its full grace period; none when that
+              is unknown, because a PDB or a protection without an end blocks it.
 """
 
 from __future__ import annotations
@@ -44,19 +43,19 @@ _SHORTEST: Final = timedelta(seconds=1)
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Something in the way of an eviction."""
+    """Something that blocks an eviction."""
 
     message: str
-    #: When it ends; None when nobody can say.
+    #: When it ends; None when that is unknown.
     until: datetime | None = None
-    #: It is there until the earlier tiers have gone.
+    #: It ends once the pods of earlier tiers have stopped.
     tier: bool = False
-    #: It shows when the pod is asked, and not before.
+    #: The API server decides it at the eviction, and not before.
     budget: bool = False
 
 
 class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """When a pod that the node waits for has to go."""
+    """When a pod that the Node waits for is evicted, force deleted and stopped."""
 
     pod: str
     tier: str
@@ -64,14 +63,14 @@ class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
     asked_at: datetime | None = None
     forced_at: datetime | None = None
     stopped_by: datetime | None = None
-    #: It is on its way out already.
+    #: It is terminating already.
     terminating: bool = False
 
 
 def pod_times(
     drain: DrainView, settings: Settings, now: datetime
 ) -> tuple[list[PodTimes], datetime | None]:
-    """The pods that are waited for, in the order in which they leave, and by when none is."""
+    """The pods that the Node waits for, in the order of eviction, and by when all have stopped."""
     return _Maker(drain, settings, now).rows()
 
 
@@ -87,7 +86,7 @@ class _Maker:
         #: Between which instants the tiers before the present one are empty; None: for ever.
         self._opens: datetime | None = now
         self._opens_by: datetime | None = now
-        #: When the pod is asked that is tried for all whom the same budgets hold.
+        #: By PDBs: when the eviction of one pod is tried for all pods that they block.
         self._tried: dict[tuple[str, ...], datetime] = {}
 
     def rows(self) -> tuple[list[PodTimes], datetime | None]:
@@ -106,7 +105,7 @@ class _Maker:
         return rows, self._opens_by
 
     def _goes(self, row: PodTimes) -> datetime | None:
-        """When it can be gone at the earliest."""
+        """When it can have stopped at the earliest."""
         if row.terminating:
             return self._now
         return row.asked_at or (max(self._now, row.forced_at) if row.forced_at else None)
@@ -118,7 +117,7 @@ class _Maker:
         holds = tuple(self._holds(item, verdict))
         grace = max(grace_of(pod), _SHORTEST)
         if isinstance(verdict.action, DeletePod):
-            assert deadline is not None, "else nobody is forced"
+            assert deadline is not None, "only a deadline forces a deletion"
             seconds = verdict.action.grace_at(self._now)
             stopped = later(self._now, seconds_of(seconds))
             return self._told(pod, holds, None, force_at(pod, deadline), stopped)
@@ -169,12 +168,12 @@ class _Maker:
             return self._asked_again_at(item, verdict)
         if isinstance(verdict.action, Evict):
             return self._now
-        # That a budget is in the way shows when it is asked.
+        # Whether a PDB blocks the eviction is known only when it is tried.
         ends = [self._opens if hold.tier else hold.until for hold in holds if not hold.budget]
         return latest([self._now, *ends])
 
     def _asked_again_at(self, item: PodView, verdict: Verdict) -> datetime | None:
-        """One that is not tried itself may be asked when the one is that is tried for it."""
+        """A pod that is not tried itself may be evicted when the pod that is tried for it is."""
         budgets = tuple(one.uid for one in item.budgets)
         forced = force_at(item.pod, self._deadline) if self._deadline is not None else None
         if isinstance(verdict.action, Evict):
@@ -207,7 +206,7 @@ class _Maker:
 
 
 def latest(instants: Iterable[datetime | None]) -> datetime | None:
-    """None where one of them never comes."""
+    """None if one of them is None, which means never."""
     found = None
     for instant in instants:
         if instant is None:

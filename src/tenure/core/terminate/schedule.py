@@ -1,8 +1,8 @@
-"""The timetable of a drain: of a node that is leaving, or as if it were deleted now.
+"""The timetable of a drain: of a Node that is terminating, or as if it were deleted now.
 
-When each pod goes is in ``podtimes``. A node with a deadline is given up a minute after it. One
-without is gone at the latest a minute after its last pod should have stopped, unless something
-can hold that back for ever: then it says what.
+The times of each pod are in ``podtimes``. With a deadline, the instance is terminated at most a
+minute after it. Without one, it is terminated at most a minute after its last pod should have
+stopped, unless something may block the drain without end: then the timetable names that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T", Node, NodeClaim)
 
 
 class Bystander(msgspec.Struct, frozen=True):
-    """A pod that the node does not wait for."""
+    """A pod that the Node does not wait for."""
 
     pod: str
     why: str
@@ -37,25 +37,25 @@ class Bystander(msgspec.Struct, frozen=True):
 
 class Timetable(msgspec.Struct, frozen=True, kw_only=True):
     node: str
-    #: When the drain began; for a node that stays, the instant of the look.
+    #: When the drain began; for a Node that is not terminating, the instant of the evaluation.
     began_at: datetime
-    #: It is being deleted; else this is what would be.
+    #: It is being deleted; otherwise the timetable is a prediction.
     leaving: bool
     deadline: Deadline | None
-    #: Those that the node waits for, in the order in which they leave.
+    #: The pods that the Node waits for, in the order of eviction.
     pods: tuple[PodTimes, ...] = ()
     bystanders: tuple[Bystander, ...] = ()
-    #: What has to be detached.
+    #: The volumes that must be detached.
     volumes: tuple[str, ...] = ()
-    #: When the cloud is asked to end the instance, at the latest; None when nobody can say.
+    #: When the instance is terminated at the latest; None when that is unknown.
     ends_by: datetime | None = None
-    #: Why nobody can say: what may hold the node without an end, a sentence each.
+    #: Why it is unknown: what may block the drain without end, one sentence each.
     endless: tuple[str, ...] = ()
 
 
 def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -> Timetable:
     claim = snapshot.claim_of(node)
-    # Of a claim that is being deleted, the Node is deleted in a moment.
+    # The Node of a claim that is being deleted is deleted in a moment.
     gone_with = claim.metadata.deletion_timestamp if claim is not None else None
     leaving = as_if_deleted(node, gone_with or now)
     deadline = deadline_of(as_if_deleted(claim, now)) if claim is not None else None
@@ -82,10 +82,10 @@ def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime)
 
 
 def as_if_deleted(thing: T, now: datetime) -> T:
-    """The thing, being deleted since now if it was not already."""
+    """The object, deleted now if it was not deleted before."""
     if thing.deleting:
         return thing
-    # A stamp on a claim that stays would be taken off before it could count.
+    # A stamp on a claim that is not being deleted is removed before it takes effect.
     kept = {k: said for k, said in thing.annotations.items() if k != TERMINATION_TIMESTAMP}
     metadata = msgspec.structs.replace(thing.metadata, deletion_timestamp=now, annotations=kept)
     return msgspec.structs.replace(thing, metadata=metadata)

@@ -1,7 +1,7 @@
 """The termination timestamp of a NodeClaim: the only owner of its annotation.
 
-It says by when the claim has to be gone. What it means is in ``deadline``; here it is written and
-taken off.
+It is the deadline of the claim's termination. ``deadline`` interprets it; this module writes and
+removes it.
 """
 
 from __future__ import annotations
@@ -25,27 +25,30 @@ def stamp_claim(
     ahead: timedelta = timedelta(),
     beside: Mapping[str, str] | None = None,
 ) -> Patch:
-    """With the deadline: the instant of the write, or so much later; ``beside``: annotations."""
+    """Set the deadline to the instant of the write, or ``ahead`` later.
+
+    ``beside``: annotations for the same patch.
+    """
     action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: "", **(beside or {})}})
     return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, ahead=ahead, ground=ground)
 
 
 def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
-    """With an instant that is known: for users to see."""
+    """Set it to a known instant, so that users see the deadline."""
     return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: format_time(deadline)}})
 
 
 def take_off_stamp(claim: NodeClaim) -> Patch:
-    """From a claim that is not being deleted, and so has no deadline."""
+    """Remove it from a claim that is not being deleted, and so has no deadline."""
     return patch(claim, {"annotations": no_stamp()})
 
 
 def no_stamp() -> dict[str, None]:
-    """The same as annotations, for a patch that takes off more than that."""
+    """The same as annotations, for a patch that removes others, too."""
     return {TERMINATION_TIMESTAMP: None}
 
 
 def stale_stamp(claim: NodeClaim) -> str:
-    """What is said of that."""
+    """The message about its removal."""
     written = f"{TERMINATION_TIMESTAMP}: {shown(claim.termination_stamp or '')}"
     return f"{written} is taken off: the claim is not being deleted"

@@ -1,4 +1,4 @@
-"""What the end of a claim and its Node depends on, and the steps that both share."""
+"""What the termination of a claim and its Node depends on, and the steps that both share."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from tenure.model.snapshot.unreadable import first_unreadable, is_unreadable
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim | None
-    #: Every Node with the claim's provider id, by name, and what holds those that are leaving.
+    #: Every Node with the claim's provider id, by name; with its drain if it is terminating.
     drains: tuple[DrainView, ...]
-    #: Another claim has the same provider id, so the Nodes are judged by themselves.
+    #: Another claim has the same provider id, so the Nodes are evaluated without a claim.
     shared: bool = False
     answer: TerminationAnswer | None = None
-    #: The instance that a launch was answered with and that is not written down yet.
+    #: The instance that the cloud has launched and that the claim's status does not name yet.
     instance: Instance | None = None
-    #: The newest list of the cloud's instances lacks this claim's; when it was made.
+    #: When the newest list of instances was made, if it lacks this claim's instance.
     unlisted_at: datetime | None = None
-    #: What the cloud said when it was asked for the instance itself.
+    #: The cloud's answer about this one instance.
     inspection: InspectionAnswer | None = None
     #: Which of the claim and its Nodes cannot be read, and why.
     unreadable: str = ""
@@ -68,7 +68,7 @@ Waiting = Sequence[tuple[PodView, Verdict]]
 
 
 def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting:
-    """The pods that the node waits for, and what is said of them; none after its last minute."""
+    """The pods that the Node waits for, with their verdicts; none after the last minute."""
     judged = zip(drain.pods, judge_pods(drain, settings, now), strict=True)
     return [(item, verdict) for item, verdict in judged if _is_waited_for(item, drain, now)]
 
@@ -81,22 +81,22 @@ def _is_waited_for(item: PodView, drain: DrainView, now: datetime) -> bool:
 
 
 def left_behind(drain: DrainView, now: datetime) -> list[str]:
-    """The pods that are still there although the last minute is over."""
+    """The pods that still exist although the last minute has passed."""
     if drain.deadline is None or now < drain.deadline.end:
         return []
     return [item.pod.key for item in drain.pods if not left_alone(item.pod)]
 
 
 def stuck_pods(drain: DrainView, now: datetime) -> list[str]:
-    """The pods that should have stopped long ago, and are no longer waited for."""
+    """The pods that should have stopped long ago, and that the Node no longer waits for."""
     pods = (item.pod for item in drain.pods)
     return [pod.key for pod in pods if not left_alone(pod) and not holds_node(pod, now)]
 
 
 def waiting_volumes(drain: DrainView, now: datetime) -> list[Attachment]:
-    """The attachments that the node waits for; none after the deadline.
+    """The attachments that the Node waits for; none after the deadline.
 
-    A volume of a pod that nobody makes go will not be detached, and is not waited for.
+    A volume of a pod that the drain ignores is never detached, so the Node does not wait for it.
     """
     if drain.deadline is not None and now >= drain.deadline.at:
         return []
@@ -104,7 +104,7 @@ def waiting_volumes(drain: DrainView, now: datetime) -> list[Attachment]:
 
 
 def left_attached(drain: DrainView, now: datetime) -> list[Attachment]:
-    """The attachments that are still there although the deadline is over."""
+    """The attachments that still exist although the deadline has passed."""
     return [one for one in drain.attachments if not _stays_attached(one, now)]
 
 
@@ -113,15 +113,15 @@ def _stays_attached(attachment: Attachment, now: datetime) -> bool:
 
 
 def next_force(view: TerminationView, now: datetime) -> datetime | None:
-    """When a deadline next changes what is waited for."""
+    """When a deadline next changes what the Node waits for."""
     deadlines = [drain.deadline for drain in view.drains if drain.deadline is not None]
     instants = [at for deadline in deadlines for at in (deadline.at, deadline.end) if at > now]
     return min(instants, default=None)
 
 
 def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
-    """When the drain may look different because of these pods. That a refused one is asked
-    again does not count: until the answer comes, it is as refused as before."""
+    """When these pods may next change the verdict on the drain. The retry of a refused eviction does
+    not count: until there is an answer, it is refused as before."""
     deadline = drain.deadline
     instants = [v.recheck_at for _, v in waiting if v.reason not in REFUSED]
     if deadline is not None:
@@ -132,7 +132,7 @@ def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
 
 
 def settled_at(claim: NodeClaim, settings: Settings) -> datetime | None:
-    """When the shortest drain may end; None before its beginning was written down."""
+    """When the minimum duration of a drain ends; None until its beginning has been recorded."""
     condition = claim.condition("Drained")
     if condition is None or condition.last_transition_time is None:
         return None
@@ -148,8 +148,9 @@ def lost_instance(view: TerminationView, claim: NodeClaim, settings: Settings) -
 def inspected(
     view: TerminationView, node: Node, verdict: Verdict, settings: Settings, now: datetime
 ) -> Verdict:
-    """A Node that is not Ready may have lost its instance: the cloud is asked, beside what is done
-    otherwise. Once each time that it ceases to be Ready; the lists of instances do the rest."""
+    """Ask the cloud for the instance of a Node that is not Ready, if the verdict has no other action:
+    the instance may be gone. Once each time the Node becomes not Ready; later, the list of
+    instances shows it."""
     claim, answer = view.claim, view.inspection
     if claim is None or not claim.deleting or node.ready or not claim.provider_id:
         return verdict
@@ -170,7 +171,7 @@ def inspected(
 def blocked_by_unreadable(
     view: TerminationView, about: Node | NodeClaim, settings: Settings, now: datetime
 ) -> Verdict | None:
-    """What cannot be read is not drained, nor ended before its deadline; None where all can be."""
+    """What cannot be read is neither drained nor terminated before the deadline; None if all can."""
     claim = view.claim
     if not (why := view.unreadable):
         return None
@@ -199,7 +200,7 @@ def blocked_by_unreadable(
 def _marked(
     claim: NodeClaim, about: Node | NodeClaim, nodes: Sequence[Node]
 ) -> Delete | Patch | None:
-    """Where the claim alone cannot be read: its Nodes leave with it, and take no new pods."""
+    """If only the claim cannot be read: delete its Nodes with it, and taint them."""
     readable = [node for node in nodes if not is_unreadable(node)]
     if isinstance(about, Node):
         return close_terminating(about) if about in readable else None
@@ -215,7 +216,7 @@ def end_instance(
     settings: Settings,
     now: datetime,
 ) -> Verdict:
-    """Ask the cloud until it says that the instance is gone; then release ``about``."""
+    """Terminate the instance until the cloud reports it gone; then release ``about``."""
     answer = view.answer
     provider_id = claim.provider_id or (view.instance.provider_id if view.instance else "")
     what = f"instance {provider_id}" if provider_id else "the instance with the claim's UID"

@@ -1,7 +1,7 @@
-"""What workloads ask for that a leaving node will not give them, or that holds it for ever.
+"""Find workloads whose settings a drain will not respect, or that block a drain without end.
 
-Known before anything happens, from what is written: a pod's grace and protection against the
-``terminationGracePeriod`` of where it may run, and what disruption budgets can allow at all.
+Known before any drain, from the manifests: a pod's grace period and protection compared with the
+``terminationGracePeriod`` of the pools where it may run, and what PDBs can allow at all.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _DIGITS_MAX: Final = 20
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """Where a pod runs, or may run: what its node will grant it when it leaves."""
+    """The claim or pool where a pod runs, or may run, and what a drain there grants it."""
 
-    #: For a sentence: ``NodePool general``.
+    #: For messages: ``NodePool general``.
     name: str
     #: The ``terminationGracePeriod``.
     period: str | None = None
@@ -44,13 +44,13 @@ class Ground(msgspec.Struct, frozen=True):
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that are all alike."""
 
-    #: For a sentence: ``Deployment/team-a/web``.
+    #: For messages: ``Deployment/team-a/web``.
     name: str
     namespace: str
     template: PodTemplate
-    #: Where the template stands in its object; empty for a pod.
+    #: The path of the template in its object; empty for a pod.
     at: str = ""
-    #: How many pods; None when nobody can say.
+    #: How many pods; None when that is unknown.
     replicas: int | None = None
     grounds: tuple[Ground, ...] = ()
 
@@ -94,7 +94,7 @@ def _protection(workload: Workload) -> Iterator[Finding]:
 def _against(
     ground: Ground, value: str, lasts: timedelta | None, grace: timedelta
 ) -> Finding | None:
-    """A protection that lasts so long, for ever if None, on that ground."""
+    """The finding about a protection of that duration (for ever if None) on that ground."""
     span = ground.span
     if span is None:
         if lasts is not None:
@@ -151,7 +151,7 @@ def _is_nothing(text: str) -> bool:
 
 
 def budget_finding(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> Finding | None:
-    """That it can never allow an eviction of what it covers."""
+    """The finding that it can never allow an eviction of the workloads that it selects."""
     field = "minAvailable" if budget.spec.max_unavailable is None else "maxUnavailable"
     if not covered or not (numbers := _never(budget, covered)):
         return None
@@ -161,7 +161,7 @@ def budget_finding(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> 
 
 
 def _never(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> str:
-    """By its status where it has one, else by what is written; empty when it may allow some."""
+    """By its status if it has one, else by its spec; empty when it may allow an eviction."""
     if budget.status.expected_pods:
         return arithmetic(budget) if never_allows(budget) else ""
     counts = [workload.replicas for workload in covered]
@@ -189,7 +189,7 @@ def several_budgets(budgets: Sequence[PodDisruptionBudget], workload: Workload) 
 
 
 def _then(covered: Sequence[Workload]) -> str:
-    """What becomes of a drain that such a budget holds."""
+    """What happens to a drain that such a PDB blocks."""
     grounds = {ground for workload in covered for ground in workload.grounds}
     bounded = sorted(ground.name for ground in grounds if ground.span is not None)
     if grounds and len(bounded) == len(grounds):
@@ -198,7 +198,7 @@ def _then(covered: Sequence[Workload]) -> str:
 
 
 def _share(wish: int | str, pods: int) -> int:
-    """As many pods as it means; per cents are rounded up, as the API does."""
+    """The number of pods that it means; percentages are rounded up, as the API does."""
     text = str(wish)
     per_cent, text = text.endswith("%"), text.removesuffix("%")
     if not text.isdecimal():
@@ -209,7 +209,7 @@ def _share(wish: int | str, pods: int) -> int:
 
 
 def _span(text: str | None) -> timedelta | None:
-    """The duration; None for none, and for what cannot be read, which binds nobody."""
+    """The duration; None if there is none, or if it is invalid and so has no effect."""
     try:
         return parse_duration(text).timedelta if text is not None else None
     except (SpecError, OverflowError):
@@ -226,7 +226,7 @@ def _words(span: timedelta) -> str:
 def all_findings(
     workloads: Sequence[Workload], budgets: Sequence[PodDisruptionBudget]
 ) -> Iterator[tuple[Workload | PodDisruptionBudget, Finding]]:
-    """Each with whom it is about."""
+    """Each finding with its workload or PDB."""
     for workload in workloads:
         yield from ((workload, finding) for finding in workload_findings(workload))
         if len(covering := [one for one in budgets if covers(one, workload)]) > 1:
@@ -243,4 +243,4 @@ def covers(budget: PodDisruptionBudget, workload: Workload) -> bool:
     try:
         return matches(budget.spec.selector, workload.template.metadata.labels)
     except SpecError:
-        return False  # No such operator: it selects nobody.
+        return False  # An invalid operator: it selects no pods.
