@@ -48,7 +48,7 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
             assert life.told >= deadline - 20 * SECOND, "the budget held it until then"
             assert life.stops_by[-1] <= deadline
             assert {order.seconds for order in forced(leaving, life.name)} <= set(range(1, 21))
-            await leaving.event("Disrupted", life.name, node, "it may take 20s to stop")
+            await leaving.event("Disrupted", life.name, node, "the pod's grace period is 20s")
         assert refused(leaving, "web-") == {429}
         assert refused(leaving, "twice-") == {500}, "two budgets: the API never evicts such a pod"
         await leaving.scene.until_gone(claim)

@@ -138,7 +138,7 @@ def test_a_pod_protected_for_ever_is_forced_in_time_for_its_grace() -> None:
         story.run(73 * HOUR)
         assert story.after(story.asked, begin) == [72 * HOUR - MINUTE]
         (event,) = events(story, "Disrupted")
-        assert event["message"].endswith("and it may take 60s to stop")
+        assert event["message"].endswith("and the pod's grace period is 60s")
 
 
 def test_a_grace_longer_than_the_nodes_is_cut_at_the_start() -> None:

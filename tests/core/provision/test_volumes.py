@@ -70,8 +70,8 @@ def test_the_instance_waits_for_its_volumes_and_names_them() -> None:
     node, followed = verdicts_on(claim, an_attachment(), a_volume())
     assert (node.reason, node.action) == (Reason.AWAITING_VOLUMES, None)
     assert node.message == (
-        "it is empty; waiting for volumes to be detached, until 2026-03-02T12:14:30Z "
-        "(terminationGracePeriod 15m) at the longest: csi-data (pv-data)"
+        "Node node-a is drained; waiting until volumes are detached, at most until "
+        "2026-03-02T12:14:30Z (terminationGracePeriod 15m): csi-data (pv-data)"
     )
     assert [str(blocker.subject) for blocker in node.blockers] == ["VolumeAttachment/csi-data"]
     assert said(followed)["VolumesDetached"] == ("Unknown", "AwaitingVolumeDetachment")
@@ -93,7 +93,7 @@ def test_the_deadline_does_not_wait_for_volumes() -> None:
     assert node.reason is Reason.DRAINED
     assert followed.reason is Reason.GRACE_PERIOD_ELAPSED
     assert said(followed)["VolumesDetached"] == ("False", "TerminationGracePeriodElapsed")
-    assert followed.message == "1 attached when the deadline was over: csi-data"
+    assert followed.message == "1 volume remained attached after the deadline: csi-data"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_minute_after_the_deadline_the_instance_goes_whatever_is_left() -> Non
     node, followed = verdicts_on(claim, stays, now=END)
     assert followed.reason is Reason.GRACE_PERIOD_ELAPSED
     assert said(followed)["Drained"] == ("False", "TerminationGracePeriodElapsed")
-    assert followed.message == "1 left when the deadline was over: default/web"
+    assert followed.message == "1 pod remained after the deadline: default/web"
     over = [
         condition("Drained", "False", "TerminationGracePeriodElapsed", at=END),
         condition("VolumesDetached", at=END),

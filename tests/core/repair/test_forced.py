@@ -59,12 +59,12 @@ def test_what_protects_a_pod_protects_it_until_its_grace_has_to_begin(
     assert not isinstance(before.action, DeletePod)
     assert before.recheck_at is not None
     assert before.recheck_at <= ahead(270)
-    assert "; its node's deadline forces it at 2026-03-02T12:04:30Z" in before.message
+    assert "; deleted at 2026-03-02T12:04:30Z because of the Node's deadline" in before.message
     then = on(pod, plain, now=ahead(270), **known)
     assert then.reason is Reason.FORCED
     assert then.message == (
-        "deleted by Tenure in spite of budgets and protection: its node node-a must be gone by "
-        "2026-03-02T12:14:30Z (terminationGracePeriod 15m), and it may take 600s to stop"
+        "deleting the pod despite PDBs and protection: Node node-a must be drained by "
+        "2026-03-02T12:14:30Z (terminationGracePeriod 15m), and the pod's grace period is 600s"
     )
     assert then.action == DeletePod(
         name="web", namespace="default", uid="uid-web", grace_period_seconds=600, until=DEADLINE
@@ -111,8 +111,8 @@ def test_a_stop_that_outlives_the_deadline_is_cut_counted_from_its_first_request
     verdict = on(pod)
     assert verdict.reason is Reason.FORCED
     assert verdict.message == (
-        "would stop by 2026-03-02T12:58:20Z, but its node must be gone by 2026-03-02T12:14:30Z "
-        "(terminationGracePeriod 15m): its grace is cut to 970s"
+        "would stop by 2026-03-02T12:58:20Z, but Node node-a must be drained by 2026-03-02T12:14:30Z "
+        "(terminationGracePeriod 15m): cutting the pod's grace period to 970s"
     )
     assert verdict.action == DeletePod(
         name="web", namespace="default", uid="uid-web", grace_period_seconds=970

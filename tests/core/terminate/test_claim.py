@@ -52,7 +52,7 @@ def drained(status: str, at: Any, *conditions: Any) -> Any:
 def test_a_node_that_a_user_deletes_takes_its_claim_along() -> None:
     verdict = verdict_on(a_claim(), a_leaving_node(closed=False))
     assert verdict.reason is Reason.NODE_DELETED
-    assert verdict.message == "Node node-a is being deleted, and its claim goes with it"
+    assert verdict.message == "deleting NodeClaim a: its Node node-a is being deleted"
     assert verdict.action == Delete(
         resource=NODE_CLAIMS,
         name="a",
@@ -65,7 +65,7 @@ def test_a_node_that_a_user_deletes_takes_its_claim_along() -> None:
 def test_a_deleted_claim_takes_its_node_along() -> None:
     verdict = verdict_on(a_leaving_claim(), a_node())
     assert (verdict.reason, verdict.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
-    assert verdict.message == "it is being deleted, and Node node-a goes with it"
+    assert verdict.message == "deleting Node node-a: NodeClaim a is being deleted"
 
 
 def test_a_node_that_got_our_finalizer_a_moment_ago_is_drained_too() -> None:
@@ -108,7 +108,10 @@ def test_the_claim_names_the_pods_that_hold_its_node() -> None:
 def test_an_empty_node_settles_for_five_seconds() -> None:
     verdict = verdict_on(drained("Unknown", ago(4)), a_leaving_node())
     assert (verdict.reason, verdict.recheck_at) == (Reason.SETTLING, ahead(1))
-    assert verdict.message == "Node node-a is empty; the instance goes at 2026-03-02T12:00:01Z"
+    assert (
+        verdict.message
+        == "Node node-a is drained; terminating its instance at 2026-03-02T12:00:01Z"
+    )
 
 
 @pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "unknown when"])
@@ -220,7 +223,7 @@ def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
     assert verdict.reason is Reason.DRAINED
     assert verdict.message == (
-        "nobody is waited for on Node node-a any more; stuck there: default/web"
+        "Node node-a is drained, except for pods stuck in termination: default/web"
     )
 
 
@@ -231,7 +234,7 @@ def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_no_pod_is_evict
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
     assert verdict.message == (
         "Pod default/odd cannot be read: Expected `int` at spec.priority; so instance cloud://a is "
-        "not terminated until that can be read, or is gone"
+        "not terminated until that object can be read or is gone"
     )
     finished = stand_in(a_pod("odd", phase="Failed"), "Expected `int`")
     assert isinstance(verdict_on(claim, node, finished).action, Terminate)

@@ -32,8 +32,8 @@ def test_a_grace_period_becomes_a_stamp_that_is_readable() -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=QUARTER))
     assert verdict.reason is Reason.DEADLINE_SET
     assert verdict.message == (
-        "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m): this is being written "
-        "down"
+        "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m); recording that in "
+        "karpenter.sh/nodeclaim-termination-timestamp"
     )
     noted = {TERMINATION_TIMESTAMP: "2026-03-02T12:14:30Z"}
     assert body_of(verdict)["metadata"]["annotations"] == noted
@@ -43,7 +43,7 @@ def test_a_stamp_is_not_written_over() -> None:
     claim = a_leaving_claim(spec=QUARTER, **stamped("2026-03-02T18:00:00Z"))
     (verdict,) = judged(DECIDER, claim)
     assert (verdict.reason, verdict.action) == (Reason.DEADLINE_SET, None)
-    assert verdict.message == "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
+    assert verdict.message == "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
 
 
 @pytest.mark.parametrize("spec", [{}, QUARTER], ids=["no period", "a period"])
@@ -64,9 +64,9 @@ def test_the_node_says_when_force_begins() -> None:
     said = about(verdicts, "Node/node-a")
     assert said.reason is Reason.GRACE_PERIOD_EXPIRING
     assert said.message == (
-        "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m); from "
-        "2026-03-02T12:04:30Z on pods are deleted in spite of budgets and protection, each in time "
-        "for its own grace"
+        "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m); from "
+        "2026-03-02T12:04:30Z on pods are deleted despite PDBs and protection, each as long before "
+        "the deadline as its grace period"
     )
 
 
@@ -81,7 +81,7 @@ def test_force_begins_with_the_leaving_at_the_earliest() -> None:
 def test_an_empty_node_says_only_until_when() -> None:
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
     assert about(verdicts, "Node/node-a").message == (
-        "must be gone by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
+        "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
     )
 
 

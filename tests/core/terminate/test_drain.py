@@ -77,7 +77,7 @@ def test_a_pod_without_an_owner_is_evicted_too() -> None:
         pytest.param({"phase": "Failed"}, "it has finished (Failed)", id="failed"),
         pytest.param(
             {"owner": "Node"},
-            "it is a static pod's mirror: only its kubelet can stop it",
+            "it is the mirror of a static pod, which only the kubelet can stop",
             id="mirror",
         ),
         pytest.param(
@@ -95,7 +95,7 @@ def test_a_pod_without_an_owner_is_evicted_too() -> None:
 def test_a_pod_is_left_alone_when(fields: dict[str, Any], why: str) -> None:
     verdict = verdict_on(a_pod(**fields))
     assert (verdict.reason, verdict.action) == (Reason.LEFT_ALONE, None)
-    assert verdict.message == f"{why}; node node-a does not wait for it"
+    assert verdict.message == f"{why}; the drain of Node node-a does not wait for it"
 
 
 def test_tolerating_an_unschedulable_node_exempts_no_pod() -> None:
@@ -112,15 +112,18 @@ def test_a_terminating_pod_is_waited_for_until_a_minute_after_its_grace() -> Non
     late = verdict_on(a_pod(deletion_timestamp=ago(20), finalizers=("example.com/audit",)))
     assert (late.reason, late.recheck_at) == (Reason.POD_TERMINATING, ahead(40))
     assert late.message == (
-        "should have stopped by 2026-03-02T11:59:40Z; its object is held by example.com/audit; "
-        "waited for until 2026-03-02T12:00:40Z"
+        "should have stopped by 2026-03-02T11:59:40Z; finalizers keep the object: example.com/audit; "
+        "the drain waits for it until 2026-03-02T12:00:40Z"
     )
 
 
 def test_a_pod_that_is_stuck_in_termination_is_no_longer_waited_for() -> None:
     verdict = verdict_on(a_pod(deletion_timestamp=ago(60)))
     assert (verdict.reason, verdict.recheck_at) == (Reason.LEFT_ALONE, None)
-    assert verdict.message == "should have stopped by 2026-03-02T11:59:00Z; no longer waited for"
+    assert (
+        verdict.message
+        == "should have stopped by 2026-03-02T11:59:00Z; the drain of Node node-a no longer waits for it"
+    )
 
 
 #: Seconds, and what the API server makes of them when it adds them to noon: its sum wraps around.
@@ -162,9 +165,9 @@ def test_a_later_tier_waits_for_an_earlier_one() -> None:
     reasons = {v.subject.name: v.message for v in drained(*(pod for pod, _ in TIERS))}
     assert reasons == {
         "plain": "evicting pod from Node node-a: the Node is terminating",
-        "daemon": "daemon pods leave after plain pods",
-        "critical": "critical pods leave after plain pods",
-        "critical-daemon": "critical daemon pods leave after plain pods",
+        "daemon": "daemon pods are evicted after plain pods",
+        "critical": "critical pods are evicted after plain pods",
+        "critical-daemon": "critical daemon pods are evicted after plain pods",
     }
 
 

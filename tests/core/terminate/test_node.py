@@ -204,13 +204,18 @@ def test_an_old_refusal_of_a_pod_that_stops_now_is_forgotten() -> None:
 def test_an_empty_node_waits_until_its_claim_has_noted_the_beginning_of_the_drain() -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
-    assert verdict.message == "it is empty; its claim notes that the drain began"
+    assert (
+        verdict.message == "Node node-a is drained; recording the start of the drain in NodeClaim a"
+    )
 
 
 def test_an_empty_node_settles_for_five_seconds() -> None:
     verdict = verdict_on(drained("Unknown", ago(3)), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
-    assert verdict.message == "it is empty; the instance goes at 2026-03-02T12:00:02Z"
+    assert (
+        verdict.message
+        == "Node node-a is drained; terminating its instance at 2026-03-02T12:00:02Z"
+    )
     assert verdict.recheck_at == ahead(2)
 
 
@@ -358,7 +363,7 @@ def test_a_node_that_no_claim_stands_for_is_drained_and_released() -> None:
     assert verdict_on(node, a_pod()).reason is Reason.DRAINING
     verdict = verdict_on(node)
     assert verdict.reason is Reason.RELEASING
-    assert verdict.message == "it is empty and no claim stands for it"
+    assert verdict.message == "Node node-a is drained and has no NodeClaim; removing the finalizer"
     assert body_of(verdict)["metadata"]["finalizers"] == []
 
 
@@ -384,7 +389,8 @@ def test_a_pod_that_is_stuck_is_named_and_the_node_not_called_empty() -> None:
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
     assert verdict.reason is Reason.DRAINED
     assert verdict.message == (
-        "pods that should have stopped are no longer waited for: default/web; its claim notes that"
+        "Node node-a is drained, except for pods stuck in termination: default/web; "
+        "recording that in NodeClaim a"
     )
 
 
@@ -400,5 +406,5 @@ def test_a_pod_that_is_left_at_the_deadline_is_named_and_the_node_not_called_emp
     verdict = verdict_on(claim, a_leaving_node(), left, now=ahead(30))
     assert verdict.reason is Reason.GRACE_PERIOD_ELAPSED
     assert verdict.message == (
-        "1 left when the deadline was over: default/web; its claim notes that"
+        "Node node-a: 1 pod remained after the deadline: default/web; recording that in NodeClaim a"
     )

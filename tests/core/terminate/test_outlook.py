@@ -46,8 +46,8 @@ CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
         (bounded(), with_grace(600)),
         "GraceLongerThanPeriod",
         (
-            f"ReplicaSet/default/o: 10m is longer than {PERIOD}: it is deleted as soon as its node "
-            f"begins to leave, and has 5m"
+            f"ReplicaSet/default/o: 10m is longer than {PERIOD}: the pod is deleted as soon as its "
+            f"Node terminates, with a grace period of 5m"
         ),
     ),
     (
@@ -55,8 +55,8 @@ CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
         (bounded(), a_pod(protected="4h")),
         "ProtectionLongerThanPeriod",
         (
-            f"ReplicaSet/default/o: 4h is longer than {PERIOD}: on a leaving node it is deleted 4m30s "
-            f"after the beginning, whatever it asks for"
+            f"ReplicaSet/default/o: 4h is longer than {PERIOD}: on a terminating Node the pod is "
+            f"deleted 4m30s after the drain begins despite its protection"
         ),
     ),
     (
@@ -65,7 +65,7 @@ CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
         "BudgetNeverAllows",
         (
             "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
-            "ReplicaSet/default/o: a drain waits until somebody changes that"
+            "ReplicaSet/default/o: a drain waits until the PDB or the number of pods changes"
         ),
     ),
     (
@@ -74,7 +74,7 @@ CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
         "BudgetNeverAllows",
         (
             "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
-            "ReplicaSet/default/o: a drain deletes its pods in spite of it, each in time before the "
+            "ReplicaSet/default/o: a drain deletes its pods despite the PDB, each in time before the "
             "deadline"
         ),
     ),

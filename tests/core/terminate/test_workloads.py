@@ -80,11 +80,13 @@ def test_a_grace_names_the_field_and_what_is_left_of_it() -> None:
     ((_, finding),) = all_findings([a_workload(HOUR, grace=7200)], [])
     assert finding.at == "spec.template.spec.terminationGracePeriodSeconds"
     assert finding.message == (
-        "2h is longer than terminationGracePeriod 1h of NodePool general: it is deleted as soon "
-        "as its node begins to leave, and has 1h"
+        "2h is longer than terminationGracePeriod 1h of NodePool general: the pod is deleted as "
+        "soon as its Node terminates, with a grace period of 1h"
     )
     ((_, finding),) = all_findings([a_workload(Ground("NodePool now", "0s"))], [])
-    assert finding.message.endswith("and has 1s"), "never less: no pod is removed before it stops"
+    assert finding.message.endswith("a grace period of 1s"), (
+        "never less: no pod is removed before it stops"
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,11 +134,11 @@ def test_several_budgets_over_one_pod() -> None:
         ("1d", 'write "24h"'),
         ("-1h", 'write "1h"'),
         ("30", 'add a unit: "30s", "30m" or "30h"'),
-        ("0", 'write "false", or remove the annotation, if it shall not be protected'),
-        ("0s", 'write "false", or remove the annotation, if it shall not be protected'),
-        ("", 'write "false", or remove the annotation, if it shall not be protected'),
+        ("0", 'write "false", or remove the annotation, to leave the pod unprotected'),
+        ("0s", 'write "false", or remove the annotation, to leave the pod unprotected'),
+        ("", 'write "false", or remove the annotation, to leave the pod unprotected'),
         ("TRUE", 'write "true"'),
-        ("Never", 'write "true" if it shall be for ever'),
+        ("Never", 'write "true" to protect the pod for ever'),
         ("tomorrow", 'write a duration such as "30m", "4h" or "1h30m"'),
     ],
 )

@@ -27,7 +27,7 @@ from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadline import deadline_of, stops_at
 from tenure.core.terminate.drain import is_held
-from tenure.core.terminate.node import blockers_of, some, volume_blocks
+from tenure.core.terminate.node import blockers_of, remaining, some, volume_blocks
 from tenure.core.terminate.pods import STUCK_AFTER, holds_node
 from tenure.core.terminate.view import (
     TerminationView,
@@ -60,7 +60,7 @@ def decide_claim(
         return blocked
     if not claim.deleting:
         deleted = ", ".join(node.name for node in view.nodes if node.deleting)
-        message = f"Node {deleted} is being deleted, and its claim goes with it"
+        message = f"deleting NodeClaim {claim.name}: its Node {deleted} is being deleted"
         action = delete_claim(claim, Ground.NODE_DELETED)
         return say(claim, Reason.NODE_DELETED, message, action=action)
     for node in view.nodes:
@@ -73,14 +73,14 @@ def decide_claim(
         return _end(view, claim, settings, now)
     for node in view.nodes:
         if not node.deleting:
-            message = f"its instance is gone, and Node {node.name}, which never registered, too"
+            message = f"the instance is gone; deleting Node {node.name}, which never registered"
             return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
     return end_instance(view, claim, claim, settings, now)
 
 
 def _delete_node(claim: NodeClaim, node: Node) -> Verdict:
     if names.FINALIZER in node.metadata.finalizers:
-        message = f"it is being deleted, and Node {node.name} goes with it"
+        message = f"deleting Node {node.name}: NodeClaim {claim.name} is being deleted"
         return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
     message = (
         f"Node {node.name} has lost finalizer {names.FINALIZER}; "
@@ -101,7 +101,7 @@ def _is_gone(view: TerminationView) -> bool:
 def _end(view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime) -> Verdict:
     if view.answer is not None and not claim.instance_terminating:
         said = claim_status(claim, _ENDING)
-        message = "its instance is being ended"
+        message = f"terminating the instance of NodeClaim {claim.name}"
         return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
     if (held := _held_by_bound_pods(view, claim, settings, now)) is not None:
         return held
@@ -147,7 +147,7 @@ def _follow(
     """Record the progress of the drain; the Node's own verdict has the next action."""
     listed = ", ".join(node.name for node in held)
     if claim.condition("Drained") is None:
-        said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "pods are leaving"))
+        said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "draining pods"))
         return say(claim, Reason.DRAINING, f"Node {listed} is being drained", action=said)
     lost = lost_instance(view, claim, settings) and not any(node.ready for node in held)
     if not lost and not claim.is_settled("Drained"):
@@ -155,7 +155,7 @@ def _follow(
     if not lost and not claim.is_settled("VolumesDetached"):
         return _detached(view, claim, listed, now)
     said = claim_status(claim, _ENDING)
-    message = f"the instance of Node {listed} is being ended"
+    message = f"terminating the instance of Node {listed}"
     return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
 
 
@@ -176,19 +176,19 @@ def _drained(
         )
     settled = settled_at(claim, settings)
     if settled is not None and now < settled:
-        message = f"Node {listed} is empty; the instance goes at {format_time(settled)}"
+        message = f"Node {listed} is drained; terminating its instance at {format_time(settled)}"
         return say(claim, Reason.SETTLING, message, recheck_at=settled)
     if left := [pod for drain in view.drains for pod in left_behind(drain, now)]:
-        message = f"{len(left)} left when the deadline was over: {some(left)}"
+        message = remaining(left)
         said = claim_status(
             claim, Wanted("Drained", "False", _ELAPSED, message), _volumes(view, now)
         )
         return say(claim, Reason.GRACE_PERIOD_ELAPSED, message, action=said)
     said = claim_status(claim, Wanted("Drained", "True", "Drained"), _volumes(view, now))
     stuck = [pod for drain in view.drains for pod in stuck_pods(drain, now)]
-    message = f"Node {listed} is empty"
+    message = f"Node {listed} is drained"
     if stuck:
-        message = f"nobody is waited for on Node {listed} any more; stuck there: {some(stuck)}"
+        message = f"Node {listed} is drained, except for pods stuck in termination: {some(stuck)}"
     return say(claim, Reason.DRAINED, message, action=said, recheck_at=next_force(view, now))
 
 
@@ -197,13 +197,13 @@ def _detached(view: TerminationView, claim: NodeClaim, listed: str, now: datetim
     said = claim_status(claim, wanted)
     if wanted.status != "Unknown":
         reason = Reason.DRAINED if wanted.status == "True" else Reason.GRACE_PERIOD_ELAPSED
-        message = wanted.message or f"no volume holds Node {listed}"
+        message = wanted.message or f"all volumes are detached from Node {listed}"
         return say(claim, reason, message, action=said, recheck_at=next_force(view, now))
     attached = [one for drain in view.drains for one in waiting_volumes(drain, now)]
     return say(
         claim,
         Reason.AWAITING_VOLUMES,
-        f"Node {listed} is empty; waiting for volumes: {wanted.message}",
+        f"Node {listed} is drained; waiting until volumes are detached: {wanted.message}",
         blockers=tuple(map(volume_blocks, attached)),
         recheck_at=next_force(view, now),
         action=said,
@@ -215,7 +215,8 @@ def _volumes(view: TerminationView, now: datetime) -> Wanted:
     if waiting := [one.name for drain in view.drains for one in waiting_volumes(drain, now)]:
         return Wanted("VolumesDetached", "Unknown", "AwaitingVolumeDetachment", some(waiting))
     if left := [one.name for drain in view.drains for one in left_attached(drain, now)]:
-        message = f"{len(left)} attached when the deadline was over: {some(left)}"
+        volumes = "1 volume" if len(left) == 1 else f"{len(left)} volumes"
+        message = f"{volumes} remained attached after the deadline: {some(left)}"
         return Wanted("VolumesDetached", "False", _ELAPSED, message)
     return Wanted("VolumesDetached", "True", "VolumesDetached")
 

@@ -103,18 +103,18 @@ def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
         return _say(claim, Reason.DEADLINE_UNREADABLE, message)
     assert deadline is not None, "view() returns None without a deadline and a stamp"
     if written is None:
-        message = f"must be gone by {deadline}: this is being written down"
+        message = f"must be drained by {deadline}; recording that in {TERMINATION_TIMESTAMP}"
         return _say(claim, Reason.DEADLINE_SET, message, stamp_with(claim, deadline.at))
-    return _say(claim, Reason.DEADLINE_SET, f"must be gone by {deadline}")
+    return _say(claim, Reason.DEADLINE_SET, f"must be drained by {deadline}")
 
 
 def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
-    message = f"must be gone by {deadline}"
+    message = f"must be drained by {deadline}"
     if longest:
         begins = max(deadline.before(longest), node.metadata.deletion_timestamp or BEGINNING)
         message += (
-            f"; from {format_time(begins)} on pods are deleted in spite of budgets "
-            f"and protection, each in time for its own grace"
+            f"; from {format_time(begins)} on pods are deleted despite PDBs and protection, "
+            f"each as long before the deadline as its grace period"
         )
     return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
 

@@ -49,6 +49,7 @@ from tenure.core.verdicts import no_later
 from tenure.core.writes import release
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
@@ -83,51 +84,63 @@ def _next_step(
         return blocked
     closing = close_terminating(node)
     if closing is not None:
-        return say(node, Reason.TAINTING, "closed for new pods and load balancers", action=closing)
+        message = f"tainting Node {node.name} and removing it from load balancers"
+        return say(node, Reason.TAINTING, message, action=closing)
     claim = view.claim
     if claim is not None and not node.ready and lost_instance(view, claim, settings):
         return end_instance(view, claim, node, settings, now)
     if waiting := waiting_pods(drain, settings, now):
         return _draining(drain, waiting, now)
     if claim is None:
-        message = "it is empty and no claim stands for it"
+        message = f"Node {node.name} is drained and has no NodeClaim; removing the finalizer"
         return say(node, Reason.RELEASING, message, action=release(node))
     if claim.is_settled("Drained"):
         if volumes := waiting_volumes(drain, now):
             return _attached(drain, volumes)
         if claim.is_settled("VolumesDetached"):
             return end_instance(view, claim, node, settings, now)
-        return say(node, Reason.DRAINED, "no volume holds it; its claim notes that")
-    return no_later(_emptied(drain, settled_at(claim, settings), now), next_force(view, now))
+        return say(node, Reason.DRAINED, f"all volumes are detached from Node {node.name}")
+    verdict = _emptied(drain, claim, settled_at(claim, settings), now)
+    return no_later(verdict, next_force(view, now))
 
 
-def _emptied(drain: DrainView, settled: datetime | None, now: datetime) -> Verdict:
+def _emptied(
+    drain: DrainView, claim: NodeClaim, settled: datetime | None, now: datetime
+) -> Verdict:
     node, empty = drain.node, _empty(drain, now)
     if settled is None:
-        return say(node, Reason.SETTLING, f"{empty}; its claim notes that the drain began")
+        message = f"{empty}; recording the start of the drain in NodeClaim {claim.name}"
+        return say(node, Reason.SETTLING, message)
     if now < settled:
-        message = f"{empty}; the instance goes at {format_time(settled)}"
+        message = f"{empty}; terminating its instance at {format_time(settled)}"
         return say(node, Reason.SETTLING, message, recheck_at=settled)
     reason = Reason.GRACE_PERIOD_ELAPSED if left_behind(drain, now) else Reason.DRAINED
-    return say(node, reason, f"{empty}; its claim notes that")
+    message = f"{empty}; recording that in NodeClaim {claim.name}"
+    return say(node, reason, message)
 
 
 def _empty(drain: DrainView, now: datetime) -> str:
     if left := left_behind(drain, now):
-        return f"{len(left)} left when the deadline was over: {some(left)}"
+        return f"Node {drain.node.name}: {remaining(left)}"
     if stuck := stuck_pods(drain, now):
-        return f"pods that should have stopped are no longer waited for: {some(stuck)}"
-    return "it is empty"
+        pods = some(stuck)
+        return f"Node {drain.node.name} is drained, except for pods stuck in termination: {pods}"
+    return f"Node {drain.node.name} is drained"
+
+
+def remaining(pods: Sequence[str]) -> str:
+    count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+    return f"{count} remained after the deadline: {some(pods)}"
 
 
 def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:
     deadline = drain.deadline
     names_ = some(f"{one.name} ({one.volume})" for one in volumes)
-    until = f", until {deadline} at the longest" if deadline is not None else ""
+    until = f", at most until {deadline}" if deadline is not None else ""
     return say(
         drain.node,
         Reason.AWAITING_VOLUMES,
-        f"it is empty; waiting for volumes to be detached{until}: {names_}",
+        f"Node {drain.node.name} is drained; waiting until volumes are detached{until}: {names_}",
         blockers=tuple(volume_blocks(one) for one in volumes),
         recheck_at=deadline.at if deadline is not None else None,
     )
@@ -150,7 +163,7 @@ def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
     )
     reason = Reason.DRAINING if goes_on or not blocked else Reason.EVICTION_REFUSED
     if drain.deadline is not None:
-        message = f"{message}; it must be gone by {drain.deadline}"
+        message = f"{message}; Node {drain.node.name} must be drained by {drain.deadline}"
     return say(
         drain.node,
         reason,

@@ -114,7 +114,9 @@ def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Finding]]) -> Verdic
         wanted = Wanted(CONDITION, "False", str(findings[0][1].code), message)
         reason = Reason.DRAIN_NOT_GRACEFUL
     else:
-        message = "nothing that is known would be cut short, or hold it for ever"
+        message = (
+            "a drain would cut no grace period or protection short, and no PDB blocks it for ever"
+        )
         wanted, reason = Wanted(CONDITION, "True", CONDITION), Reason.DRAIN_GRACEFUL
     return Verdict(
         concern=Concern.OUTLOOK,

@@ -131,7 +131,7 @@ def left_alone(pod: Pod) -> str:
     if pod.finished:
         return f"it has finished ({pod.status.phase})"
     if pod.mirror:
-        return "it is a static pod's mirror: only its kubelet can stop it"
+        return "it is the mirror of a static pod, which only the kubelet can stop"
     if pod.tolerates_disruption:
         return f"it tolerates {names.DISRUPTED_TAINT}"
     return ""
@@ -167,7 +167,7 @@ class _Judge:
     def of(self, item: PodView) -> Verdict:
         pod = item.pod
         if why := left_alone(pod):
-            message = f"{why}; node {self._node.name} does not wait for it"
+            message = f"{why}; the drain of Node {self._node.name} does not wait for it"
             return _verdict(pod, Reason.LEFT_ALONE, message)
         if (stops := stops_at(pod)) is not None:
             return self._terminating(pod, stops)
@@ -183,13 +183,16 @@ class _Judge:
     def _terminating(self, pod: Pod, deletion: datetime) -> Verdict:
         stuck = later(deletion, STUCK_AFTER)
         if self._now >= stuck:
-            message = f"should have stopped by {format_time(deletion)}; no longer waited for"
+            message = (
+                f"should have stopped by {format_time(deletion)}; "
+                f"the drain of Node {self._node.name} no longer waits for it"
+            )
             return _verdict(pod, Reason.LEFT_ALONE, message)
         deadline = self._deadline
         if deadline is not None and (seconds := shortened(pod, deadline)) is not None:
             message = (
-                f"would stop by {format_time(deletion)}, but its node must be gone by {deadline}: "
-                f"its grace is cut to {seconds}s"
+                f"would stop by {format_time(deletion)}, but Node {self._node.name} must be drained "
+                f"by {deadline}: cutting the pod's grace period to {seconds}s"
             )
             action = _delete(pod, seconds)
             return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=stuck)
@@ -197,9 +200,9 @@ class _Judge:
             message = f"stops by {format_time(deletion)} at the latest"
             return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=deletion)
         held = ", ".join(pod.metadata.finalizers)
-        why = f"; its object is held by {held}" if held else ""
+        why = f"; finalizers keep the object: {held}" if held else ""
         message = (
-            f"should have stopped by {format_time(deletion)}{why}; waited for until "
+            f"should have stopped by {format_time(deletion)}{why}; the drain waits for it until "
             f"{format_time(stuck)}"
         )
         return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=stuck)
@@ -209,8 +212,8 @@ class _Judge:
         span = min(grace_of(pod), LAST_MINUTE) if late else grace_of(pod)
         grace = span // timedelta(seconds=1)
         message = (
-            f"deleted by Tenure in spite of budgets and protection: its node {self._node.name} "
-            f"must be gone by {deadline}, and it may take {grace}s to stop"
+            f"deleting the pod despite PDBs and protection: Node {self._node.name} "
+            f"must be drained by {deadline}, and the pod's grace period is {grace}s"
         )
         action = _delete(pod, max(grace, 1), until=None if late else deadline.at)
         recheck_at = None if late else deadline.end
@@ -224,7 +227,7 @@ class _Judge:
             message = f"{self._unreadable}; so no pod is evicted from Node {self._node.name}"
             return _verdict(pod, Reason.BLOCKED_BY_UNREADABLE, message)
         if (tier := tier_of(pod)) > self._open_tier:
-            message = f"{TIERS[tier]} leave after {TIERS[self._open_tier]}"
+            message = f"{TIERS[tier]} are evicted after {TIERS[self._open_tier]}"
             return _verdict(pod, Reason.TIER_WAITS, message)
         protection = protection_of(pod, cap=self._cap, clock=self._settings.protection_clock)
         if protection is not None and self._now < protection.until:
@@ -244,7 +247,7 @@ class _Judge:
         """The PDB's status predicts a refusal. It may be stale, so one pod is tried."""
         if bad := next((b for b in item.budgets if is_unreadable(b)), None):
             blockers = tuple(map(blocks, item.budgets))
-            message = f"{why_unreadable(bad)}; so it is not evicted"
+            message = f"{why_unreadable(bad)}; so pod {item.pod.key} is not evicted"
             return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, message, blockers=blockers)
         why = refusal_of(self._blockers(item))
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
@@ -312,7 +315,7 @@ def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
     recheck_at = min(verdict.recheck_at or begins, begins)
     if verdict.reason is Reason.EVICTING:
         return msgspec.structs.replace(verdict, recheck_at=recheck_at)
-    forced = as_fact(f"its node's deadline forces it at {format_time(begins)}")
+    forced = as_fact(f"deleted at {format_time(begins)} because of the Node's deadline")
     return msgspec.structs.replace(verdict, facts=(*verdict.facts, forced), recheck_at=recheck_at)
 
 

@@ -107,4 +107,4 @@ def _endless(pods: Iterable[PodTimes]) -> Iterable[str]:
 
 
 def _undetached(volume: str) -> str:
-    return f"VolumeAttachment {volume} is waited for until it is detached"
+    return f"VolumeAttachment {volume}: the drain waits until the volume is detached"

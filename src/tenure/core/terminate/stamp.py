@@ -51,4 +51,4 @@ def no_stamp() -> dict[str, None]:
 def stale_stamp(claim: NodeClaim) -> str:
     """The message about its removal."""
     written = f"{TERMINATION_TIMESTAMP}: {shown(claim.termination_stamp or '')}"
-    return f"{written} is taken off: the claim is not being deleted"
+    return f"removing {written}: NodeClaim {claim.name} is not being deleted"

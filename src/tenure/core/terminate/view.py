@@ -177,14 +177,15 @@ def blocked_by_unreadable(
         return None
     deadline = deadline_of(claim)
     if claim is None or deadline is None:
-        message = f"{why}; so it is neither drained nor ended until that can be read, or is gone"
+        message = f"{why}; draining and termination wait until that object can be read or is gone"
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
     waiting = [(d, item) for d in view.drains for item, _ in waiting_pods(d, settings, now)]
     if now < deadline.end or waiting:
         ends = [waited_until(item, drain) for drain, item in waiting] or [deadline.end]
         message = (
-            f"{why}; so no pod is asked to leave. Each is deleted in time before "
-            f"{format_time(deadline.at)}, and the instance goes at {format_time(deadline.end)}"
+            f"{why}; so no pod is evicted; each is force deleted in time before "
+            f"{format_time(deadline.at)}, and the instance is terminated at "
+            f"{format_time(deadline.end)}"
         )
         action = _marked(claim, about, view.nodes) if not view.shared else None
         return say(
@@ -229,7 +230,7 @@ def end_instance(
     deadline, lost = deadline_of(claim), lost_instance(view, claim, settings)
     pods = (pod for pod in view.unreadable_pods if holds_node(pod, now))
     if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
-        message = f"{why}; so {what} is not terminated until that can be read, or is gone"
+        message = f"{why}; so {what} is not terminated until that object can be read or is gone"
         ends = [deadline.end] if deadline is not None else []
         stops = (at for pod in view.unreadable_pods if (at := stops_at(pod)) is not None)
         ends += [at for at in (later(stop, STUCK_AFTER) for stop in stops) if at > now]

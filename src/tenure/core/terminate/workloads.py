@@ -72,7 +72,8 @@ def _grace(workload: Workload) -> Iterator[Finding]:
                 Code.GRACE_LONGER,
                 workload.field("spec.terminationGracePeriodSeconds"),
                 f"{_words(grace)} is longer than terminationGracePeriod {ground.period} of "
-                f"{ground.name}: it is deleted as soon as its node begins to leave, and has {left}",
+                f"{ground.name}: the pod is deleted as soon as its Node terminates, with "
+                f"a grace period of {left}",
             )
 
 
@@ -101,11 +102,11 @@ def _against(
             return None
         message = (
             f'"{shown(value)}" protects for ever, and {ground.name} has neither a terminationGracePeriod '
-            f"nor maxPodProtection: a node that should go waits without end"
+            f"nor maxPodProtection: a drain of its Node waits for ever"
         )
         return Finding(Code.PROTECTED_FOR_EVER, "", message)
-    begins = f"{_words(span - grace)} after the beginning" if span > grace else "at once"
-    then = f"on a leaving node it is deleted {begins}, whatever it asks for"
+    begins = f"{_words(span - grace)} after the drain begins" if span > grace else "at once"
+    then = f"on a terminating Node the pod is deleted {begins} despite its protection"
     if lasts is None:
         message = (
             f'"{shown(value)}" is ended by terminationGracePeriod {ground.period} of {ground.name}'
@@ -130,9 +131,9 @@ def _meant(value: str) -> str:
     if text in ("true", "false"):
         return f'write "{text}"'
     if text in ("yes", "on", "always", "forever", "never", "indefinite"):
-        return 'write "true" if it shall be for ever'
+        return 'write "true" to protect the pod for ever'
     if text in ("no", "off", "none", "") or _is_nothing(text):
-        return 'write "false", or remove the annotation, if it shall not be protected'
+        return 'write "false", or remove the annotation, to leave the pod unprotected'
     if text.isdecimal() and len(text) < PARSED_MAX:
         return f'add a unit: "{text}s", "{text}m" or "{text}h"'
     if (meant := read_loosely(text.removeprefix("-"))) is not None:
@@ -193,8 +194,8 @@ def _then(covered: Sequence[Workload]) -> str:
     grounds = {ground for workload in covered for ground in workload.grounds}
     bounded = sorted(ground.name for ground in grounds if ground.span is not None)
     if grounds and len(bounded) == len(grounds):
-        return "a drain deletes its pods in spite of it, each in time before the deadline"
-    return "a drain waits until somebody changes that"
+        return "a drain deletes its pods despite the PDB, each in time before the deadline"
+    return "a drain waits until the PDB or the number of pods changes"
 
 
 def _share(wish: int | str, pods: int) -> int:
