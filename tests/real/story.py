@@ -17,6 +17,7 @@ from tenure.errors import AlreadyExists, TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.resource import DEPLOYMENTS, NAMESPACES, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
+from tenure.ports.outcome import Outcome
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
@@ -46,7 +47,7 @@ class Recorder:
         if verdict.reason is Reason.NEEDED_FOR_PODS:
             self.created_at.setdefault(verdict.subject.name, now)
 
-    def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
+    def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
         """What came of it is seen in the cluster."""
 
 

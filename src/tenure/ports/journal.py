@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from tenure.core.decision import Verdict
+from tenure.ports.outcome import Outcome
 
 
 class Journal(Protocol):
@@ -13,6 +14,6 @@ class Journal(Protocol):
         """A verdict that is new or differs from the last one on its subject."""
         ...
 
-    def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
-        """A verdict's action came to an end: ``ok``, or the error in one line."""
+    def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
+        """A verdict's action came to an end."""
         ...

@@ -23,6 +23,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.journal import Journal
+from tenure.ports.outcome import Outcome
 from tenure.ports.transport import Transport
 from tenure.runtime.clock.backoff import BackOff
 from tenure.runtime.clock.heartbeat import Heartbeat
@@ -34,7 +35,6 @@ from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor
 from tenure.runtime.executor.handlers import Verbs
 from tenure.runtime.executor.instances import Instances
-from tenure.runtime.executor.outcome import Outcome
 from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
 from tenure.runtime.observe.store import ObservationStore

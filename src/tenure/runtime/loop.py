@@ -20,12 +20,12 @@ from tenure.kube.cache.cache import Cache, Place
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
+from tenure.ports.outcome import OK, Outcome
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor, place_of, precondition_of
 from tenure.runtime.executor.instances import Instances
-from tenure.runtime.executor.outcome import OK, Outcome
 from tenure.runtime.learn import Learner
 from tenure.runtime.observe.store import ObservationStore
 from tenure.runtime.report import Reporter

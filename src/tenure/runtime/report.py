@@ -19,8 +19,8 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_POOLS
 from tenure.model.values.duration import Duration
 from tenure.ports.journal import Journal
+from tenure.ports.outcome import OK, Outcome
 from tenure.runtime.evaluate.blame import described
-from tenure.runtime.executor.outcome import OK, Outcome
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
 
@@ -65,7 +65,7 @@ class Reporter:
         self, now: datetime, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None
     ) -> None:
         self._metrics.acted(verdict, outcome, claim)
-        self._journal.acted(now, verdict, str(outcome))
+        self._journal.acted(now, verdict, outcome)
         if outcome == OK:
             self._events.acted(verdict, claim)
 

@@ -14,6 +14,7 @@ import msgspec
 
 from tenure.core.decision import Verdict
 from tenure.ports.clock import Clock
+from tenure.ports.outcome import Ended, Outcome
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +29,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     #: For an action: its verb and how it ended.
     action: str = ""
     outcome: str = ""
+    ended: Ended | None = None
 
 
 class History:
@@ -53,7 +55,7 @@ class History:
             )
         )
 
-    def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
+    def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
         self._add(
             Entry(
                 at=now,
@@ -61,7 +63,8 @@ class History:
                 subject=str(verdict.subject),
                 reason=verdict.reason,
                 action=type(verdict.action).__name__,
-                outcome=outcome,
+                outcome=str(outcome),
+                ended=outcome.ended,
             )
         )
 

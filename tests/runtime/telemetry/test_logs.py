@@ -16,6 +16,7 @@ from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS
+from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.logs import Complaints, LibraryHandler, Log, Sparing, make_log
 from tests.folders import ROOT
@@ -165,32 +166,32 @@ def test_only_the_last_entries_are_kept_and_can_be_picked_by_subject() -> None:
 
 
 OUTCOMES = {
-    "done": ("ok", None),
-    "the object moved": ("dropped: 409 Conflict", None),
-    "a budget said no": ("refused: budget", "info"),
-    "the view is old": ("held: nothing is heard of pods", "info"),
-    "it failed": ("failed: 503", "warning"),
-    "our guard refused it": ("vetoed: not ours", "warning"),
+    "done": (Outcome(Ended.OK), None),
+    "the object moved": (Outcome(Ended.DROPPED, "409 Conflict"), None),
+    "a budget said no": (Outcome(Ended.REFUSED, "budget"), "info"),
+    "the view is old": (Outcome(Ended.HELD, "nothing is heard of pods"), "info"),
+    "it failed": (Outcome(Ended.FAILED, "503"), "warning"),
+    "our guard refused it": (Outcome(Ended.VETOED, "not ours"), "warning"),
 }
 
 
 @pytest.mark.parametrize(("outcome", "level"), OUTCOMES.values(), ids=OUTCOMES.keys())
-def test_an_outcome_is_told_by_how_much_it_matters(outcome: str, level: str | None) -> None:
+def test_an_outcome_is_told_by_how_much_it_matters(outcome: Outcome, level: str | None) -> None:
     desk = Desk()
     desk.journal.acted(NOON, a_verdict(), outcome)
     assert [(line["level"], line["outcome"]) for line in desk.lines()] == (
-        [(level, outcome)] if level else []
+        [(level, str(outcome))] if level else []
     )
-    assert [entry.outcome for entry in desk.journal.entries()] == [outcome]
+    assert [entry.outcome for entry in desk.journal.entries()] == [str(outcome)]
 
 
 def test_an_action_that_keeps_failing_is_told_once_and_then_counted() -> None:
     desk = Desk()
     for number in range(10):
-        desk.journal.acted(NOON, a_verdict(), f"failed: 503; again at {number}")
+        desk.journal.acted(NOON, a_verdict(), Outcome(Ended.FAILED, f"503; again at {number}"))
     assert len(desk.lines()) == 1
     desk.clock.forward(minutes=5)
-    desk.journal.acted(NOON, a_verdict(), "failed: 503")
+    desk.journal.acted(NOON, a_verdict(), Outcome(Ended.FAILED, "503"))
     assert desk.lines()[1]["timesUnsaid"] == 9
     assert len(desk.withheld) == 9
 
@@ -199,10 +200,12 @@ def test_a_thousand_objects_that_fail_alike_are_a_few_lines_a_minute() -> None:
     desk = Desk()
     for number in range(1000):
         verdict = a_verdict(subject=Subject("Pod", f"web-{number}", "default"))
-        desk.journal.acted(NOON, verdict, "failed: 503")
+        desk.journal.acted(NOON, verdict, Outcome(Ended.FAILED, "503"))
     assert len(desk.lines()) == 20
     desk.clock.forward(minutes=1)
-    desk.journal.acted(NOON, a_verdict(subject=Subject("Pod", "new", "default")), "failed: 503")
+    desk.journal.acted(
+        NOON, a_verdict(subject=Subject("Pod", "new", "default")), Outcome(Ended.FAILED, "503")
+    )
     assert len(desk.lines()) == 21
 
 

@@ -12,7 +12,7 @@ from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
-from tenure.runtime.executor.outcome import OK, Outcome
+from tenure.ports.outcome import OK, Ended, Outcome
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.sim.dsl import Story
 from tenure.sim.world import World
@@ -207,7 +207,7 @@ def test_the_mode_is_that_of_the_bound_and_else_of_the_claim(
         action=Delete(resource=NODE_CLAIMS, name=claim.name, uid=claim.uid),
         commits=Commitment(reason="unhealthy", condition="KWOKUnhealthy", bound=bound),
     )
-    metrics.acted(verdict, Outcome("failed"), claim)
+    metrics.acted(verdict, Outcome(Ended.FAILED), claim)
     metrics.acted(verdict, OK, claim)
     labels = {"condition": "kwok_unhealthy", "image_id": "image-1", "termination_mode": mode}
     assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1

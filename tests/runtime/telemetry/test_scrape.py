@@ -169,7 +169,7 @@ def test_the_breaker_is_told_by_the_nodes_that_the_repair_counts() -> None:
     with Tapped(a_node_class(), a_pool(), *lone) as story:
         story.run(3 * MINUTE)
         for i in range(5):
-            story.store.patch(NODES, "", f"node-c{i}", {"metadata": {"labels": {NODEPOOL: None}}})
+            story.store.patch(NODES, "", f"node-c{i}", {"metadata": {"labels": {NODEPOOL: "x"}}})
         story.kubelets.silence("node-c1")
         story.run(2 * MINUTE)
         # One of five is within maxUnhealthy 20%; one of none would not be.

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.reasons import Reason
+from tenure.ports.outcome import Ended
 from tenure.sim.history import Entry
 from tenure.sim.scenario.context import clock
 
@@ -93,8 +94,8 @@ class Lines:
     def _is_news(self, entry: Entry) -> bool:
         if entry.source != "tenure":
             return True
-        if entry.outcome:
-            return entry.outcome.startswith(("failed", "vetoed"))
+        if entry.ended is not None:
+            return entry.ended in (Ended.FAILED, Ended.VETOED)
         # A claim is first planned, then lives: the two concerns share a subject.
         known = self._last.get(entry.subject)
         self._last[entry.subject] = entry.reason

@@ -47,14 +47,14 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
 from tenure.ports.fence import OPEN, Fence
+from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.clock.backoff import BackOff, Bucket
 from tenure.runtime.clock.timecheck import TimeCheck
 from tenure.runtime.executor.guard import veto
 from tenure.runtime.executor.handlers import Verbs
-from tenure.runtime.executor.outcome import Outcome
 
 #: Words for outcomes after which the target may be acted upon again at once.
-_ANSWERED = ("ok", "refused")
+_ANSWERED = (Ended.OK, Ended.REFUSED)
 
 
 class Executor:
@@ -155,7 +155,7 @@ class Executor:
     async def _run(self, verdict: Verdict, action: Action, target: str) -> None:
         try:
             outcome = await self._outcome(verdict, action, target)
-            if isinstance(action, Create) and outcome.word == "ok":
+            if isinstance(action, Create) and outcome.ended is Ended.OK:
                 self._created.add(target)
         finally:
             self._in_flight.pop(target, None)
@@ -173,11 +173,11 @@ class Executor:
             outcome = await self._changed(action) or self._refusal(action)
             outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
-            outcome = Outcome("held", f"nothing was sent: {error}")
+            outcome = Outcome(Ended.HELD, f"nothing was sent: {error}")
         except (Conflict, NotFound, AlreadyExists) as error:
             # The object moved under us. The next look decides; the pause is for a stale one.
             self._back_off.failed(target, self._clock.monotonic(), _attempt(action))
-            return Outcome("dropped", str(error), error.status)
+            return Outcome(Ended.DROPPED, str(error), error.status)
         except Exception as error:  # noqa: BLE001  # one bad call must not stop the others
             return self._failed(target, action, error)
         return self._ended(target, action, outcome)
@@ -193,26 +193,28 @@ class Executor:
         if version == precondition.resource_version:
             return None
         what = f"{precondition.resource.kind} {precondition.name}"
-        return Outcome("held", f"{what} has changed since it was evaluated: evaluating again")
+        return Outcome(Ended.HELD, f"{what} has changed since it was evaluated: evaluating again")
 
     def _refusal(self, action: Action) -> Outcome | None:
         """The last look before the call leaves."""
         if why := self._fence.closed():
-            return Outcome("held", f"nothing is done while we may not act: {why}")
+            return Outcome(Ended.HELD, f"nothing is done while we may not act: {why}")
         if takes_away(action) and (what := self._outdated()):
-            return Outcome("held", f"nothing is taken away while {what}")
+            return Outcome(Ended.HELD, f"nothing is taken away while {what}")
         if depends_on_time(action) and (what := self._times.off()):
-            return Outcome("held", f"nothing is taken away, and no deadline is set, while {what}")
+            return Outcome(
+                Ended.HELD, f"nothing is taken away, and no deadline is set, while {what}"
+            )
         refusal = veto(action, self._snapshot(), self._clock.now(), self._settings)
-        return Outcome("vetoed", refusal) if refusal is not None else None
+        return Outcome(Ended.VETOED, refusal) if refusal is not None else None
 
     def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:
         now = self._clock.monotonic()
-        if outcome.word not in _ANSWERED:
+        if outcome.ended not in _ANSWERED:
             pause = self._back_off.failed(target, now, _attempt(action))
             return _again(outcome, self._clock.now() + pause)
         self._back_off.succeeded(target)
-        if outcome.word == "ok" and isinstance(action, Evict | DeletePod | Delete):
+        if outcome.ended is Ended.OK and isinstance(action, Evict | DeletePod | Delete):
             self._awaited[target] = now
         return outcome
 
@@ -223,7 +225,7 @@ class Executor:
         pause = self._back_off.failed(target, now, _attempt(action), at_least=wait)
         # What is outside our tree is a fault of ours or of a provider's: say which.
         named = str(error) if isinstance(error, TenureError) else f"{type(error).__name__}: {error}"
-        return _again(Outcome("failed", named, status), self._clock.now() + pause)
+        return _again(Outcome(Ended.FAILED, named, status), self._clock.now() + pause)
 
     # -- what was accepted and is not seen yet -----------------------------------------
 
@@ -271,7 +273,7 @@ def _is_seen(action: Evict | DeletePod | Delete, current: ApiObject) -> bool:
 
 
 def _again(outcome: Outcome, at: datetime) -> Outcome:
-    return Outcome(outcome.word, f"{outcome.detail}; again at {format_time(at)}", outcome.status)
+    return Outcome(outcome.ended, f"{outcome.detail}; again at {format_time(at)}", outcome.status)
 
 
 def target_of(action: Action) -> str:

@@ -43,8 +43,8 @@ from tenure.model.snapshot.observations import (
     EvictionAnswer,
 )
 from tenure.ports.clock import Clock
+from tenure.ports.outcome import NO_EFFECT, OK, Ended, Outcome
 from tenure.runtime.executor.instances import Instances
-from tenure.runtime.executor.outcome import NO_EFFECT, OK, Outcome
 from tenure.runtime.observe.store import ObservationStore
 
 #: The API answers 500 with these words when several budgets cover one pod.
@@ -182,7 +182,7 @@ class Verbs:
             if not _is_budgets_no(error):
                 raise
             self._refused(pod, error)
-            return Outcome("refused", error.message, error.status)
+            return Outcome(Ended.REFUSED, error.message, error.status)
         return OK
 
     async def _delete_pod(self, pod: Subject, action: DeletePod) -> Outcome:

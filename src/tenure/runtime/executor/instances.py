@@ -43,8 +43,8 @@ from tenure.model.snapshot.observations import (
 from tenure.model.values.quantity import format_resources
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
+from tenure.ports.outcome import OK, Ended, Outcome
 from tenure.runtime.clock.backoff import BackOff, Bucket
-from tenure.runtime.executor.outcome import OK, Outcome
 from tenure.runtime.observe.store import ObservationStore
 
 #: How often instances are asked for one by one: per second over all nodes, and so many at once.
@@ -114,7 +114,7 @@ class Instances:
         if self._is_known(claim):
             failure = LaunchFailure(problem=problem, message=message, at=now, retry_at=retry_at)
             self._observations.launches.failed(claim, failure)
-        return Outcome("refused", message)
+        return Outcome(Ended.REFUSED, message)
 
     def _types_of(self, request: LaunchRequest) -> Sequence[InstanceType]:
         return self._observations.node_classes.instance_types.get(
@@ -147,7 +147,7 @@ class Instances:
                 operation_id=action.operation_id, at=self._clock.now(), refusal=refusal
             )
             self._observations.instances.rebooted(claim, answer)
-        return Outcome("refused", refusal) if refusal else OK
+        return Outcome(Ended.REFUSED, refusal) if refusal else OK
 
     def _unanswered(
         self, claim: Subject, action: Reboot, left_at: datetime, error: Exception

@@ -16,12 +16,13 @@ import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.model.api.meta import BEGINNING
+from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.logs import Log, Sparing, instant
 
 #: Subjects whose last line is remembered.
 REMEMBERED: Final = 10_000
-_EXPECTED: Final = frozenset({"ok", "dropped", "no effect"})
-_ANSWERS: Final = frozenset({"refused", "held"})
+_EXPECTED: Final = frozenset({Ended.OK, Ended.DROPPED, Ended.NO_EFFECT})
+_ANSWERS: Final = frozenset({Ended.REFUSED, Ended.HELD})
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -58,17 +59,16 @@ class LoggedJournal:
         self._entries.append(entry)
         self._log.info("verdict", **_fields(entry))
 
-    def acted(self, now: datetime, verdict: Verdict, outcome: str) -> None:
-        entry = msgspec.structs.replace(_entry(now, verdict), outcome=outcome)
+    def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
+        entry = msgspec.structs.replace(_entry(now, verdict), outcome=str(outcome))
         self._entries.append(entry)
-        word = outcome.partition(":")[0]
-        if word in _EXPECTED:
+        if outcome.ended in _EXPECTED:
             self._log.debug("acted", **_fields(entry))
             return
-        family = f"{entry.action} {word}"
+        family = f"{entry.action} {outcome.ended}"
         unsaid = self._sparing.times_unsaid(f"{family} {entry.subject}", family)
         if unsaid is not None:
-            say = self._log.info if word in _ANSWERS else self._log.warning
+            say = self._log.info if outcome.ended in _ANSWERS else self._log.warning
             more = {"timesUnsaid": unsaid} if unsaid else {}
             say("acted", **_fields(entry), **more)
 

@@ -25,8 +25,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
+from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.cloud.registrations import TIMEOUTS
-from tenure.runtime.executor.outcome import Outcome
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Named
 
@@ -43,7 +43,7 @@ _DISRUPTED: Final = {
 _CREATED: Final = {Reason.NEEDED_AS_REPLACEMENT: "unhealthy"}
 
 #: Outcomes of actions that never left.
-_UNSENT: Final = ("vetoed", "held")
+_UNSENT: Final = (Ended.VETOED, Ended.HELD)
 
 
 class Metrics:
@@ -100,10 +100,10 @@ class Metrics:
 
     def acted(self, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None) -> None:
         action = verdict.action
-        self.actions.labels(type(action).__name__, outcome.word).inc()
-        if isinstance(action, Evict) and outcome.word not in _UNSENT:
+        self.actions.labels(type(action).__name__, outcome.ended).inc()
+        if isinstance(action, Evict) and outcome.ended not in _UNSENT:
             self.evictions.labels(str(outcome.status)).inc()
-        if outcome.word != "ok":
+        if outcome.ended is not Ended.OK:
             return
         if isinstance(action, Create) and action.resource == NODE_CLAIMS:
             pool = action.body["metadata"]["labels"].get(NODEPOOL, "")
