@@ -1,7 +1,7 @@
-"""Status conditions as values: what an object should say, and the patch that says it.
+"""Status conditions as values: what an object should report, and the patch that writes it.
 
 A condition keeps its transition time while its status stays. A condition whose status
-changes is written *without* one: the executor fills in the instant of the write, so
+changes is written *without* one: the executor sets the instant of the write, so
 that a verdict does not depend on when it was made.
 """
 
@@ -17,12 +17,12 @@ from tenure.model.api.resource import Resource
 
 AWAITING: Final = "AwaitingReconciliation"
 
-#: What a condition's message may be at the longest; the peer cuts there too.
+#: The maximum length of a condition's message; Karpenter cuts there, too.
 MESSAGE_MAX: Final = 1024
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What a condition should say."""
+    """The wanted content of a condition."""
 
     type: str
     status: str
@@ -31,13 +31,13 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def awaiting(type_: str) -> Wanted:
-    """Nobody has looked yet."""
+    """The condition has not been evaluated yet."""
     return Wanted(type_, "Unknown", AWAITING, "object is awaiting reconciliation")
 
 
 def root(conditions: tuple[Condition, ...], dependents: tuple[str, ...]) -> Wanted:
-    """``Ready``, from the conditions it depends on: the peer's reasons, and in the message
-    which of them are not True, each with what it says itself."""
+    """``Ready``, from the conditions it depends on: Karpenter's reasons; the message names the
+    conditions that are not True, each with its own message."""
     found = [find_condition(conditions, type_) or Condition(type=type_) for type_ in dependents]
     bad = [condition for condition in found if condition.status != "True"]
     if not bad:
@@ -50,8 +50,8 @@ def root(conditions: tuple[Condition, ...], dependents: tuple[str, ...]) -> Want
 
 def _in_short(condition: Condition) -> str:
     said = f"{condition.type}={condition.status}"
-    spoken = condition.message and condition.reason != AWAITING
-    return f"{said} ({condition.message})" if spoken else said
+    explained = condition.message and condition.reason != AWAITING
+    return f"{said} ({condition.message})" if explained else said
 
 
 def merge(
@@ -82,7 +82,7 @@ def status_patch(
     status: dict[str, Any],
     conditions: tuple[Condition, ...],
 ) -> Patch:
-    """Write status fields and the whole list of conditions, on the version judged."""
+    """Write status fields and the whole list of conditions, on the version that was evaluated."""
     body = {
         "metadata": {"resourceVersion": resource_version, "uid": uid},
         "status": {**status, "conditions": [to_wire(condition) for condition in conditions]},

@@ -1,9 +1,9 @@
-"""What a decider is: a concern, the keys it judges, the view of one key, the judgement.
+"""What a decider is: a concern, the keys it evaluates, the view of one key, the verdicts.
 
-A view holds only what the judgement may depend on, so a hidden dependency cannot be
-written: if two looks give equal views, the old verdicts still hold until their
-``recheck_at``. That is what lets the loop re-judge only what changed or fell due, and
-the property "incremental equals full" holds every decider to it.
+A view contains only what the verdicts may depend on, so a hidden dependency is impossible: if two
+evaluations have equal views, the old verdicts stay valid until their ``recheck_at``. So the loop
+evaluates again only what has changed or is due. The property test "incremental equals full"
+checks this for every decider.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Decider(Protocol[V]):
     def concern(self) -> Concern: ...
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
-        """Every key there is to judge."""
+        """Every key that can be evaluated."""
         ...
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
@@ -37,7 +37,7 @@ class Decider(Protocol[V]):
         ...
 
     def view(self, snapshot: Snapshot, key: str) -> V | None:
-        """What the judgement of this key depends on; None when there is nothing to judge."""
+        """What the verdicts on this key depend on; None when there is nothing to decide."""
         ...
 
     def decide(self, view: V, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -49,19 +49,19 @@ AnyDecider = Decider[Any]
 
 
 class Patience(NamedTuple):
-    """Which changes a concern may leave for a moment, so that a burst of them is judged once."""
+    """Which changes a concern may delay, so that a burst of them is evaluated once."""
 
     may_wait: Callable[[Change], bool]
-    #: For so many times ``settings.placement_gap``.
+    #: The delay, as a multiple of ``settings.placement_gap``.
     gaps: int = 1
 
 
 def decide_all(
     decider: AnyDecider, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> list[Verdict]:
-    """Judge every key from nothing: what the incremental way must be equal to.
+    """Evaluate every key from nothing; incremental evaluation must give the same verdicts.
 
-    What a decider raises is raised: who has to live with it asks ``isolation``.
+    Exceptions of a decider are passed on; the evaluator isolates them.
     """
     verdicts: list[Verdict] = []
     for key in sorted(set(decider.keys(snapshot))):

@@ -1,12 +1,12 @@
-"""The vocabulary of answers: reasons, actions, verdicts.
+"""The types of results: reasons, actions, verdicts.
 
-A verdict is what one decider concluded about one subject at one instant, "no"
-included. Events, conditions, metrics, ``tenure explain`` and the demo are views of it.
+A verdict is what one decider concluded about one subject at one instant, also when it does
+nothing. Events, conditions, metrics, ``tenure explain`` and the demo show verdicts.
 
-Actions are data, a closed union of nine verbs. Each is idempotent and carries what
-makes a late or repeated arrival harmless: UID and resourceVersion in patches and claim
-deletes, UID in what is done to pods, a name we chose in creates, the claim's UID in launches,
-an operation's id in reboots.
+Actions are data, a closed union of nine types. Each is idempotent and carries what makes a late
+or repeated call harmless: UID and resourceVersion in patches and deletions of claims, the UID in
+evictions and deletions of pods, a name we chose in creations, the claim's UID in launches, an
+operation's id in reboots.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tenure.model.cloud.instance import LaunchRequest
 
 
 class Concern(StrEnum):
-    """Which decider speaks. There is one verdict per concern and subject.
+    """Which decider made a verdict. There is one verdict per concern and subject.
 
-    The order is the order of authority: of several verdicts on one subject, the
-    first with an action, else the first, governs.
+    The order is the order of precedence: of several verdicts on one subject, the
+    first with an action applies, else the first.
     """
 
     OBJECT = "object"
@@ -72,7 +72,7 @@ class Subject(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Something that holds an action back, and until when if that is known."""
+    """Something that blocks an action, and until when if that is known."""
 
     subject: Subject
     fact: Fact
@@ -84,14 +84,14 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Ground(StrEnum):
-    """Why a claim is deleted, or its deadline is set. The guard holds each ground to its own rules.
+    """Why a claim is deleted, or its deadline is set. The guard checks the rules of each ground.
 
-    The instance of a claim is lost for good, so no such write goes out without one.
+    A terminated instance cannot be restored, so no such write is sent without a ground.
     """
 
     #: Voluntary disruption and graceful repair: reason and replacements are marked on the claim.
     REPLACED = "Replaced"
-    #: A graceful repair falls due on a claim that is leaving already.
+    #: A graceful repair is due for a claim that is being deleted already.
     REPAIR = "Repair"
     #: A forceful repair.
     REPAIR_FORCED = "RepairForced"
@@ -109,10 +109,10 @@ class Ground(StrEnum):
 
 
 class Precondition(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that an action depends on beside its own: read by itself right before the call.
+    """Another object that an action depends on: it is read right before the call.
 
-    If it is another version than the one that was judged, nothing is done; the judgement comes
-    again. An empty version means that the object is not there.
+    If its version is not the one that was evaluated, nothing is done, and the subject is evaluated
+    again. An empty version means that the object does not exist.
     """
 
     resource: Resource
@@ -122,7 +122,7 @@ class Precondition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
-    """A JSON merge patch of one of our objects, on the version that was judged."""
+    """A JSON merge patch of one of our objects, on the version that was evaluated."""
 
     resource: Resource
     name: str
@@ -133,10 +133,10 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     subresource: str = ""
     #: An annotation of the body that the instant of the write is appended to.
     dated: str = ""
-    #: … so much later than it is.
+    #: Added to that instant.
     ahead: timedelta = timedelta()
     precondition: Precondition | None = None
-    #: Of one that sets a claim's deadline.
+    #: Only for a patch that sets a claim's deadline.
     ground: Ground | None = None
 
 
@@ -158,12 +158,12 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):
     namespace: str = ""
     resource_version: str = ""
     precondition: Precondition | None = None
-    #: Of a claim's deletion; a Node goes because its claim does.
+    #: Only for a claim; a Node is deleted because its claim is.
     ground: Ground | None = None
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="Evict"):
-    """Ask the API to evict a pod; disruption budgets may say no."""
+    """Ask the API to evict a pod; PDBs may refuse."""
 
     name: str
     namespace: str
@@ -173,14 +173,14 @@ class Evict(msgspec.Struct, frozen=True, kw_only=True, tag="Evict"):
 
 
 class DeletePod(msgspec.Struct, frozen=True, kw_only=True, tag="DeletePod"):
-    """Delete a pod, whatever its budgets say: only for a deadline."""
+    """Force delete a pod, despite its PDBs: only for a deadline."""
 
     name: str
     namespace: str
     uid: str
-    #: At the most; never 0, which would remove the pod before it has stopped.
+    #: The maximum; never 0, which would remove the pod before it has stopped.
     grace_period_seconds: int
-    #: The pod has to stop by then, so a call that leaves late gives less grace.
+    #: The pod must stop by then, so a late call gives a shorter grace period.
     until: datetime | None = None
 
     def grace_at(self, now: datetime) -> int:
@@ -197,7 +197,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag="Launch"):
 
 
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="Terminate"):
-    """End an instance."""
+    """Terminate an instance."""
 
     provider_id: str
     claim_uid: str
@@ -223,21 +223,21 @@ Action = Patch | Create | Delete | Evict | DeletePod | Launch | Terminate | Rebo
 
 
 class Commitment(msgspec.Struct, frozen=True, kw_only=True):
-    """What carrying an action out sets in motion, for those who count.
+    """The disruption that an action commits, for metrics.
 
-    Only on the one write after which there is no way back, so that nothing is counted twice.
+    Only on the one write that cannot be rolled back, so that nothing is counted twice.
     """
 
-    #: Why, by the peer's word: ``unhealthy``, ``drifted``, …
+    #: Why, in Karpenter's terms: ``unhealthy``, ``drifted``, …
     reason: str
     #: Of a repair, the type of the condition that drives it.
     condition: str = ""
-    #: How long the drain may take because of this; None: as long as the claim says.
+    #: How long the drain may take because of this; None: the claim's terminationGracePeriod.
     bound: timedelta | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What we concluded about one subject at one instant.
+    """What one decider concluded about one subject at one instant.
 
     Facts carry absolute instants only, never ages: if nothing changes in the cluster, the same
     verdict must come out until ``recheck_at``.
@@ -250,7 +250,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[Blocker, ...] = ()
     action: Action | None = None
     recheck_at: datetime | None = None
-    #: What the action is the beginning of, where that is counted.
+    #: The disruption that the action commits, where that is counted.
     commits: Commitment | None = None
 
     @property
@@ -259,7 +259,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> str:
-        """What an event of it says that is news: a try that is put off again is none."""
+        """The part of the message that makes a new event: the time of the next retry does not."""
         return sentence(fact for fact in self.facts if fact.news)
 
 

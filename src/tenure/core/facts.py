@@ -1,10 +1,10 @@
 """What a verdict is made of: facts, each a small typed value with a sentence of its own.
 
-Deciders put facts together; nothing reads a sentence. Each room has a module ``facts`` with its
-own, so that everything the room says stands in one place; ``docs/messages.md`` shows every one of
-them with example values.
+Deciders combine facts; no code parses a sentence. Each package has a module ``facts`` with its
+own, so that all its messages are in one place; ``docs/messages.md`` shows each of them with example
+values.
 
-A sentence begins in the lower case, has no full stop, and stands by itself: what is the case; why,
+A sentence begins in lower case, has no full stop, and is complete by itself: what is the case; why,
 with numbers and names of objects; until when, or what to do. Facts of one verdict are joined by
 semicolons.
 """
@@ -23,8 +23,7 @@ from tenure.model.api.meta import BEGINNING, format_time
 class Fact(msgspec.Struct, frozen=True, tag=True):
     """``str`` is its sentence."""
 
-    #: Whether it is news when nothing else about the subject has changed. The instant of the next
-    #: try is not.
+    #: Whether a change of it alone makes a new event. A new time of the next retry does not.
     news: ClassVar[bool] = True
 
     def __str__(self) -> str:

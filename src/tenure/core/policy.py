@@ -1,8 +1,8 @@
-"""The deciders, read top to bottom like a policy.
+"""The deciders, in order of precedence.
 
-Of several verdicts on one subject, an earlier decider's governs (``Concern`` has the
-same order). Their actions do not undo each other: whoever takes off a mark that several may
-write asks first whether another stands behind it.
+Of several verdicts on one subject, that of the earlier decider applies (``Concern`` has the same
+order). Their actions do not undo each other: a decider that removes a taint or an annotation that
+several deciders may write checks first that no other decider needs it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tenure.model.settings import Settings
 
 USUAL: Final = Settings()
 
-#: A plan for whom to disrupt looks at every node, so it is made less often than that for pods.
+#: Disruption evaluates every Node, so it runs less often than provisioning.
 PATIENCE: Final = {
     Concern.DISRUPTION: Patience(disruption_may_wait, gaps=6),
     Concern.PROVISIONING: Patience(may_wait),
     Concern.POOL: Patience(only_counts),
 }
 
-#: Concerns to which no pod makes a difference: most of what happens need not be shown to them.
+#: By resource: concerns that do not depend on it. Most changes are of pods, so this saves work.
 UNMOVED: Final = {
     PODS: frozenset(
         {
@@ -59,8 +59,8 @@ UNMOVED: Final = {
     )
 }
 
-#: Concerns that create what they then see: asked again only once all of it has arrived. A claim
-#: that is still on its way would be planned a second time.
+#: Concerns that create claims: evaluated again only once the watch has shown all of them. Otherwise
+#: a claim that is not visible yet would be created a second time.
 AWAIT_CREATIONS: Final = frozenset({Concern.DISRUPTION, Concern.PROVISIONING})
 
 

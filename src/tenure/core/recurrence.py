@@ -1,7 +1,7 @@
-"""A time that comes again: whether it is on now, and when that may change.
+"""A recurring period: whether it is active now, and when that may change.
 
-It begins at each hit of a cron and lasts for a duration: on from the hit, off again at its end
-to the instant. Hits may overlap: then it stays on.
+It begins at each hit of a cron schedule and lasts for a duration: active from the hit on, inactive
+from the exact end. Periods may overlap: then it stays active.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 from tenure.model.api.meta import earlier, later
 from tenure.model.values.cron import Cron
 
-#: How many hits are followed to find the end of a time that is on. Where they never pause there
-#: is none; then it is on at least until the end of the last of them.
+#: How many hits are followed to find the end of an active period. Where periods always overlap there
+#: is no end; then it is active at least until the end of the last of these hits.
 _HITS: Final = 64
 
 

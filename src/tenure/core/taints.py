@@ -3,8 +3,8 @@
 ``karpenter.sh/disrupted``   the Node is being replaced, or terminates;
 ``karpenter.sh/rebooting``   the Node is drained before a reboot, and reboots.
 
-Every write is of the whole list of taints, on the version that was judged: other writers' taints
-stay as they are. Another effect of the same key is replaced, as Karpenter does.
+Every write replaces the whole list of taints, on the version that was evaluated: taints of other
+writers stay as they are. Another effect of the same key is replaced, as Karpenter does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def untaint_disrupted(node: Node) -> Patch:
 
 
 def close_terminating(node: Node) -> Patch | None:
-    """Taints a Node that terminates and takes it out of load balancers; None when that is done."""
+    """Taints a terminating Node and removes it from load balancers; None when that is done."""
     if is_closed(node) and EXCLUDE_BALANCERS in node.labels:
         return None
     ours = [taint for taint in node.spec.taints if _is_ours(taint, DISRUPTED_TAINT)]

@@ -1,4 +1,4 @@
-"""How a verdict on one of our objects is put together.
+"""How a verdict on one of our objects is made.
 
 Each decider has its own concern: ``_say = partial(say, Concern.X)``.
 """
@@ -37,11 +37,11 @@ def say(
 
 
 def also_of(node: Node, verdict: Verdict) -> Verdict:
-    """The same of the claim's Node: people look at either, and what is done is done once."""
+    """The same verdict on the claim's Node, without the action: users read either object."""
     return msgspec.structs.replace(verdict, subject=subject_of(node), action=None, commits=None)
 
 
 def no_later(verdict: Verdict, *instants: datetime | None) -> Verdict:
-    """Looked at again at the first of these, too."""
+    """The verdict, evaluated again at the first of these instants at the latest."""
     given = [at for at in (verdict.recheck_at, *instants) if at is not None]
     return msgspec.structs.replace(verdict, recheck_at=min(given, default=None))

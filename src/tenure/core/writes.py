@@ -1,8 +1,8 @@
-"""How we write to an object: on the version that was judged, and on no other.
+"""How we write to an object: on the version that was evaluated, and on no other.
 
-A patch carries UID and resourceVersion, so that a late arrival meets a conflict and the
-object is judged again. Lists that others write too (finalizers, taints, owners) are
-written whole, which is safe for that very reason.
+A patch carries UID and resourceVersion, so that a late call gets a conflict and the object is
+evaluated again. For the same reason it is safe to replace whole lists that others write, too
+(finalizers, taints, owners).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def patch(
 
 
 def as_judged(thing: Written) -> Precondition:
-    """For a write that depends on it: it may be another by the time of the call."""
+    """A precondition for a write that depends on this object: it may have changed by the call."""
     meta = thing.metadata
     return Precondition(
         resource=_RESOURCES[type_of(thing)],
@@ -60,13 +60,13 @@ def as_judged(thing: Written) -> Precondition:
 
 
 def hold(thing: Written) -> list[str]:
-    """The finalizers of the thing with ours among them."""
+    """The finalizers of the object, with ours among them."""
     others = [name for name in thing.metadata.finalizers if name != names.FINALIZER]
     return [*others, names.FINALIZER]
 
 
 def release(thing: Node | NodeClaim) -> Patch:
-    """Takes our finalizer off and leaves everybody else's."""
+    """Removes our finalizer and keeps all others."""
     kept = [name for name in thing.metadata.finalizers if name != names.FINALIZER]
     return patch(thing, {"finalizers": kept})
 
@@ -82,5 +82,5 @@ def delete_claim(claim: NodeClaim, ground: Ground) -> Delete:
 
 
 def delete_node(node: Node) -> Delete:
-    """On any version: heartbeats write to a Node all the time, and its UID is enough."""
+    """On any version: status updates change a Node all the time, and its UID is enough."""
     return Delete(resource=NODES, name=node.name, uid=node.uid)
