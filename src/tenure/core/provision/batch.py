@@ -1,21 +1,20 @@
-"""When the pods that need new nodes are acted upon: together, not one after the other.
+"""When nodes are launched for pods: for a batch of pods together, not for each pod alone.
 
-A batch begins with its first pod after the last decision that needs a new node, and closes a
-quiet second after the last pod that came, ten seconds after its beginning at the latest. A pod that
-fits a node in service does not count; one that fits a node on its way does: it is of the same
-stream. Pods that a decision left without a node, or whose claim has failed since, belong to the
+A batch begins with the first pod after the last decision that needs a new node. It closes when no
+pod has arrived for one second, at most ten seconds after its beginning. A pod that fits a node in
+service does not count; a pod that fits a node in flight does, because it belongs to the same
+burst. Pods that a decision left without a node, or whose claim has failed since, belong to the
 next batch, which then begins with the decision.
 
-The age of the oldest pod would not do: while pods keep arriving some pod is always older than
-ten seconds, and every look would act on what came in since the last one, each time with nodes
-of its own.
+The age of the oldest pod cannot be used instead: while pods keep arriving, some pod is always
+older than ten seconds, so every evaluation would launch separate nodes for the newest pods.
 
-While pods are still arriving (``arriving_until``), one node more costs a multiple of its fee: the
-next pods use what a larger node has left. Otherwise each batch gets nodes that fit it exactly, and
-a stream of pods gets the more and the smaller nodes the slower it flows.
+While pods are still arriving (``arriving_until``), each additional node costs a multiple of its
+fee, so that larger nodes are launched and the next pods use their free capacity. Otherwise each
+batch gets nodes that fit it exactly, and a slow stream of pods gets many small nodes.
 
-When the last decision was is an observation. After a restart it is not known, and a batch that is
-old by its pods' own word is acted upon at once: one decision early, no pod twice.
+The time of the last decision is an observation. After a restart it is unknown, and a batch whose
+pods are old by their own timestamps is decided at once: one decision early, no pod twice.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from tenure.core.provision.demand import Demand
 from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings
 
-#: The API cuts instants down to whole seconds: something has happened up to this much later.
+#: The API truncates instants to seconds: the event itself may be up to this much later.
 CUT_OFF: Final = timedelta(seconds=1)
 
-#: So many times its fee a node costs while pods are still arriving.
+#: The factor for the fee of a node while pods are still arriving.
 ARRIVING_FEE: Final = 4
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods that wait, by what has to be done about them."""
+    """Pending pods, by what they need."""
 
     #: Need a new node.
     needing: Sequence[Demand] = ()
-    #: Fit nodes on their way.
+    #: Fit nodes in flight.
     coming: Sequence[Demand] = ()
-    #: When the cloud last said that it has run out of something.
+    #: When the cloud last reported insufficient capacity of an offering.
     sold_out_at: datetime | None = None
 
     def closes_at(self, decided_at: datetime | None, settings: Settings) -> datetime | None:
@@ -57,7 +56,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
             if self.sold_out_at is None or self.sold_out_at <= decided_at:
                 return next_at
             return min(later(max(last, self.sold_out_at), settings.batch_idle), next_at)
-        # By its own word, the last pod may have come at the end of the second that it names.
+        # Timestamps are truncated: the last pod may have arrived at the end of that second.
         return min(later(last, CUT_OFF + settings.batch_idle), later(first, settings.batch_max))
 
 
@@ -68,6 +67,6 @@ def arriving_until(demands: Iterable[Demand], settings: Settings) -> datetime | 
 
 
 def came_at(demand: Demand) -> datetime:
-    """By its own word, unless a watch told us later: pods that we see together share nodes, too."""
+    """By its own timestamp, unless the watch showed it later: pods seen together share nodes."""
     seen_at = demand.seen_at
     return demand.since if seen_at is None else max(demand.since, earlier(seen_at, CUT_OFF))

@@ -1,20 +1,20 @@
-"""What a new node will hold because of DaemonSets: requests and host ports of their pods.
+"""What DaemonSet pods will use on a new node: requests and host ports.
 
 In this order:
 
-1. the DaemonSet's newest living pod says it: admission has already filled in what LimitRanges
-   and webhooks add to the template. A pod of an older template says nothing about the next one;
-2. without such a pod, the template does, with the namespace's LimitRanges applied as admission
+1. from the DaemonSet's newest existing pod: admission has already filled in what LimitRanges
+   and webhooks add to the template. A pod of an older template is not used;
+2. without such a pod, from the template, with the namespace's LimitRanges applied as admission
    would;
-3. a DaemonSet whose pods admission would refuse gets none, so no room is kept for them;
-4. nor for one whose pods do not run on the nodes that there are, although they should: it has no
+3. no capacity is reserved for a DaemonSet whose pods admission would refuse;
+4. nor for one whose pods do not run on the existing nodes, although they should: it has no
    pods there (a ResourceQuota refuses them), or none of them runs and the newest is gated, or is
-   larger than every Node. Where there is no node for its pods yet, the template is believed.
+   larger than every Node. If there is no node for its pods yet, the template is used.
 
-Who may create a DaemonSet would otherwise decide how large everybody's new nodes are, without
-having to run a single pod.
+Without rules 3 and 4 a user who may create a DaemonSet could make all new nodes larger without
+running a single pod.
 
-Which nodes the pods come to is always the template's to say: a living pod is tied to its node.
+Which nodes the pods run on always comes from the template: an existing pod is bound to its node.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _spec(daemon_set: DaemonSet, key: str, snapshot: Snapshot) -> PodSpec | None
 
 
 def _comes(daemon_set: DaemonSet, key: str, spec: PodSpec, snapshot: Snapshot) -> bool:
-    """Whether pods of it come to new nodes, as far as the nodes that there are tell."""
+    """Whether its pods will run on new nodes, as far as existing nodes show."""
     status = daemon_set.status
     if status.observed_generation < daemon_set.metadata.generation:
         return True
@@ -83,7 +83,7 @@ def _comes(daemon_set: DaemonSet, key: str, spec: PodSpec, snapshot: Snapshot) -
 
 
 def _holds_any(spec: PodSpec, snapshot: Snapshot) -> bool:
-    """Whether a Node is as large as the pod: then it may only be full."""
+    """Whether the pod fits an empty Node: then the Nodes may only be full."""
     try:
         requests = spec_requests(spec)
     except SpecError:

@@ -1,25 +1,25 @@
 """Decide which pending pods get a new node, and which node that is.
 
-Every pod that needs a place gets one verdict, and so does every claim to be created:
+Every pod that needs capacity gets one verdict, and so does every claim to be created:
 
-1. its node is leaving, but it is protected for a while: it stays for now;
-2. it fits a node that has been in service for half a minute, and still the scheduler does
-   not put it there: one of us is wrong, and the pod is told what the scheduler says;
-3. it has a node on its way (``nominations``), or fits one that exists or is on its way:
-   nominated there;
-4. what the cloud offers for a pool is not known yet, right after a start: a moment;
-5. nothing can take it: why not, pool by pool; or the API server refused a claim for it alone;
+1. its Node is terminating, but the pod is protected for a while: it stays for now;
+2. it fits a node that has been in service for half a minute, and the scheduler still does not
+   bind it there: Tenure and the scheduler disagree, and the verdict quotes the scheduler;
+3. it is nominated to a node in flight (``nominations``), or fits a node that exists or is in
+   flight: nominated there;
+4. the cloud has not listed its offerings for a pool yet, right after a start: it waits;
+5. no node fits it: why not, pool by pool; or the API server refused a claim for it alone;
 6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
-7. it needs a new node, but pods are still arriving: the batch waits (``batching``), so that
-   pods that come together share nodes;
-8. it needs a new node: the claim is created, the pod nominated to it.
+7. it needs a new node, but pods are still arriving: the batch waits (``batch``), so that
+   pods that arrive together share nodes;
+8. it needs a new node: the claim is created, and the pod is nominated to it.
 
-New claims keep out of a zone that is held because most of its nodes are sick (``domains``), unless
-only that zone can take their pods.
+New claims avoid a zone in an outage, in which most nodes are unhealthy (``domains``), unless only
+that zone fits their pods.
 
-Packing is one pure function of the snapshot; the only clocks in here are the batch, whether pods
-are still arriving, the scheduler's half minute, the ends of protections, offerings and node classes
-that are left out for a while, and zones that are avoided.
+Packing is one pure function of the snapshot. Only these depend on time: the batch, whether pods are
+still arriving, the scheduler's half minute, the ends of protections, offerings and node classes
+that are excluded for a while, and zones that are avoided.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.pack import pack
 from tenure.packing.result import Why
 
-#: DaemonSets that leave no room may be many.
+#: How many DaemonSets a message names.
 DAEMONS_NAMED: Final = 5
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
-    #: None where no pod needs one.
+    #: None if no pod needs capacity.
     places: Places | None
-    #: From when on the scheduler could use a node; only those that it can use now.
+    #: Since when the scheduler can use a node; only nodes that it can use now.
     in_service: Mapping[str, datetime]
     #: When claims were last created for pods, if we know.
     decided_at: datetime | None = None
-    #: What earlier launches for the same owners came to.
+    #: The results of earlier launches for the same owners.
     history: History = History()
-    #: Claims on which a pod has ended well, with what they are to say of it.
+    #: Claims on which a pod has succeeded, with the annotation that records it.
     served: tuple[tuple[NodeClaim, str], ...] = ()
 
 
@@ -99,7 +99,7 @@ class ProvisionDecider:
         history = launch_history(snapshot, demands)
         served = served_launches(snapshot)
         if not demands:
-            # The usual case, and it must stay cheap: no room is looked for.
+            # The usual case, and it must stay cheap: no capacity is computed.
             return (
                 ProvisionView(None, {}, history=history, served=served)
                 if history or served
@@ -156,14 +156,14 @@ def decides_on_pods(verdict: Verdict) -> bool:
 
 
 def may_wait(change: Change) -> bool:
-    """Pods and nodes come and go by the hundred; a claim that came or went is an answer to us."""
+    """Pods and Nodes change by the hundred; a claim that was created or removed is urgent."""
     if change.resource == NODE_CLAIMS:
         return change.old is not None and change.new is not None
     return change.resource in (PODS, NODES)
 
 
 class _Answer:
-    """One packing, told."""
+    """The verdicts of one packing."""
 
     def __init__(
         self,
@@ -178,13 +178,13 @@ class _Answer:
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
-        #: Pools about which the breakers have something to say: a subject has one verdict.
+        #: Pools that have a verdict from the launch breakers: a subject has one verdict.
         self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._zones_in_outage = zones.zones_in_outage()
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
-        #: When the batch that is still being gathered is acted upon.
+        #: When the batch that is still open closes.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
-        #: By pod UID: the new claim, for a sentence.
+        #: By pod UID: the new claim, for messages.
         self._target: dict[str, str] = {}
         instants = [
             *places.instants(zones),
@@ -199,7 +199,7 @@ class _Answer:
         return [*claims, *self._left_out(), *map(self._about, self._places.demands)]
 
     def _left_out(self) -> list[Verdict]:
-        """Pools whose new nodes keep no room for DaemonSets that no instance type holds."""
+        """Pools whose new nodes reserve nothing for DaemonSets that fit no instance type."""
         pools = self._places.pools
         return [
             Verdict(
@@ -247,7 +247,7 @@ class _Answer:
         )
 
     def _avoided(self, new: NewClaim) -> str:
-        """Which zones it keeps out of, or cannot keep out of, and why."""
+        """Which zones it avoids, or cannot avoid, and why."""
         allowed = new.planned.requirements.allowed(ZONE)
         offered = new.template.requirements.allowed(ZONE)
         said = ""

@@ -1,9 +1,9 @@
-"""Which pods need a place: those the scheduler found no node for, and those of leaving nodes.
+"""Which pods need capacity: provisionable pods, and reschedulable pods of terminating Nodes.
 
-A pod of a leaving node counts before it is evicted, so that its new node is on the way
-while the old one drains. It counts only if somebody will create it again, and not as
-long as it is protected: until then it stays where it is, or until its node's deadline
-forces it. Where its node is being replaced, its place exists already, and is kept for it
+A pod of a terminating Node counts before it is evicted, so that its new node is launched while
+the old one drains. It counts only if a controller will create it again, and only once its
+protection has ended or its Node's deadline forces its deletion: until then it stays where it is.
+Where its node is being replaced, its replacement exists already, and is reserved for it
 from then on, protected or not.
 """
 
@@ -31,16 +31,16 @@ from tenure.model.snapshot.unreadable import first_unreadable
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """A pod that needs a place, or will."""
+    """A pod that needs capacity, now or later."""
 
     pod: Pod
     #: From when on it has needed one.
     since: datetime
-    #: The leaving node that it is on; empty for a pod that is on none.
+    #: The terminating Node that it runs on; empty for a pod that is not bound.
     leaves: str = ""
-    #: What the scheduler says of a pod that is on none.
+    #: The scheduler's message about a pod that is not bound.
     said: str = ""
-    #: When we first saw it wait, if we know: watches may be late.
+    #: When we first saw it pending, if known: watches may be late.
     seen_at: datetime | None = None
 
     def needs_place(self, now: datetime) -> bool:
@@ -78,10 +78,10 @@ def is_provisionable(pod: Pod) -> bool:
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """Whether the drain will make it go, and somebody will create it again elsewhere.
+    """Whether a drain evicts it, and a controller will create it again elsewhere.
 
-    A StatefulSet creates its pod again only when the old one has gone, so one that is
-    terminating still needs its place; others have a successor already.
+    A StatefulSet creates its pod again only when the old one is gone, so a terminating one still
+    needs capacity; other controllers have created the new pod already.
     """
     awaited = pod.active or (pod.owner_kind == "StatefulSet" and not pod.finished)
     stays = pod.daemon or pod.mirror or pod.tolerates_disruption
@@ -101,7 +101,7 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
             continue
         protection = protection_of(pod, cap=cap, clock=clock) if not kept else None
         until = protection.until if protection else deleted_at
-        until = FOR_EVER if blocked else until  # Nobody is asked to leave before he is forced.
+        until = FOR_EVER if blocked else until  # Not evicted, only force deleted.
         if deadline is not None:
             until = min(until, force_at(pod, deadline))
         if until != FOR_EVER:
@@ -110,7 +110,7 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
 
 
 def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
-    """Before it leaves; one that fails leaves everybody where he is."""
+    """The pods of a node that is being replaced, before it is deleted; none if that has failed."""
     claim, node = command.claim, command.node
     since = disrupted_since(claim)
     lost = any(one is None or one.deleting for _, one in command.replacements)

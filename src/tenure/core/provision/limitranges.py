@@ -3,11 +3,11 @@
 As the API server's LimitRanger: first a limit without a request becomes the request; then each
 LimitRange of the namespace fills in what is still missing, container by container (``default`` and
 ``defaultRequest`` of type ``Container``); then ``min``, ``max`` and ``maxLimitRequestRatio`` are
-asked of every container, and of all of them together (type ``Pod``). A pod that breaks one of them
+checked for every container, and for all of them together (type ``Pod``). A pod that breaks one
 is refused. The API server completes a LimitRange when it stores it (a ``max`` is also the default
 limit, a default limit also the default request), so nothing is completed here.
 
-A LimitRange that cannot be read changes nothing: what we cannot read here is only room.
+A LimitRange that cannot be read is ignored: it only affects how much capacity is reserved.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _filled(container: Container, one: LimitRange) -> Container:
 
 
 def _refuses(item: LimitRangeItem, spec: PodSpec) -> bool:
-    """Init containers are filled in like the others, but nothing is asked of them."""
+    """Init containers get defaults like the others, but are not checked."""
     try:
         if item.type == CONTAINER:
             return any(_breaks(item, *_amounts(container)) for container in spec.containers)
@@ -75,7 +75,7 @@ def _amounts(container: Container) -> tuple[Amounts, Amounts]:
 
 
 def _sum(many: Sequence[Amounts]) -> Amounts:
-    """Only what every container names has a sum."""
+    """Only resources that every container names have a sum."""
     named = set.intersection(*(set(one) for one in many))
     return {name: sum(one[name] for one in many) for name in named}
 
@@ -94,7 +94,7 @@ def _breaks(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> bool:
 
 
 def _ratio(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> bool:
-    """Whether a limit is more than so many times its request; a ratio counts units."""
+    """Whether a limit is more than ``ratio`` times its request; a ratio counts units."""
     for name, ratio in parse_resources(item.max_limit_request_ratio).items():
         request, limit = requests.get(name, 0), limits.get(name, 0)
         if not request or not limit or limit * UNIT > ratio * request:

@@ -25,7 +25,7 @@ _SUFFIX: Final = 5
 
 
 def claim_name(planned: PlannedClaim, taken: Container[str]) -> str:
-    """A free name that follows from what the claim is for, so that a repeat meets itself."""
+    """An unused name derived from the claim's pods, so that a repeated creation conflicts."""
     attempt = 0
     while True:
         seed = "/".join((planned.pool, *planned.pods, str(attempt)))
@@ -47,10 +47,9 @@ def claim_manifest(
     types: Iterable[InstanceType],
     pods: Mapping[str, Pod],
 ) -> dict[str, Any]:
-    """Born with the finalizer: there is no instant at which it could be lost with an instance.
+    """With the finalizer from the start: the claim can never be removed while it has an instance.
 
-    ``types`` are those that the pool's provider offers; ``pods`` by UID, those that it is for among
-    them.
+    ``types``: those that the pool's provider offers; ``pods``: by UID, at least the claim's pods.
     """
     template = pool.spec.template
     labels = {
@@ -88,11 +87,11 @@ def claim_manifest(
 
 
 def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:
-    """For which pods it is created, and for whose.
+    """For which pods and for which owners it is created.
 
-    Two annotations, because they answer two questions: which pod has its place here, all of them
-    and by UID, until it is bound (``nominations``); and for which owners this was a launch, few and
-    by name, because their pods come back as others (``launchbreaker``).
+    Two annotations for two purposes: which pods are nominated here, all of them by UID, until they
+    are bound (``nominations``); and for which owners this was a launch, few and by name, because
+    their pods are created again with other UIDs (``launchbreaker``).
     """
     return {
         names.NOMINATED_PODS: ",".join(pod.uid for pod in pods),
@@ -101,10 +100,10 @@ def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:
 
 
 def _concrete_labels(planned: PlannedClaim, types: Iterable[InstanceType]) -> dict[str, str]:
-    """One value for each key that only people give a meaning to.
+    """One value for each key that users have defined.
 
-    Keys that instance types speak about are the provider's to fill in, and a label that may
-    be missing is left out.
+    Keys that instance types define are set by the provider, and a label that may be missing is
+    left out.
     """
     provided = names.WELL_KNOWN_LABELS.union(*(kind.requirements for kind in types))
     return {

@@ -1,7 +1,7 @@
-"""The room on each node, worked out again only when something there was replaced.
+"""The free capacity of each node, computed again only when an object there has been replaced.
 
-Objects are never changed, only replaced, so being the same object is being equal. This
-spares work and nothing else: the same question has the same answer with and without it.
+Objects are immutable, so the same object means an equal value. This is only a cache: results are
+the same without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WorkOutComing = Callable[[NodeClaim, Iterable[InstanceType]], ExistingNode]
 
 
 class _Known(NamedTuple):
-    """A node's room, and the very objects it was worked out from."""
+    """A node's free capacity, and the objects it was computed from."""
 
     node: Node
     claim: NodeClaim | None
@@ -30,7 +30,7 @@ class _Known(NamedTuple):
 
 
 class _Coming(NamedTuple):
-    """The room of a claim whose Node is still to come."""
+    """The capacity of a claim whose Node has not appeared yet."""
 
     claim: NodeClaim
     types: tuple[InstanceType, ...]

@@ -1,16 +1,16 @@
-"""Which pods have a node on its way: a pod stays with the claim that was created for it.
+"""Which pods are nominated: a pod stays with the claim that was created for it.
 
 Each claim that is created for pods names them (``karpenter.sh/nominated-pods``, their UIDs), so a
-replica that starts anew knows as much as the one before. A pod keeps its place there, before all
-others, and no second claim is created for it, until one of these:
+replica that restarts has the same knowledge. The pod's capacity there is reserved before all other
+pods, and no second claim is created for it, until one of these:
 
 1. the claim is being deleted, cannot be read or is gone, for whatever reason;
-2. the pod does not fit any more: the scheduler gave the room to other pods, even before the Node is
-   initialized; or the Node was cordoned, tainted or came up smaller (``packing`` finds that out);
+2. the pod does not fit any more: the scheduler bound other pods there, even before the Node is
+   initialized; or the Node was cordoned, tainted or is smaller than expected (``packing`` finds out);
 3. the Node has been in service for so long that the scheduler should have bound the pod, or it is
-   Ready and does not get initialized in time.
+   Ready and is not initialized in time.
 
-A Node that never gets Ready ends with its claim, by the claim's own ``readinessTTL``.
+A Node that never becomes Ready is deleted with its claim, by the claim's ``readinessTTL``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
-#: How long the scheduler may take for a pod that fits a node. It tries a pod again after ten
-#: seconds at the latest once something has changed; beyond this it sees what we do not.
+#: How long the scheduler may take to bind a pod that fits a node. It retries a pod at most ten
+#: seconds after a change; if it takes longer than this, something prevents it that we do not see.
 SCHEDULER_TAKES: Final = timedelta(seconds=30)
 
 
@@ -44,7 +44,7 @@ class Nomination(msgspec.Struct, frozen=True):
     """The node that was launched for a pod, by its Node's name or, before that, its claim's."""
 
     node: str
-    #: From when on the pod may go elsewhere; None as long as the claim lives.
+    #: From when on the pod may be placed elsewhere; None as long as the claim exists.
     lapses_at: datetime | None = None
 
     def holds(self, now: datetime) -> bool:
@@ -58,7 +58,7 @@ def nominations_in(snapshot: Snapshot, demands: Collection[Demand]) -> dict[str,
         return {}
     oldest = min(demand.pod.created_at for demand in demands)
     found: dict[str, Nomination] = {}
-    # The youngest claim first: it was created because the place on an older one had its end.
+    # The newest claim first: it was created because the nomination to an older one had lapsed.
     claims = _living(snapshot, since=oldest)
     for claim in sorted(claims, key=lambda claim: (claim.created_at, claim.name), reverse=True):
         named = [uid for uid in nominated_pods(claim) if uid in waiting and uid not in found]
@@ -92,7 +92,7 @@ def _of_claim(
     node = snapshot.nodes.get(name)
     usable = in_service_at(node, claim) if node is not None else None
     if usable is None and claim.initialized:
-        return {}  # It was in service, and is not any more.
+        return {}  # It was in service, and is no longer.
     late = initialized_until(claim)
     return {
         demand.pod.uid: Nomination(name, _lapses_at(demand, usable, late)) for demand in demands
@@ -101,5 +101,5 @@ def _of_claim(
 
 def _lapses_at(demand: Demand, usable: datetime | None, late: datetime | None) -> datetime | None:
     if demand.leaves:
-        return None  # The scheduler is not asked before it is evicted.
+        return None  # The scheduler does not handle it before it is evicted.
     return late if usable is None else later(max(usable, demand.since), SCHEDULER_TAKES)

@@ -1,7 +1,7 @@
-"""All room there is and all that could be had: what placing pods depends on, whoever asks.
+"""All existing capacity and all that could be launched: the input for placing pods.
 
-Provisioning asks for pods that wait, ``replacement`` for the pods of a node that is to go. Both
-have to come to the same nodes at the same price, so both ask here.
+Provisioning uses it for pending pods, disruption for the pods of a candidate. Both must find the
+same nodes at the same price, so both use this module.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import PlannedClaim
 
-#: Where pods go is one question about the whole cluster: all count on the same room.
+#: Placement has one key, the whole cluster: all pods compete for the same capacity.
 CLUSTER: Final = "cluster"
 
 #: What is observed about the pods that are placed together.
@@ -50,18 +50,18 @@ _WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, 
 
 
 def moves_places(change: Change, snapshot: Snapshot) -> bool:
-    """Whether there may be other places after it, or others who need one."""
+    """Whether the change may affect the capacity, or the pods that need it."""
     kind = (change.resource.group, change.resource.kind)
     return change.resource in _WATCHED or kind in snapshot.ours
 
 
 def tells_of_places(subject: Subject) -> bool:
-    """What is learned of a pod's eviction or an instance's end changes no placement."""
+    """Whether an observation may affect placement; those of evictions and terminations do not."""
     return subject.kind in ("NodeClass", NODE_CLAIMS.kind, BATCH.kind)
 
 
 def refusal_text(refusal: ClaimRefusal) -> str:
-    """For a sentence on the pod."""
+    """The message for the pod."""
     again = f"; retrying at {format_time(refusal.retry_at)}" if refusal.retry_at else ""
     return f"the API server refused NodeClaim {refusal.claim} for it: {refusal.message}{again}"
 
@@ -83,7 +83,7 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def described(self) -> str:
-        """For a sentence."""
+        """For messages."""
         planned = self.planned
         return (
             f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
@@ -101,18 +101,18 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     unlisted: tuple[str, ...]
     daemons: tuple[Daemon, ...]
     dry: Mapping[OfferingKey, datetime]
-    #: By pod UID: pods that have a node on its way.
+    #: By pod UID: pods that are nominated to a node in flight.
     nominations: Mapping[str, Nomination]
     pools: Mapping[str, NodePool]
     claim_names: frozenset[str]
     #: By pod UID: the API server refused a claim for it.
     refused: Mapping[str, ClaimRefusal] = {}
-    #: Zones in which many nodes are sick: new claims keep out of them.
+    #: Zones in which many nodes are unhealthy: new claims avoid them.
     zones: Domains = NOTHING
 
     @property
     def unknown(self) -> str:
-        """What is still being found out, in words; empty when everything is known."""
+        """Which information is still missing, for messages; empty when everything is known."""
         if not self.unlisted:
             return ""
         return f"the cloud is being asked what it offers for {', '.join(self.unlisted)}"
@@ -143,7 +143,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _refused_until(self, now: datetime) -> frozenset[str]:
-        """Pods that not even a claim of their own is asked for until later."""
+        """Pods for which the API server refused even a separate claim, until the next retry."""
         return frozenset(
             uid for uid, one in self.refused.items() if one.retry_at and one.retry_at > now
         )
@@ -170,7 +170,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def instants(self, zones: DomainState) -> list[datetime]:
-        """When the same question may have another answer although nothing happens."""
+        """When the result may change although no object does."""
         return [
             *self.dry.values(),
             *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
@@ -181,7 +181,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Places:
-    """``demands``: the pods that need a place, or soon will."""
+    """``demands``: the pods that need capacity, or soon will."""
     templates, closed = open_pools(snapshot)
     demands = tuple(demands)
     return Places(

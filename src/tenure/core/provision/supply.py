@@ -1,16 +1,15 @@
-"""Where pods could go: nodes that take them or soon will, and pools that may launch more.
+"""Where pods can be placed: nodes that accept pods or soon will, and pools that may launch more.
 
-Nodes: everything there is and everything on its way, claims without a Node included. A
-node that is not initialized yet is taken as it will be: without the taints it will lose,
-with the labels, taints and resources that its claim promises; so is one that is being rebooted,
-which will be back in a moment, without the pods that are leaving it. Cordoned and leaving nodes
-take no pods, but the scheduler counts those that run there. Pools: those that may launch,
-with what their limits leave; of the others, why they may not.
+Nodes: all existing ones and all in flight, claims without a Node included. A node that is not
+initialized yet counts as it will be: without the taints it will lose, with the labels, taints and
+resources of its claim. So does a node that is being rebooted, without the pods that are terminating
+there. Cordoned and terminating nodes accept no pods, but their running pods count towards topology.
+Pools: those that may launch, with what their limits leave; for the others, why they may not.
 
-What cannot be read promises nothing: a Node with an unreadable pod takes no more pods, because what
-that pod has reserved is not known; an unreadable claim without a Node is no node on its way; a Node
-with an unreadable claim is taken as it is. Against limits an unreadable claim counts as the most
-that it may turn out to be.
+What cannot be read provides no capacity: a Node with an unreadable pod accepts no more pods, because
+that pod's requests are unknown; an unreadable claim without a Node is not a node in flight; a Node
+with an unreadable claim counts as it is. Against limits an unreadable claim counts as the largest
+instance that it may be.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, ExistingNode, 
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.template import template_problems
 
-#: The unreachable one with each of its effects: a reboot may well take longer than a lease.
+#: The unreachable taint with every effect: a reboot may take longer than a node lease.
 _WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
 
 
 def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
-    """``rooms`` remembers what was worked out before, where the same is asked again and again."""
+    """``rooms`` caches earlier results."""
     rooms = Rooms() if rooms is None else rooms
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
@@ -70,7 +69,7 @@ def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[Exis
 
 
 def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
-    """Nodes that take no pods, as they are."""
+    """Nodes that accept no pods, as they are."""
     return [
         ExistingNode.holding(
             _unfinished(snapshot.pods_on(name).values()),
@@ -86,7 +85,7 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
 
 
 def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
-    """Nodes that the scheduler can use now: from when on, as far as Node and claim tell."""
+    """Nodes that the scheduler can use now, and since when, according to Node and claim."""
     since = {
         name: in_service_at(node, snapshot.claim_of(node))
         for name, node in sorted(snapshot.nodes.items())
@@ -99,7 +98,7 @@ def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
     if not node.ready or _is_closed(node, claim):
         return None
     if is_unreadable(claim):
-        claim = None  # The Node alone says whether the scheduler can use it.
+        claim = None  # Only the Node shows whether the scheduler can use it.
     if claim is not None and (claim.rebooting or not claim.initialized):
         return None
     told = [find_condition(node.status.conditions, "Ready")]
@@ -131,7 +130,7 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
         taints = taints if claim.registered else registered_taints(claim, node)
         taints = tuple(t for t in taints if not is_startup(t, claim) and not is_ephemeral(t))
         if claim.rebooting:
-            # Whoever was asked to leave is gone by then; his successor is to have his place.
+            # Terminating pods have stopped by then; the pods that replace them use their capacity.
             pods = [pod for pod in pods if not pod.deleting]
             taints = tuple(t for t in taints if t.key not in _WHILE_REBOOTING)
         labels = {**labels, **claim.labels, **NEW_NODE_LABELS}
@@ -146,9 +145,9 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
 
 
 def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    """Its Node is still to come. One that has registered and is gone will not come again.
+    """Its Node has not appeared yet. A Node that registered and is gone does not come back.
 
-    An unreadable claim is neither launched nor registered, so no Node is promised for it.
+    An unreadable claim is neither launched nor registered, so no Node is expected for it.
     """
     if is_unreadable(claim) or claim.deleting or claim.registered:
         return False
@@ -158,7 +157,7 @@ def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
-    """Before the launch is answered: what every instance has that may come of it."""
+    """The node of a claim in flight; before the launch is answered, the least that it can be."""
     wanted = _requirements_of(claim)
     listed = {key: one.listed for key, one in wanted.items() if one.operator == "In"}
     decided = {key: next(iter(values)) for key, values in listed.items() if len(values) == 1}
@@ -180,7 +179,7 @@ def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
 def _least_of(
     claim: NodeClaim, wanted: Requirements, types: Iterable[InstanceType]
 ) -> dict[str, int]:
-    """By resource, the least that an instance type has which satisfies and holds the claim."""
+    """By resource, the minimum over the instance types that satisfy and fit the claim."""
     requests = readable_amounts(claim.spec.resources.requests)
     least: dict[str, int] | None = None
     for kind in types:
@@ -190,7 +189,7 @@ def _least_of(
                 least = dict(there)
             else:
                 least = {name: min(nano, there.get(name, 0)) for name, nano in least.items()}
-    # Without a type nothing will come of it; its own verdict says why.
+    # Without a matching type nothing is launched; the claim's own verdict says why.
     return requests if least is None else least
 
 
@@ -213,7 +212,7 @@ def _requirements_of(claim: NodeClaim) -> Requirements:
     try:
         return Requirements.from_wire(claim.spec.requirements)
     except SpecError:
-        return Requirements()  # Its own verdict says so; nothing will be launched for it.
+        return Requirements()  # The claim's own verdict says so; nothing is launched for it.
 
 
 # -- pools ---------------------------------------------------------------------------
@@ -234,7 +233,7 @@ def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
 
 
 def _refused(pool: NodePool, observations: Observations) -> str:
-    """What the cloud said of the pool's node class; what it can use has types again."""
+    """Why the cloud refused the pool's node class; empty once it lists instance types for it."""
     key = node_class_key(pool.node_class_ref)
     refusal = observations.refused_classes.get(key)
     if refusal is None or key in observations.instance_types:
@@ -246,7 +245,7 @@ def _refused(pool: NodePool, observations: Observations) -> str:
 
 
 def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
-    """Pools that may launch, and of the others by name why not."""
+    """Pools that may launch; and by name, why the others may not."""
     templates: list[PoolTemplate] = []
     closed: dict[str, str] = {}
     for name, pool in sorted(snapshot.pools.items()):
@@ -311,7 +310,7 @@ def _remaining(pool: NodePool, snapshot: Snapshot) -> dict[str, int] | None:
 
 
 def _size_is_known(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    """Whether the pool's usage has what it is; of an unreadable claim no condition is known."""
+    """Whether the pool's usage includes it; the conditions of an unreadable claim are unknown."""
     if not is_unreadable(claim):
         return claim.launched
     nodes = snapshot.nodes_with_provider(claim.provider_id).values()
@@ -319,7 +318,7 @@ def _size_is_known(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def _largest(claim: NodeClaim, snapshot: Snapshot) -> dict[str, int]:
-    """The most that an unanswered launch may turn out to be."""
+    """The largest instance that an unanswered launch may become."""
     types = types_of(claim, snapshot)
     wanted = _requirements_of(claim)
     largest = readable_amounts(claim.spec.resources.requests)
