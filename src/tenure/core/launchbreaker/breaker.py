@@ -1,25 +1,25 @@
 """Decide whether another node may be launched for an owner's pods: the launch breaker.
 
-A pod that loses its node again and again makes a new node necessary each time, and nothing about
-that pod is wrong by itself: a daemon preempts it, an agent taints the nodes, a controller deletes
-it. So launches are counted per owner:
+A pod that loses its node again and again needs a new node each time, although the pod itself is
+valid: a DaemonSet pod preempts it, an agent taints the nodes, a controller deletes it. So launches
+are counted per owner:
 
-1. three launches in a row within 10m, each after the Node of the one before had come, and after
-   each of them the owner's pods were pending again: the breaker opens. What Tenure, the cloud or
-   an interruption took away does not count (``launchhistory``);
+1. three launches in a row within 10m, each after the Node of the previous one had appeared, and
+   after each of them the owner's pods were pending again: the breaker opens. Nodes that Tenure,
+   the cloud or an interruption removed do not count (``history``);
 2. while it is open, the next launch is 1m after the last, then 2m, 4m, … 30m, and no more than 12
    nodes are launched in an hour;
 3. it closes when a pod of the owner that started since has run for 10m, or when nothing was
    launched for the owner for an hour;
-4. of owners of one family (one owner, or those whose names differ only by a generated end) no more
-   than 60 launches an hour, and 4 for each pod that waits, may be in vain: counted by rule 1, or
+4. for the owners of one family (one owner, or owners whose names differ only by a generated suffix)
+   at most 60 launches an hour, plus 4 for each pending pod, may be in vain: counted by rule 1, or
    their claims or Nodes deleted by others within 10m;
-5. of owners of one namespace no more than as many either, Nodes included that none of their pods is
-   on any more. It stops only owners none of whose pods has run for 10m.
+5. for the owners of one namespace the same limit applies, and Nodes that none of their pods runs on
+   any more count, too. It stops only owners that have no pod that has run for 10m.
 
-Pods whose breaker is open get no claim, but may go to nodes that exist, and no other owner's pods
-wait for them. Counted is what claims and pools say, so a restart changes nothing; only the first two
-claims of a family that are gone are known to none but the process that saw them go.
+Pods whose breaker is open get no claim, but may be placed on existing nodes, and pods of other
+owners do not wait for them. The counts come from claims and pools, so a restart changes nothing;
+only the first two removed claims of a family are known only to the process that saw them removed.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.packing.result import Packing, PlannedClaim
 
-#: The breaker opens after so many launches in a row, …
+#: The breaker opens after this many launches in a row, …
 TIMES: Final = 3
 #: … the last at most this long after the first.
 WITHIN: Final = timedelta(minutes=10)
-#: More versions of an owner's template than these, all in vain within that time, are no rollout.
+#: More versions of an owner's template, all in vain within that time, are not a normal rollout.
 REVISIONS_MAX: Final = 3
 BACK_OFF_MIN: Final = timedelta(minutes=1)
 BACK_OFF_MAX: Final = timedelta(minutes=30)
@@ -63,9 +63,9 @@ NODES_MAX: Final = 12
 HOUR: Final = timedelta(hours=1)
 #: A pod that has run for this long closes it.
 RUNS_FOR: Final = timedelta(minutes=10)
-#: More launches in vain for each pod of the family or namespace that waits.
+#: Additional launches in vain that are allowed for each pending pod of the family or namespace.
 IN_VAIN_PER_POD: Final = 4
-#: A launch that is further ahead than any clock goes wrong was not made, whatever a pool says.
+#: A recorded launch that is further in the future than clocks may differ is ignored.
 AHEAD_MAX: Final = timedelta(minutes=10)
 
 _NOTHING_PACKED: Final = Packing(placed={}, claims=(), unplaced={})
@@ -75,17 +75,17 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """An owner's breaker at one instant."""
 
     owner: str
-    #: Of the last hours, and since it was closed; oldest first.
+    #: Those of the last hours, since it last closed; oldest first.
     launches: tuple[PastLaunch, ...] = ()
-    #: When the Node of each came after which pods were pending again, by claim.
+    #: By claim: when its Node appeared; only launches after which pods were pending again.
     returned: Mapping[str, datetime] = {}
     opened: datetime | None = None
     closed: datetime | None = None
-    #: From when on the next launch may be made; None while any may.
+    #: The earliest time of the next launch; None if launches are not limited.
     next_at: datetime | None = None
-    #: Together with which others, where their launches were in vain too often.
+    #: The family or namespace whose launches were in vain too often.
     together: str = ""
-    #: How many nodes that launch may have; None: as many as are needed.
+    #: How many nodes may be launched then; None: as many as are needed.
     allowed: int | None = None
 
     @property
@@ -110,13 +110,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limited(msgspec.Struct, frozen=True, kw_only=True):
-    """What the breakers leave of a batch."""
+    """The part of a batch that the breakers allow."""
 
     packing: Packing
     #: By pod UID: why no node is launched for it now.
     pods: Mapping[str, State] = {}
     verdicts: tuple[Verdict, ...] = ()
-    #: When any of this may change although nothing happens.
+    #: When any of this may change although no object does.
     instants: tuple[datetime, ...] = ()
 
 
@@ -128,9 +128,9 @@ def limit_launches(
 ) -> Limited:
     """Pack the pods, without claims for those for which nothing may be launched now.
 
-    ``pack_`` is given the UIDs of pods that get no claim. Breakers that are open are known before
-    the first packing. One that opens, or allows fewer nodes than are needed, is found out by it,
-    and only where its pods share claims with others' is there a second one.
+    ``pack_`` gets the UIDs of pods that get no claim. Open breakers are known before the first
+    packing. The first packing shows which breakers open, or allow fewer nodes than are needed; a
+    second packing follows only if their pods share claims with pods of other owners.
     """
     if not history:
         return Limited(packing=pack_(frozenset()))
@@ -155,7 +155,7 @@ def limit_launches(
 def without_claims(
     history: History, settings: Settings, now: datetime
 ) -> tuple[frozenset[str], tuple[datetime, ...]]:
-    """UIDs of pods that get no claim now, as far as pools remember, and when that may change."""
+    """UIDs of pods that get no claim now, by the pools' records, and when that may change."""
     if not history:
         return frozenset(), ()
     known = _Breakers(history, _NOTHING_PACKED, settings, now)
@@ -163,12 +163,12 @@ def without_claims(
 
 
 def remembered(history: History, settings: Settings, now: datetime) -> tuple[Verdict, ...]:
-    """What there is to say about pools while no pod needs a node."""
+    """The verdicts on pools while no pod needs a node."""
     return _Breakers(history, _NOTHING_PACKED, settings, now).verdicts() if history else ()
 
 
 def _without(packing: Packing, pods: Collection[str]) -> Packing:
-    """The packing without these pods on claims: a claim for nobody else is not made."""
+    """The packing without these pods on claims; a claim for no other pod is left out."""
     if not pods:
         return packing
     kept = (
@@ -180,7 +180,7 @@ def _without(packing: Packing, pods: Collection[str]) -> Packing:
 
 
 class _Breakers:
-    """Every owner's breaker at one instant, as far as a packing tells."""
+    """Every owner's breaker at one instant, for one packing."""
 
     def __init__(
         self, history: History, packing: Packing, settings: Settings, now: datetime
@@ -202,7 +202,7 @@ class _Breakers:
         return [*self._families.values(), *self._namespaces.values()]
 
     def of(self, uid: str) -> State | None:
-        """The breaker that bounds launches for the pod, if one does."""
+        """The breaker that limits launches for the pod, if any."""
         return self._of_owner(self._history.owner_of.get(uid, ""))
 
     def most(self, uid: str) -> int | None:
@@ -223,7 +223,7 @@ class _Breakers:
         return since is not None and later(since, RUNS_FOR) <= self._now
 
     def over(self, packing: Packing) -> frozenset[str]:
-        """Pods that the packing has on more new claims than may be made for their owner."""
+        """Pods on new claims that exceed the number allowed for their owner."""
         whose = self._history.owner_of
         claims_of: dict[str, list[PlannedClaim]] = {}
         for planned in packing.claims:
@@ -293,10 +293,10 @@ def _returned(
     history: History,
     settings: Settings,
 ) -> dict[str, datetime]:
-    """By claim: when the Node came that the owner's pods did not stay on.
+    """By claim: when its Node appeared; only claims on whose Node the owner's pods did not stay.
 
-    Only pods of the same template say so: what a rollout replaces has not come to nothing. But
-    where more than three versions had nodes that nobody stayed on within 10m, each counts.
+    Only pods of the same template count: a launch before a rollout was not in vain. But if no pod
+    stayed on the nodes of more than three versions within 10m, each of them counts.
     """
     whose = history.owner_of
     without_node = [*(uid for one in packing.claims for uid in one.pods), *packing.no_claim]
@@ -320,7 +320,7 @@ def _returned(
 
 
 def _churned(deserted: Sequence[PastLaunch]) -> set[str]:
-    """Claims of more versions of one template than a rollout makes in that time."""
+    """Claims of more versions of one template than normal rollouts make in that time."""
     found: set[str] = set()
     if len({one.revision for one in deserted}) <= REVISIONS_MAX:
         return found
@@ -332,8 +332,8 @@ def _churned(deserted: Sequence[PastLaunch]) -> set[str]:
 
 
 def _rounds(launches: Iterable[PastLaunch], returned: Mapping[str, datetime]) -> list[datetime]:
-    """When each launch was made, those left out that were made before the Node of one before came:
-    nodes for many pods are launched together, and together they come to nothing once."""
+    """When each round of launches began. Launches before the first Node of a round appears belong to
+    that round: nodes for many pods are launched together, and count once."""
     rounds: list[datetime] = []
     came: list[datetime] = []
     for one in launches:
@@ -369,7 +369,7 @@ def _backed_off(state: State, now: datetime) -> State:
 
 
 class _Bound(msgspec.Struct, frozen=True):
-    """Of one family or namespace: when it may have nodes again, if it may have none now."""
+    """The limit of one family or namespace: when the next node may be launched for it."""
 
     launches: tuple[PastLaunch, ...]
     next_at: datetime
@@ -378,7 +378,7 @@ class _Bound(msgspec.Struct, frozen=True):
 def _in_vain(
     history: History, states: Mapping[str, State], now: datetime
 ) -> dict[str, dict[str, PastLaunch]]:
-    """By family and claim: launches of the last hour that helped none of the family's pods."""
+    """By family and claim: launches of the last hour that were of no use to the family's pods."""
     found: dict[str, dict[str, PastLaunch]] = {}
     for owner, known in history.owners.items():
         lately = [
@@ -396,7 +396,7 @@ def _of_namespaces(
     settings: Settings,
     now: datetime,
 ) -> dict[str, dict[str, PastLaunch]]:
-    """By namespace and claim: also those whose owners have gone since and left a Node to nobody."""
+    """By namespace and claim: also unused Nodes of owners that have been deleted since."""
     found: dict[str, dict[str, PastLaunch]] = {}
     for family, launches in in_vain.items():
         found.setdefault(namespace_of(family), {}).update(launches)
@@ -438,13 +438,13 @@ def _instants(history: History, states: Iterable[State], bounds: Iterable[_Bound
     return instants | {state.next_at for state in states if state.next_at is not None}
 
 
-# -- what is remembered, and said of pools ----------------------------------------------
+# -- records and verdicts of pools ------------------------------------------------------
 
 
 def _on_pool(
     pool: NodePool, states: Collection[State], often: Collection[str], now: datetime
 ) -> Verdict | None:
-    """``often``: families that had several launches in vain, which are then remembered."""
+    """``often``: families with several launches in vain; these launches are recorded."""
     before = ledger_of(pool)
     ledger = {
         s.owner: entry
@@ -496,7 +496,7 @@ def open_owners(ledger: Ledger) -> list[str]:
 
 
 def open_breaker(owner: str, entry: Entry) -> str:
-    """For a pool's condition: what the pool itself remembers, without a clock."""
+    """For a pool's condition: what the pool's own record says, without the current time."""
     returned = [kept for kept in entry.launches if kept.returned is not None]
     since = format_time(min((kept.at for kept in entry.launches), default=BEGINNING))
     why = _pending_again(len(returned), len(entry.launches), since)

@@ -1,13 +1,13 @@
-"""The launches that were made for an owner's pods, and what became of them.
+"""The launches that were made for an owner's pods, and their results.
 
-Read from living claims, from the pools' ledgers, and from what this process saw of claims that are
-gone (the first of a family: the ledger has them from the third on). A launch has *failed its owner* when its Node is in service, none of the owner's pods is
-there, and those it was made for run nowhere else either. Whatever Tenure itself, the cloud or an
-interruption does to a claim takes the launch out of this: a claim that is leaving, being replaced
-or rebooted, or whose instance or Node is lost, says nothing about its owner.
+Read from existing claims, from the pools' ledgers, and from what this process saw of removed claims
+(the first of a family: the ledger has them from the third on). A launch has *failed its owner* when
+its Node is in service, none of the owner's pods runs there, and the pods it was made for run nowhere
+else either. A launch does not count if Tenure, the cloud or an interruption is the cause: the claim
+is being deleted, replaced or rebooted, or its instance or Node is lost.
 
 A launch was *wasted* when others deleted its claim or Node within 10m of its creation, before a
-pod of the owner had ended well there.
+pod of the owner had succeeded there.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from tenure.model.snapshot.observations import TerminationAnswer
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
-#: Launches are remembered for this long: enough to know the longest back-off by their number.
+#: Launches are recorded for this long: enough to derive the longest back-off from their number.
 REMEMBERED: Final = timedelta(hours=3)
-#: A claim that was not deleted for this long was of use, whatever became of it afterwards.
+#: A claim that existed for this long was of use, whatever happened afterwards.
 OF_USE_AFTER: Final = timedelta(minutes=10)
-#: Whatever the cause: so many launches an hour may come to nothing, of a family or a namespace.
+#: How many launches an hour may be in vain, for one family or namespace, whatever the cause.
 IN_VAIN_MAX: Final = 60
 
 
@@ -56,24 +56,24 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     claim: str
     pool: str
     at: datetime
-    #: When its Node came, where it is known that the owner's pods were pending again afterwards.
+    #: When its Node appeared; only if the owner's pods are known to have been pending again after it.
     returned: datetime | None = None
-    #: When its Node came, where none of the owner's pods is there now.
+    #: When its Node appeared; only if none of the owner's pods runs there now.
     deserted: datetime | None = None
     #: Names under which packing places pods there.
     places: frozenset[str] = frozenset()
-    #: UIDs of the pods that it was created for and that still wait.
+    #: UIDs of the pods that it was created for and that are still pending.
     waiting: tuple[str, ...] = ()
-    #: Of the owner's template: after a rollout others than those it was made for need nodes.
+    #: The revision of the owner's template: after a rollout, pods of another revision need nodes.
     revision: str = ""
     #: How long after its launch a list of instances lacked its own one.
     missing_after: timedelta | None = None
-    #: The claim was deleted soon after its creation, and no pod of the owner had ended well there.
+    #: The claim was deleted soon after its creation, and no pod of the owner had succeeded there.
     wasted: bool = False
 
     @property
     def useless(self) -> bool:
-        """None of the owner's pods has stayed, and none that it was made for still waits."""
+        """None of the owner's pods has stayed, and none that it was made for is still pending."""
         return self.wasted or (self.deserted is not None and not self.waiting)
 
 
@@ -83,22 +83,22 @@ class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
     launches: tuple[PastLaunch, ...] = ()
     opened: datetime | None = None
     closed: datetime | None = None
-    #: Of an open breaker: since when a pod of the owner runs that started after it opened.
+    #: For an open breaker: since when a pod of the owner runs that started after it opened.
     running_since: datetime | None = None
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
     owners: Mapping[str, OwnerHistory] = {}
-    #: By pod UID, of the pods that need a place.
+    #: By pod UID, for the pods that need capacity.
     owner_of: Mapping[str, str] = {}
-    #: By pod UID, too: of its owner's template.
+    #: By pod UID, too: the revision of its owner's template.
     revision_of: Mapping[str, str] = {}
-    #: By namespace of these pods: launches for owners there that need none now, and of whose pods
-    #: none stayed.
+    #: By namespace of these pods: launches for owners there that need no node now and none of whose
+    #: pods stayed.
     neighbours: Mapping[str, tuple[PastLaunch, ...]] = {}
     #: By owner in a namespace with many launches: since when a pod of it runs.
     running: Mapping[str, datetime] = {}
-    #: Ours: others remember nothing for us.
+    #: Only pools that Tenure manages.
     pools: Mapping[str, NodePool] = {}
 
     def __bool__(self) -> bool:
@@ -106,9 +106,9 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
-    """Of the owners whose pods need a place, and of those that a pool remembers.
+    """For the owners whose pods need capacity, and for those in a pool's ledger.
 
-    Where no pod needs a place, only what the pools remember: nothing new can be learned then.
+    If no pod needs capacity, only the ledgers are read: the result could not differ.
     """
     demands = list(demands)
     whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
@@ -159,7 +159,7 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
 def _neighbours(
     launches: Iterable[tuple[str, PastLaunch]], others: Collection[str]
 ) -> dict[str, tuple[PastLaunch, ...]]:
-    """By namespace: launches of no use to any owner there, without those for some owners."""
+    """By namespace: launches of no use to any owner there, except those for ``others``."""
     launches = list(launches)
     used = {one.claim for _, one in launches if not one.useless}
     found: dict[str, dict[str, PastLaunch]] = {}
@@ -184,16 +184,16 @@ def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datet
 
 
 def remembered_launches(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
-    """The history for who only asks which breakers are open: none where no pool remembers any."""
+    """The history for callers that only need the open breakers: empty if every ledger is."""
     if not any(ledger_of(pool) for pool in snapshot.pools.values()):
         return History()
     return launch_history(snapshot, demands)
 
 
 def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
-    """Claims that do not say yet that a pod has ended well on them, and what they are to say.
+    """Claims that do not record yet that a pod has succeeded on them, and the new annotation.
 
-    The pod may be gone soon, and a replica that starts after that could not know.
+    The pod may be removed soon, and a replica that starts after that could not know.
     """
     found: list[tuple[NodeClaim, str]] = []
     for uid, owners in snapshot.observations.served_claims.items():
@@ -250,7 +250,7 @@ def _living(
     marked = [
         claim for claim in snapshot.claims.values() if names.LAUNCHED_FOR in claim.annotations
     ]
-    # Without a clock: what is so much older than the newest is at least that old.
+    # The current time is not needed: what is this much older than the newest is at least that old.
     newest = max((claim.created_at for claim in marked), default=None)
     for claim in marked:
         if newest is None or newest - claim.created_at > REMEMBERED:
@@ -263,7 +263,7 @@ def _living(
 def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     node, observations = _node_in_service(claim, snapshot), snapshot.observations
     served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
-    # An unreadable claim without a Node gets none: its launch came to nothing when it was made.
+    # An unreadable claim without a Node gets none: its launch was in vain from its creation on.
     since = node.created_at if node is not None else _stuck_since(claim, snapshot)
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
@@ -291,7 +291,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
 
 
 def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
-    """Whether its instance is terminated soon after its creation, and not by our own decision.
+    """Whether its instance is terminated soon after its creation, and not by Tenure's decision.
 
     Known once the cloud was asked to terminate it: an instance that was gone before is lost.
     """
@@ -312,7 +312,7 @@ def _by_us(claim: NodeClaim) -> bool:
 
 
 def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
-    """The claim's Node, unless we or the cloud are to blame for what happens there."""
+    """The claim's Node, unless Tenure or the cloud is the cause of what happens there."""
     ours = (
         claim.deleting
         or claim.rebooting
@@ -337,7 +337,7 @@ def _with_running_pods(
 ) -> dict[str, OwnerHistory]:
     """Those with an open breaker, and since when a pod runs that started after it opened.
 
-    All pods are looked through, once and only while a breaker is open.
+    This reads all pods, once and only while a breaker is open.
     """
     opened = {owner: known.opened for owner, known in owners.items() if known.opened is not None}
     if not opened:

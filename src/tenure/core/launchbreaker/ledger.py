@@ -1,13 +1,13 @@
-"""What is remembered of launches, and where: on claims as long as they live, then on their pool.
+"""How launches are recorded: on their claims as long as these exist, then on their pool.
 
-A claim says by an annotation for whose pods it was created (``launched-for``), and of which of these
-owners a pod has come to a good end there. That, its creation and its Node are all that the launch
-breaker needs, as long as the claim is there. Of owners whose
-pods were pending again, the pool's annotation ``launch-breaker`` keeps the launches of the last
-hours as well, so that neither a restart nor the end of a claim makes Tenure forget. Both are short
-on purpose: some pods of each owner, some owners of each claim, some launches of each pool.
+A claim's annotation ``launched-for`` names the owners for whose pods it was created, and which of
+them had a pod that succeeded there. With its creation time and its Node, that is all that the launch
+breaker needs as long as the claim exists. For owners whose pods were pending again, the pool's
+annotation ``launch-breaker`` also keeps the launches of the last hours, so that they survive a
+restart and the removal of the claim. Both are limited: a few pods of each owner, a few owners of
+each claim, a few launches of each pool.
 
-What cannot be read counts as not there: it is written anew from what the claims say.
+An annotation that cannot be parsed counts as missing: it is written again from the claims.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.parse.jsontext import DECODE_ERRORS
 
-#: On a claim: so many owners, and of each so many pods by name.
+#: On a claim: the maximum number of owners, and of pod names for each.
 OWNERS_MAX: Final = 50
 PODS_MAX: Final = 3
-#: On a pool: so many launches, the newest.
+#: On a pool: the maximum number of launches; the newest are kept.
 LAUNCHES_MAX: Final = 300
-#: What is longer was not written by us, and is not read.
+#: Longer annotations were not written by Tenure, and are not read.
 LENGTH_MAX: Final = 64 * 1024
 
 
 class For(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """That a claim was created for pods of this owner."""
+    """An owner for whose pods a claim was created."""
 
     owner: str
     #: How many.
     pods: int = 1
     #: Some of them, by name.
     names: tuple[str, ...] = ()
-    #: Of the owner's template; where there are several, of most of the pods.
+    #: The revision of the owner's template; if there are several, that of most of the pods.
     revision: str = ""
-    #: A pod of the owner has come to a good end on the claim's Node.
+    #: A pod of the owner has succeeded on the claim's Node.
     served: bool = False
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A launch for one owner, as its pool remembers it."""
+    """A launch for one owner, as recorded on its pool."""
 
     claim: str
     at: Instant
-    #: When its Node came; only where the owner's pods were pending again afterwards.
+    #: When its Node appeared; only if the owner's pods were pending again afterwards.
     returned: Instant | None = None
-    #: The claim was deleted soon after its creation, and no pod of the owner had ended well there.
+    #: The claim was deleted soon after its creation, and no pod of the owner had succeeded there.
     wasted: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a pool remembers of one owner."""
+    """A pool's record of one owner."""
 
     launches: tuple[Kept, ...] = ()
-    #: When the launch was made that opened the breaker; None while it is closed.
+    #: The time of the launch that opened the breaker; None while it is closed.
     opened: Instant | None = None
     #: Launches before this count no more: a pod of the owner had run for long enough.
     closed: Instant | None = None
@@ -81,7 +81,7 @@ _EMPTY: Final[Ledger] = {}
 
 
 def launched_for(pods: Iterable[Pod]) -> str:
-    """What a new claim says of the pods that it is created for."""
+    """The annotation of a new claim about the pods that it is created for."""
     of: dict[str, list[Pod]] = {}
     for pod in pods:
         of.setdefault(owner_of(pod), []).append(pod)
@@ -97,13 +97,13 @@ def launched_for(pods: Iterable[Pod]) -> str:
 
 
 def unserved_owners(claim: NodeClaim) -> frozenset[str]:
-    """The owners for which it was created, without those whose pods have come to a good end."""
+    """The owners for which it was created, without those that had a pod succeed there."""
     said = read_launched_for(claim.annotations.get(LAUNCHED_FOR, ""))
     return frozenset(one.owner for one in said if not one.served)
 
 
 def marked_served(text: str, owners: Container[str]) -> str:
-    """What a claim said of its pods, with those owners whose pods have come to a good end."""
+    """The same annotation, with ``owners`` marked as served: a pod of each has succeeded there."""
     said = [
         msgspec.structs.replace(one, served=one.served or one.owner in owners)
         for one in read_launched_for(text)
@@ -142,11 +142,11 @@ def _read_ledger(text: str) -> Ledger:
 
 
 def written(ledger: Ledger) -> str | None:
-    """As the pool's annotation has it; None when there is nothing to remember.
+    """The text of the pool's annotation; None when there is nothing to record.
 
-    Where there is too much to be read again, each owner loses its oldest launches first; then owners
-    are left out, open breakers last. Namespaces take turns: the owners of one, however many and
-    however long their names, displace nobody else's.
+    If it would be too long, each owner loses its oldest launches first; then owners are left out,
+    open breakers last. Namespaces get equal shares: the owners of one namespace, however many and
+    however long their names, do not displace those of another.
     """
     of: dict[str, list[Kept]] = {}
     left, launches_left = LENGTH_MAX - len("{}"), LAUNCHES_MAX
@@ -165,7 +165,7 @@ def written(ledger: Ledger) -> str | None:
 
 
 def _by_importance(ledger: Ledger) -> list[tuple[str, Kept | None]]:
-    """Owners and their launches, each owner's newest first; None: that its breaker was closed."""
+    """Owners and their launches, each owner's newest first; None: only that its breaker closed."""
     turns: Counter[tuple[str, bool]] = Counter()
     ranked: list[tuple[int, bool, int, str, Kept | None]] = []
     for owner, entry in sorted(ledger.items(), key=_newest, reverse=True):

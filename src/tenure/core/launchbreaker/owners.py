@@ -1,19 +1,19 @@
-"""Whose pod it is: the top controller as far as the pod tells, else the pod itself.
+"""The owner of a pod: its top controller as far as the pod shows it, else the pod itself.
 
-Only pods are watched, so what stands above a pod's controller is read off names, as the
-controllers make them:
+Only pods are watched, so the owner of a pod's controller is derived from names, as the controllers
+generate them:
 
 * a ReplicaSet is called ``<Deployment>-<pod-template-hash>``, and its pods carry that hash as a
   label (an Argo Rollout's carry ``rollouts-pod-template-hash``);
 * a CronJob's Jobs are called ``<CronJob>-<minutes since 1970>``, eight digits;
 * any other controller is taken as it is named;
 * a pod without a controller is its own owner, by the prefix of a generated name where it has one:
-  a pod that is created again is another object, but the same thing.
+  a pod that is created again is another object, but has the same owner.
 
 An owner is written ``Kind/namespace/name``. The API server takes any text as kind and name of an
 ownerReference, slashes and 300,000 characters included, and tenants write them. What no object can
-be called is written as its beginning and a digest. So the namespace can always be told, every owner
-is counted, and no owner is long.
+be named is written as its beginning and a digest. So the namespace is always known, every owner is
+counted, and no owner is long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tenure.model.api.pod import Pod
 #: Label with a hash → what the ReplicaSet that is named after it belongs to.
 _HASHES: Final = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 _REVISIONS: Final = (*_HASHES, "controller-revision-hash")
-#: Whose pods are replaced by a rollout; of any other pod the label is only what somebody wrote.
+#: Kinds whose pods a rollout replaces; on any other pod the label has no defined meaning.
 _ROLLED_OUT: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 _OF_CRON_JOB: Final = re.compile(r"(?P<name>.+)-\d{8}")
 #: As Kubernetes draws the end of a generated name; or an instant or build number, or a UUID.
@@ -61,7 +61,7 @@ def owner_of(pod: Pod) -> str:
 
 
 def revision_of(pod: Pod) -> str:
-    """Which version of the owner's template made it; empty where no controller says so."""
+    """The revision of the owner's template that made it; empty if no controller records it."""
     controller = controller_of(pod.metadata)
     if controller is None or controller.kind not in _ROLLED_OUT:
         return ""
@@ -70,7 +70,7 @@ def revision_of(pod: Pod) -> str:
 
 @lru_cache(4096)
 def family_of(owner: str) -> str:
-    """The owner without the end of a generated name: what made it makes others like it."""
+    """The owner without a generated suffix: its creator makes others with the same prefix."""
     found = _GENERATED.fullmatch(owner)
     return f"{found['stem'] or found['counted']}*" if found else owner
 
