@@ -190,7 +190,7 @@ class _Maker:
     def _holds(self, item: PodView, verdict: Verdict) -> Iterable[Hold]:
         pod = item.pod
         if verdict.reason is Reason.TIER_WAITS:
-            yield Hold(verdict.message.partition(";")[0], tier=True)
+            yield Hold(str(verdict.facts[0]), tier=True)
         clock = self._settings.protection_clock
         protection = protection_of(pod, cap=self._drain.cap, clock=clock)
         if protection is not None and self._now < protection.until:
