@@ -181,7 +181,9 @@ def blocked_by_unreadable(
         return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
     waiting = [(d, item) for d in view.drains for item, _ in waiting_pods(d, settings, now)]
     if now < deadline.end or waiting:
-        ends = [waited_until(item, drain) for drain, item in waiting] or [deadline.end]
+        ends = [waited_until(item, drain) for drain, item in waiting]
+        if now < deadline.end:
+            ends.append(deadline.end)  # From then on some of them are not waited for.
         message = (
             f"{why}; so no pod is evicted; each is force deleted in time before "
             f"{format_time(deadline.at)}, and the instance is terminated at "
