@@ -58,7 +58,7 @@ def test_one_look_is_not_enough() -> None:
     assert (verdict.reason, verdict.action) == (Reason.ORPHAN_SUSPECTED, None)
     assert verdict.recheck_at is None, "only another look can change that"
     assert verdict.message == (
-        "no claim had UID uid-a at 2026-03-02T12:00:00Z; it is ended after a second look, "
+        "no claim had UID uid-a at 2026-03-02T12:00:00Z; terminated once a second list lacks it, too, "
         "not before 2026-03-02T11:55:00Z"
     )
 
@@ -117,7 +117,7 @@ def test_a_list_that_was_made_about_when_the_instance_was_launched_says_nothing(
     claim = a_claim(conditions=[condition("Launched", at=ago(100))])
     verdict = verdict_on(claim, a_node(ready=False), vanished={"uid-a": ago(60)})
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_KNOWN, None)
-    assert verdict.message.endswith(", too soon after its launch to mean anything")
+    assert verdict.message.endswith(", but that is too soon after the launch to be reliable")
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_an_instance_is_no_garbage_while_its_node_is_not_drained(node: Any, advi
     verdict = verdict_on(node, a_pod(protected="true"), a_pod("done", phase="Failed"), **OLD)
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_ORPHANED, None)
     assert verdict.message == (
-        "no claim has had UID uid-a since 2026-03-02T11:58:00Z; not terminated before these pods "
-        f"have left Node node-a: default/web{advice}"
+        "no claim has had UID uid-a since 2026-03-02T11:58:00Z; not terminated while these pods "
+        f"run on Node node-a: default/web{advice}"
     )
 
 

@@ -1,23 +1,22 @@
-"""Decide the next step of a living claim: from the request to a node that takes pods.
+"""Decide the next step of a claim that is not being deleted, up to a Node that accepts pods.
 
 One verdict per claim, the first of these that applies:
 
-1. not ours       its node class belongs to another provider: hands off;
+1. not ours       its node class belongs to another provider: ignore it;
 2. adopt          our finalizer or the node class's label is missing: nothing is launched
-                  before they are there;
-3. launch         no instance is known: ask the cloud, or say what it answered
-                  (``launching``);
+                  before both are set;
+3. launch         no instance is known: ask the cloud, or report its answer (``launch``);
 4. register       find the one Node with the provider id; give it the claim's labels,
-                  taints, owner and finalizer; then write ``Registered`` (``registering``);
-   restored       the Node has lost our finalizer or a label: they are put back;
-5. reboot         nothing is found out about a node that is being rebooted;
-6. initialize     Ready, no startup or ephemeral taints, requested resources there; label
-                  the Node, then write ``Initialized`` (``initializing``);
-7. in service     nothing to do, unless its Node is not Ready any more.
+                  taints, owner and finalizer; then write ``Registered`` (``register``);
+   restore        the Node has lost our finalizer or a label: set it again;
+5. reboot         a node that is being rebooted is not evaluated further;
+6. initialize     Ready, no startup or ephemeral taints, requested resources present; label
+                  the Node, then write ``Initialized`` (``initialize``);
+7. in service     nothing to do, unless its Node is no longer Ready.
 
-Every step is one write, and each is repeated until the cluster shows it, so a crash
-between any two of them heals in the next turn. Time-outs are not decided here: there
-is one decision for all of them, with readiness and repair.
+Every step is one write, and each is repeated until the cluster shows it, so after a crash between
+two steps the next evaluation continues. Time-outs are not decided here: ``repair`` decides all of
+them, together with readiness.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
 
 
 def _adopt(claim: NodeClaim) -> Patch | None:
-    """What makes a claim that somebody else wrote ours to manage; None when it is already."""
+    """Adds our finalizer and label to a claim that a user created; None if both are set."""
     label = class_label(claim.spec.node_class_ref)
     metadata: dict[str, object] = {}
     if names.FINALIZER not in claim.metadata.finalizers:

@@ -1,9 +1,9 @@
-"""Say of every claim whether its pool's template has changed since it was made.
+"""Report for every claim whether its pool's template has changed since the claim was created.
 
-The template's hash stands on the pool and, as it was then, on each claim (see ``hash``). Another
-one now means that the node is no longer what the pool asks for: condition ``Drifted``. A hash of
+The template's hash is on the pool, and the hash at its creation on each claim (see ``hash``). If
+they differ, the node no longer matches the pool's template: condition ``Drifted``. A hash of
 another version cannot be compared: the claim gets the present one, and has not drifted. A claim
-that carries none was made by hand, and is left alone.
+without a hash was created by a user, and is ignored.
 
 Requirements and images are not compared yet, and nothing replaces a drifted node yet.
 """
@@ -40,7 +40,7 @@ class DriftView(msgspec.Struct, frozen=True):
 
     @property
     def is_news(self) -> bool:
-        """Of a claim that is as its pool asks for, and says nothing else, nothing is said."""
+        """Whether there is something to report: it has drifted, or its hash differs."""
         written = self.claim.annotations
         mine = (written.get(NODEPOOL_HASH), written.get(NODEPOOL_HASH_VERSION))
         return self.claim.drifted or mine != (self.wanted, HASH_VERSION)

@@ -1,4 +1,4 @@
-"""What is said of a claim's way into service, of its Node, of drift and of garbage."""
+"""The facts about launch, registration, initialization, Nodes, drift and garbage."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
 """Decide what to do about instances without a claim, and claims without an instance.
 
-**Instances** of ours whose claim UID is unknown are ended, but only when they are older
-than the grace and two live lists of claims, a period apart, both lacked the UID: a
-claim that was just created, or a stale read, must never cost a running node. Nor are they ended
-before the pods have left their Node, as far as a drain waits for them: a claim may be removed by
-hand, with its finalizer, while its Node is drained. Instances without our tags never get here,
-and would be left alone if they did.
+**Instances** of ours whose claim UID is unknown are terminated, but only when they are older
+than the grace and two live lists of claims, a period apart, both lacked the UID: a claim that was
+just created, or a stale read, must never cost a running node. Nor are they terminated while pods
+run on their Node that a drain would wait for: a user may remove a claim, with its finalizer, while
+its Node is drained. Instances without our tags are never listed, and would be ignored.
 
-**Claims** that have registered and whose instance is missing from the cloud's newest
-list are deleted, unless that list is about as old as the instance, or their Node still
-says Ready: then the list is more likely wrong than the node.
+**Claims** that have registered and whose instance is missing from the cloud's newest list are
+deleted, unless that list is about as old as the instance, or their Node is still Ready: then the
+list is more likely wrong than the Node.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 
 INSTANCE = "Instance"
-#: How many pods a sentence names.
+#: How many pods a message names.
 NAMED_MAX: Final = 3
 _INSTANCE_KEY = "instance/"
 
@@ -121,7 +120,7 @@ def _orphans_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:
     for version in change.versions():
         node = snapshot.nodes.get(version.spec.node_name) if isinstance(version, Pod) else version
         provider_id = node.spec.provider_id if isinstance(node, Node) else ""
-        if provider_id == UNKNOWN:  # It may be any one's.
+        if provider_id == UNKNOWN:  # It may be the Node of any of them.
             yield from (_INSTANCE_KEY + known for known in snapshot.observations.orphans)
         elif provider_id in snapshot.observations.orphans:
             yield _INSTANCE_KEY + provider_id
@@ -139,7 +138,7 @@ def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
     if not seen_twice or now < old_at:
         message = (
             f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)}; "
-            f"it is ended after a second look, not before {format_time(old_at)}"
+            f"terminated once a second list lacks it, too, not before {format_time(old_at)}"
         )
         recheck_at = old_at if seen_twice else None
         return _say(instance, Reason.ORPHAN_SUSPECTED, message, recheck_at=recheck_at)
@@ -156,13 +155,13 @@ def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
 
 
 def _in_use(view: InstanceView, pods: Sequence[Pod]) -> Verdict:
-    """Said without the instant of the last look, so that it is said once."""
+    """Without the time of the last list, so that the message stays the same."""
     instance, listed = view.sighting.instance, ", ".join(node.name for node in view.nodes)
     more = f" and {len(pods) - NAMED_MAX} more" if len(pods) > NAMED_MAX else ""
     named = ", ".join(pod.key for pod in pods[:NAMED_MAX])
     message = (
         f"no claim has had UID {instance.claim_uid} since {format_time(view.sighting.first_at)}; "
-        f"not terminated before these pods have left Node {listed}: {named}{more}"
+        f"not terminated while these pods run on Node {listed}: {named}{more}"
     )
     if not all(node.deleting for node in view.nodes):
         message += "; delete the Node to drain it"
@@ -194,7 +193,7 @@ def _vanished(view: VanishedView, settings: Settings) -> Verdict:
     what = f"the cloud did not list {claim.provider_id} at {format_time(view.listed_at)}"
     action, reason = None, Reason.INSTANCE_KNOWN
     if not is_missing(claim, view.listed_at, settings):
-        message = f"{what}, too soon after its launch to mean anything"
+        message = f"{what}, but that is too soon after the launch to be reliable"
     elif view.node_ready:
         message = f"{what}, but its Node is Ready"
     else:

@@ -1,9 +1,8 @@
-"""Initialization: a registered Node can take the pods it was launched for.
+"""Initialization: a registered Node can run the pods it was launched for.
 
-Checked in this order, and the first that fails is what ``Initialized`` says: the Node is
-there, it is Ready, its startup taints are gone, the taints that every node starts with
-are gone, it offers each resource that was asked for. Then the Node is labelled, and
-``Initialized`` is written.
+Checked in this order, and ``Initialized`` reports the first that fails: the Node exists, it is
+Ready, its startup taints are removed, the taints that every node starts with are removed, it has
+each requested resource. Then the Node is labelled, and ``Initialized`` is written.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.values.quantity import parse_resources
 from tenure.packing.why import taint_text
 
-#: Keys and effects of the taints that every node starts with and that others take off.
+#: Keys and effects of the taints that every node starts with and that other controllers remove.
 _EPHEMERAL: Final = frozenset(
     {
         (names.NOT_READY_TAINT, "NoSchedule"),
@@ -60,9 +59,9 @@ def initialize(view: ClaimView) -> Verdict:
 
 
 def _once(view: ClaimView) -> tuple[Wanted, ...]:
-    """That the node has been Ready, which is never taken back: its readinessTTL is spent."""
+    """Records that the node has been Ready, for ever: its readinessTTL no longer applies."""
     if view.claim.ready_once:
-        return ()  # Its reason may say more, and stays.
+        return ()  # Its reason may contain more, and is kept.
     ready = len(view.nodes) == 1 and view.nodes[0].ready
     return (Wanted(READY_ONCE, "True", "NodeReady"),) if ready else ()
 
@@ -97,7 +96,7 @@ def is_startup(taint: Taint, claim: NodeClaim) -> bool:
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """A taint that every node starts with and that is taken off without anybody's doing."""
+    """A taint that every node starts with and that a controller removes."""
     return (
         (taint.key, taint.effect) in _EPHEMERAL
         or taint.key == names.UNREGISTERED_TAINT
@@ -106,7 +105,7 @@ def is_ephemeral(taint: Taint) -> bool:
 
 
 def _is_some(amount: str | int | float) -> bool:
-    """More than nothing; what cannot be read is nothing."""
+    """Whether the amount is above zero; an invalid amount is not."""
     try:
         return parse_resources({"amount": amount})["amount"] > 0
     except SpecError:

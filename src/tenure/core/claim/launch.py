@@ -1,14 +1,14 @@
-"""The launch of a claim's instance: ask the cloud, and write down what it answered.
+"""The launch of a claim's instance: ask the cloud, and record its answer.
 
 The first of these that applies:
 
 1. answered     an instance runs for the claim: its labels are written first, then
-                ``Launched`` with its identity, because once ``Launched`` is True nobody
-                asks the cloud for them again;
-2. ask          nothing was answered yet, or it is time to ask again;
-3. give up      nothing that the claim allows can be had, or its node class cannot be
-                used: the claim is deleted, and its pods are planned anew;
-4. wait         the launch failed: ``Launched`` says why, and it is tried again later.
+                ``Launched`` with its provider id, because once ``Launched`` is True the cloud
+                is not asked for the labels again;
+2. ask          there is no answer yet, or the next retry is due;
+3. fail         no offering that the claim allows is available, or its node class cannot be
+                used: the claim is deleted, and its pods are provisioned again;
+4. wait         the launch failed: ``Launched`` says why, and the launch is retried later.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
 
 
 def _ask(claim: NodeClaim, settings: Settings) -> Verdict:
-    if problem := in_words(problems_of(claim)):  # It slipped past admission.
+    if problem := in_words(problems_of(claim)):  # Admission did not reject it.
         said = claim_status(claim, Wanted("Launched", "Unknown", Reason.LAUNCH_FAILED, problem))
         return say(claim, Reason.LAUNCH_FAILED, LaunchRefused(problem), action=said)
     request = launch_request(claim, settings.cluster_name)
@@ -73,7 +73,7 @@ def _ask(claim: NodeClaim, settings: Settings) -> Verdict:
 
 
 def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
-    """What a claim without problems asks of the cloud."""
+    """The request to the cloud for a valid claim."""
     return LaunchRequest(
         cluster=cluster,
         claim_name=claim.name,

@@ -1,15 +1,15 @@
-"""Say of every Node that is not leaving what it is to us: "no" has a reason too.
+"""Report the state of every Node that is not terminating, also of Nodes that are not ours.
 
 One verdict per Node, never an action; the first of these that applies:
 
-1. not ours       no claim of ours has its provider id: it is never written to;
-2. several        more than one claim or Node has the provider id, so nobody can be sure;
-3. rebooting      its claim says so: since when;
+1. not ours       no claim of ours has its provider id: Tenure never writes to it;
+2. several        more than one claim or Node has the provider id, so its claim is unknown;
+3. rebooting      its claim is being rebooted, since when;
 4. booting        its claim is not initialized: what is still missing;
-5. not Ready      it was at work, and its kubelet says otherwise or nothing: since when;
-6. in service     at work, since when; cordoned or not.
+5. not Ready      it was initialized, and is not Ready now: since when;
+6. in service     initialized and Ready, since when; cordoned or not.
 
-A Node that is leaving is judged by ``termination``.
+``terminate`` evaluates a terminating Node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What several deciders need to know about a claim: whose it is, and what it says of itself."""
+"""What several deciders need of a claim: whether Tenure manages it, and its status patch."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 
 def claims_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
-    """The claims that a change of a claim, or of a Node, is about; none for any other.
+    """The claims that a change of a claim or of a Node affects; none for any other resource.
 
-    Also those with the same provider id, where there are several: whose the Node is then changes.
+    Also other claims with the same provider id: the change may decide which one has the Node.
     """
     if change.resource == NODE_CLAIMS:
         yield change.key
@@ -41,9 +41,9 @@ def claims_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
 
 
 def is_our_node(node: Node, snapshot: Snapshot) -> bool:
-    """By its claim; where none or several claim it, by the label that each of our nodes has.
+    """By its claim; if it has none or several, by the label that each of our nodes has.
 
-    The finalizer alone says nothing: another provider's nodes carry the same one.
+    The finalizer alone is no proof: another provider's nodes have the same one.
     """
     claim = snapshot.claim_of(node)
     if claim is not None:
@@ -52,7 +52,7 @@ def is_our_node(node: Node, snapshot: Snapshot) -> bool:
 
 
 def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:
-    """The name by which packing knows the claim: its Node's, or its own before it has one."""
+    """The name of the claim in packing: its Node's, or its own before it has a Node."""
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     return next(iter(nodes)) if len(nodes) == 1 else claim.name
 
@@ -67,15 +67,15 @@ def class_label_key(group: str, kind: str) -> str:
 
 
 def class_label(ref: NodeClassRef) -> dict[str, str]:
-    """The label by which claims and Nodes are known to be managed: whose class made them."""
+    """The label that marks claims and Nodes of a node class that Tenure manages."""
     return {class_label_key(ref.group, ref.kind): ref.name}
 
 
 def is_missing(claim: NodeClaim, listed_at: datetime | None, settings: Settings) -> bool:
-    """Whether a list of instances that lacked the claim's own one means that it is gone.
+    """Whether a list of instances that lacks the claim's instance means that it is gone.
 
-    A list that was made about when the instance was launched may have been under way
-    before, and clouds' lists lag behind: such a list says nothing.
+    A list that was made at about the time of the launch may have been requested before it, and the
+    lists of clouds are stale: such a list does not count.
     """
     after = missing_after(claim, listed_at)
     return after is not None and after >= settings.garbage_period
@@ -95,7 +95,7 @@ def claim_status(
     status: dict[str, Any] | None = None,
     drop: tuple[str, ...] = (),
 ) -> Patch | None:
-    """The patch that makes the claim say this, and no longer that; None when it already does."""
+    """The patch that writes ``wanted`` and removes ``drop``; None when nothing would change."""
     generation = claim.metadata.generation
     current = claim.status.conditions
     kept = tuple(condition for condition in current if condition.type not in drop)

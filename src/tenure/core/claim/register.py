@@ -1,13 +1,13 @@
-"""Registration: the Node of a launched claim becomes ours.
+"""Registration: Tenure starts to manage the Node of a launched claim.
 
-A Node belongs to the claim whose provider id it carries. It gets, in one patch, the
-claim's labels, annotations, taints and startup taints, an owner reference, our finalizer
-and the label ``karpenter.sh/registered``, and loses ``karpenter.sh/unregistered``. What
-others wrote there stays. Then ``Registered`` is written. No Node yet: wait. Several:
-none of them can be trusted, until a person has removed those that lie.
+A Node belongs to the claim with the same provider id. It gets, in one patch, the claim's labels,
+annotations, taints and startup taints, an owner reference, our finalizer and the label
+``karpenter.sh/registered``, and loses the taint ``karpenter.sh/unregistered``. Fields of other
+writers stay as they are. Then ``Registered`` is written. Without a Node it waits. With several Nodes
+none is registered, until a user has removed the wrong ones.
 
 Later, a user or an agent may remove the finalizer or labels from the Node. They are restored:
-without the finalizer a deleted Node would be gone before its pods were drained.
+without the finalizer a deleted Node would be removed before its pods are drained.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def _no_node(claim: NodeClaim) -> Verdict:
 
 
 def _too_late(claim: NodeClaim, node: Node) -> Verdict:
-    """The API takes no new finalizers on an object that is being deleted."""
+    """The API accepts no new finalizers on an object that is being deleted."""
     fact = NodeDeletedTooEarly(node.name)
     said = claim_status(claim, Wanted("Registered", "Unknown", Reason.NODE_NOT_FOUND, str(fact)))
     return say(claim, Reason.NODE_NOT_FOUND, fact, action=said)
 
 
 def _is_synced(claim: NodeClaim, node: Node) -> bool:
-    """The label alone is no proof: a kubelet may have been told to set it."""
+    """The label alone is no proof: a kubelet may be configured to set it."""
     return (
         node.labels.get(names.REGISTERED) == "true"
         and names.FINALIZER in node.metadata.finalizers
@@ -107,7 +107,7 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
             names.REGISTERED: "true",
         },
         "annotations": {
-            # For whom it was created is long, and over once it has its Node.
+            # These two are long, and of no use once the claim has its Node.
             key: value
             for key, value in claim.annotations.items()
             if key not in (names.NOMINATED_PODS, names.LAUNCHED_FOR)
@@ -120,9 +120,9 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
 
 
 def restore(claim: NodeClaim, node: Node) -> Verdict | None:
-    """Put back what a registered Node has lost of ours; None where nothing is missing.
+    """Restore what a registered Node has lost; None if nothing is missing.
 
-    A label with another value stays as it is. Taints too: startup taints are removed by others.
+    A label with another value stays as it is. So do taints: others remove startup taints.
     """
     if node.deleting or is_unreadable(node):
         return None
@@ -145,8 +145,8 @@ def restore(claim: NodeClaim, node: Node) -> Verdict | None:
 
 
 def registered_taints(claim: NodeClaim, node: Node) -> tuple[Taint, ...]:
-    """What the Node is tainted with once it is registered: its own as they are, the claim's
-    that it lacks (unless it asks to be left alone), without the one that says unregistered."""
+    """The taints of the Node once it is registered: its own, and those of the claim that it lacks
+    (unless its label ``do-not-sync-taints`` forbids it), without the unregistered taint."""
     taints = [taint for taint in node.spec.taints if taint.key != names.UNREGISTERED_TAINT]
     if node.labels.get(names.DO_NOT_SYNC_TAINTS) == "true":
         return tuple(taints)

@@ -1,4 +1,4 @@
-"""What the life of one claim depends on, and how a verdict about it is said."""
+"""What the lifecycle of one claim depends on, and how verdicts on it are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tenure.model.snapshot.observations import LaunchFailure
 class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim
     ours: bool
-    #: With the claim's provider id, by name; one, when all is well.
+    #: The Nodes with the claim's provider id, by name; normally one.
     nodes: tuple[Node, ...] = ()
     instance: Instance | None = None
     failure: LaunchFailure | None = None
