@@ -75,8 +75,7 @@ def test_it_names_who_was_given_up_and_why() -> None:
         HEALTHY,
         "False",
         "RegistrationFailed",
-        "of the last 4 new nodes these were given up: c1 (readiness_timeout), "
-        "c2 (readiness_timeout)",
+        "of the last 4 new nodes these failed: c1 (readiness_timeout), c2 (readiness_timeout)",
     )
 
 

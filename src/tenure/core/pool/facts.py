@@ -1,4 +1,4 @@
-"""What is said of pools and maintenance windows."""
+"""The facts about pools and maintenance windows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tenure.core.facts import Fact
 
 
 class NodeClassNotServed(Fact, frozen=True):
-    """Of a pool or a claim: it belongs to another provider."""
+    """A pool or claim of another provider."""
 
     kind: str
     group: str
@@ -30,7 +30,7 @@ class LaunchesNothing(Fact, frozen=True):
 
 
 class DisruptionUnusable(Fact, frozen=True):
-    """``closed``: a budget cannot be read, so none allows anything."""
+    """``closed``: a budget of the NodePool cannot be read, so no budget allows a disruption."""
 
     problems: str
     closed: bool

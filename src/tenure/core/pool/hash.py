@@ -1,8 +1,8 @@
-"""The hash of a pool's template, bit for bit the peer's version ``v3``.
+"""The hash of a pool's template, bit for bit the same as Karpenter's version ``v3``.
 
-A claim remembers the hash it was born with; another one on the pool later means that
-the template changed. It must equal the peer's, or every node of a fleet taken over
-from it would drift at once. Requirements and our own fields are left out, as there.
+A claim keeps the hash from its creation; a different hash on the pool later means that the template
+has changed. It must equal Karpenter's, otherwise every node of a fleet taken over from Karpenter
+would drift at once. Requirements and our own fields are not hashed, as in Karpenter.
 
 The scheme is hashstructure's (FormatV2, slices as sets, zero values and nil ignored)
 over FNV-1 with 64 bits: a struct folds its fields in Go's order into the hash of its

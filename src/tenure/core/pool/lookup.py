@@ -1,4 +1,4 @@
-"""What several deciders need to know about a pool: whether it may launch, its size, its rules."""
+"""What several deciders need of a pool: whether it may launch, its size, its repair rules."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:
 
 
 def rules_of(pool: str, snapshot: Snapshot) -> Rules:
-    """What means sick in that pool, and what is done about it."""
+    """Which conditions mean unhealthy in that pool, and how its nodes are repaired."""
     found = snapshot.pools.get(pool)
     repair = found.spec.repair if found is not None else None
     return Rules(repair=repair, statements=snapshot.observations.repair_statements)
 
 
 def node_class_key(ref: NodeClassRef) -> str:
-    """How instance types are filed in the observations."""
+    """The key of instance types in the observations."""
     return f"{ref.kind}/{ref.name}"
 
 
@@ -38,7 +38,7 @@ def node_class_of(pool: NodePool, snapshot: Snapshot) -> ApiObject | None:
 
 
 def node_class_problem(ref: NodeClassRef, node_class: ApiObject | None) -> tuple[str, str] | None:
-    """Why nothing can be launched from the class, as reason and sentence; None if it can."""
+    """Why nothing can be launched from the class, as reason and message; None if it can."""
     what = f"{ref.kind} {ref.name}"
     if node_class is None:
         return "NodeClassNotFound", f"{what} does not exist"
@@ -67,13 +67,13 @@ def capacity_of(claim: NodeClaim, node: Node | None) -> dict[str, int]:
 
 
 def to_come(there: Mapping[str, int], promised: Mapping[str, int]) -> dict[str, int]:
-    """What a Node that is not initialized yet will have: what it shows, and for the rest what
-    its claim says of it. A device that its driver has not announced yet counts already."""
+    """The resources that a Node that is not initialized yet will have: those it shows, and for the
+    rest those of its claim. A device that its driver has not announced yet counts already."""
     return {**promised, **{name: amount for name, amount in there.items() if amount > 0}}
 
 
 def usage_of(pool: str, snapshot: Snapshot) -> dict[str, int]:
-    """What the pool's claims add up to; leaving ones no longer count."""
+    """The total of the pool's claims, without those that are being deleted."""
     sizes = []
     for claim in snapshot.claims_of_pool(pool).values():
         if not claim.deleting:

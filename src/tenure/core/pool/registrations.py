@@ -1,11 +1,11 @@
-"""Whether a pool's new nodes come up: its condition ``NodeRegistrationHealthy``.
+"""Whether a pool's new nodes register and become Ready: its condition ``NodeRegistrationHealthy``.
 
-False when two of the last four were given up, whatever they had not managed; True again when
-fewer are. Which four is remembered only as long as the process lives: after a restart a pool that
-says False counts as one whose last two were given up.
+False when two of the last four timed out, at whatever stage; True again when fewer have. The last
+four are known only to the running process: after a restart, a pool that is False counts as one whose
+last two nodes timed out.
 
-What was made from an older pool or node class says nothing about the newer: then it is Unknown
-until the next node comes up or is given up. Nothing depends on it; it is said for people.
+Nodes of an older generation of pool or node class do not count for the new one: then it is Unknown
+until the next node registers or times out. Nothing depends on it; it is for users.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from tenure.model.snapshot.observations import Arrival
 
 HEALTHY: Final = "NodeRegistrationHealthy"
 
-#: So many of the last are looked at, …
+#: How many of the last new nodes count.
 REMEMBERED: Final = 4
-#: … and so many failures among them are too many.
+#: From this many failures among them on the condition is False.
 TOO_MANY: Final = 2
 
 _UNKNOWN_FAILURE: Final = Arrival(claim="", failure="unknown")
 
 
-#: Of a pool, and of its node class as the pool last saw it.
+#: The generation of a pool, and that of its node class as the pool last saw it.
 Generations = tuple[int, int | None]
 
 
 class Registrations(msgspec.Struct, frozen=True):
     """What is known of a pool's new nodes."""
 
-    #: When one of the claims that are there registered last.
+    #: When one of the existing claims last registered.
     last_at: datetime | None = None
     arrivals: tuple[Arrival, ...] = ()
 
 
 def generations_of(pool: NodePool, node_class: ApiObject | None = None) -> Generations:
-    """``node_class``: as it is now, where that is known."""
+    """``node_class``: its present state, if known."""
     seen = pool.status.node_class_observed_generation
     return pool.metadata.generation, node_class.metadata.generation if node_class else seen
 
@@ -62,7 +62,7 @@ def registrations_of(
 def registration_health(
     pool: NodePool, known: Registrations, generations: Generations
 ) -> Wanted | None:
-    """What the condition should say; None: as it is."""
+    """The wanted condition; None: leave it as it is."""
     said = pool.condition(HEALTHY)
     unhealthy = said is not None and said.status == "False"
     if said is not None and unhealthy and _is_outdated(said, pool, generations):
@@ -84,7 +84,7 @@ def _is_outdated(said: Condition, pool: NodePool, generations: Generations) -> b
 
 
 def _has_come_up(said: Condition | None, known: Registrations) -> bool:
-    """True stays so; Unknown needs a node that registered since."""
+    """True stays True; Unknown becomes True once a node has registered since."""
     if any(not one.failure for one in known.arrivals):
         return True
     if known.last_at is None:
@@ -99,5 +99,5 @@ def _given_up(failed: Sequence[Arrival]) -> Wanted:
         HEALTHY,
         "False",
         "RegistrationFailed",
-        f"of the last {REMEMBERED} new nodes these were given up: {which}",
+        f"of the last {REMEMBERED} new nodes these failed: {which}",
     )

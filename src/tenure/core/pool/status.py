@@ -1,9 +1,9 @@
-"""Decide what a pool should say about itself: counts, conditions, hash.
+"""Decide the status of a pool: counts, conditions, hash.
 
-One verdict per pool. The hash annotations come first, because claims are stamped with
-them; then the status, written only when it differs. ``Ready`` is the template's
-validity and the node class's readiness; a bad ``disruption`` or ``repair`` block is
-said in conditions of its own, and by a Warning event, and does not stop provisioning.
+One verdict per pool. The hash annotations come first, because new claims copy them; then the
+status, written only when it differs. ``Ready`` depends on the template's validity and the node
+class's readiness. An invalid ``disruption`` or ``repair`` block has its own condition and a Warning
+event, and does not stop provisioning.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of
 #: Always listed, so that ``kubectl get nodepool`` shows a zero rather than nothing.
 _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES: 0}
 
-#: Whether launches for some owner back off; not part of Ready, for the others are served.
+#: Whether launches for some owner back off; not part of Ready, because other owners get nodes.
 LAUNCH_BREAKER_OPEN: Final = "LaunchBreakerOpen"
 
 #: The pool's Ready is True when both of these are.
@@ -65,7 +65,7 @@ DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
 
 
 def only_counts(change: Change) -> bool:
-    """Nodes come and go by the hundred, and the pool only counts them."""
+    """Nodes change by the hundred, and the pool only counts them."""
     return change.resource in (NODE_CLAIMS, NODE_OBJECTS)
 
 
@@ -75,7 +75,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     node_class: ApiObject | None
     usage: Mapping[str, int]
     registrations: Registrations
-    #: Condition types that the provider states.
+    #: Condition types in the provider's repair statements.
     watched: frozenset[str] = frozenset()
 
 
@@ -163,7 +163,7 @@ def _used_up(view: PoolView) -> Iterator[str]:
 
 
 def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[Fact]:
-    """What the pool does not do because of a block that cannot be used, and why."""
+    """What the pool does not do because of an invalid block, and why."""
     if found.disruption:
         closed = any(one.at.startswith("spec.disruption.budgets") for one in found.disruption)
         yield DisruptionUnusable(in_words(found.disruption), closed)
@@ -172,7 +172,7 @@ def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[Fact]:
 
 
 def _size(view: PoolView) -> PoolSize:
-    """What there is, and of what is limited how much there may be."""
+    """The number of nodes, and the usage of each limited resource."""
     used = format_resources({**_BASE, **view.usage})
     limits = sorted(view.pool.spec.limits.items())
     return PoolSize(
@@ -225,7 +225,7 @@ def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
 
 
 def _launch_breaker(pool: NodePool) -> tuple[Wanted, ...]:
-    """By what the pool remembers; a pool none of whose breakers was ever open says nothing of it."""
+    """From the pool's ledger; a pool whose breakers were never open has no such condition."""
     ledger = ledger_of(pool)
     owners = open_owners(ledger)
     if owners:

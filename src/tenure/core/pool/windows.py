@@ -1,8 +1,8 @@
-"""Decide what a maintenance window should say about itself.
+"""Decide the status of a maintenance window.
 
-No decider plans by windows yet: only the guard refuses what they forbid, right before it is done.
-So a window must not look as if all were in place: ``Valid`` is Unknown with reason ``NotEnforced``,
-or False when it cannot be understood.
+No decider uses windows yet: only the guard refuses what they forbid, right before the write. So a
+window must not claim to be fully enforced: ``Valid`` is Unknown with reason ``NotEnforced``, or
+False when its spec is invalid.
 """
 
 from __future__ import annotations
