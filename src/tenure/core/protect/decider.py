@@ -1,13 +1,14 @@
-"""Say what ``karpenter.sh/do-not-disrupt`` protects, and until when.
+"""Report what ``karpenter.sh/do-not-disrupt`` protects, and until when.
 
-A ``karpenter.sh/do-not-repair`` that nobody can read vetoes for ever, and that is said here, too:
-whether it holds anything, ``repair`` says.
+An invalid ``karpenter.sh/do-not-repair`` vetoes repair for ever. That is reported here, too;
+``repair`` reports whether it blocks anything.
 
-Of every pod on a node of ours, and of every Node and claim of ours that carries it: for ever,
-until an instant, over, or a value that means nothing. On Nodes and claims a duration counts
-from when its value was first seen, so that is written beside it, and taken off with it.
+For every pod on a node of ours, and for every Node and claim of ours with the annotation: protected
+for ever, protected until an instant, ended, or an invalid value. On Nodes and claims a duration
+counts from when its value was first seen, so that instant is written in an annotation beside it,
+and removed with it.
 
-Nothing here disturbs or spares anybody: drains and disruptions ask ``protection`` themselves.
+These verdicts only report: drains and disruptions use ``protection`` themselves.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import type_of
 
 SINCE: Final = since_key(DO_NOT_DISRUPT)
-#: On Nodes and claims, a duration in either counts from when it was first seen.
+#: On Nodes and claims, a duration in either of them counts from when it was first seen.
 _NOTED: Final = (DO_NOT_DISRUPT, DO_NOT_REPAIR)
 _WORDS: Final = frozenset({*_NOTED, *map(since_key, _NOTED)})
 
-#: Beginnings of keys; none of the names can contain a slash at that place.
+#: Prefixes of keys; no name can contain a slash at that position.
 _POD, _NODE, _CLAIM = "pod/", "node/", "claim/"
 
 
@@ -133,7 +134,7 @@ def _view_of_pod(pod: Pod | None, snapshot: Snapshot) -> ProtectionView | None:
 
 
 def _note(thing: Node | NodeClaim, annotation: str) -> Verdict | None:
-    """Writes down from when on a duration counts, or takes that off; None when it stands."""
+    """Records when a duration begins, or removes that record; None when nothing changes."""
     value, since = thing.annotations.get(annotation), since_key(annotation)
     protection = protection_on(thing, annotation)
     lasts = protection is not None and value != "true" and not protection.unreadable
@@ -149,7 +150,7 @@ def _note(thing: Node | NodeClaim, annotation: str) -> Verdict | None:
 
 
 def _unreadable_veto(thing: Node | NodeClaim, beside: Verdict | None) -> Verdict | None:
-    """``beside``: what is to be said of its protection as well."""
+    """``beside``: the verdict on its protection, to be included."""
     veto = protection_on(thing, DO_NOT_REPAIR)
     if veto is None or not veto.unreadable:
         return None

@@ -1,4 +1,4 @@
-"""What is said of ``karpenter.sh/do-not-disrupt`` and ``karpenter.sh/do-not-repair``."""
+"""The facts about ``karpenter.sh/do-not-disrupt`` and ``karpenter.sh/do-not-repair``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Until when a pod or node must not be disturbed: the annotation ``karpenter.sh/do-not-disrupt``.
+"""Until when a pod or Node must not be disrupted: the annotation ``karpenter.sh/do-not-disrupt``.
 
 ===========================  =========================================================
 value                        meaning
@@ -6,15 +6,15 @@ value                        meaning
 ``"true"``                   protected for ever
 a Go duration above zero     protected from the pod's creation for that long
 ``"false"``                  not protected
-anything else                protected for ever, and said to be wrong: a typing error
+anything else                protected for ever, and reported as invalid: a typing error
                              must not cost a workload
 ===========================  =========================================================
 
-Finished and terminating pods protect nothing. The pool's ``disruption.maxPodProtection`` caps
-every pod's protection, one without an end, too; a cap that cannot be read caps nothing.
+Finished and terminating pods are not protected. The pool's ``disruption.maxPodProtection`` caps
+every pod's protection, one without an end, too; an invalid cap has no effect.
 
-The clock is the pod's creation. With ``--protection-clock=start`` it is the pod's start, as the
-peer's: a pod that has not started is protected.
+A duration counts from the pod's creation. With ``--protection-clock=start`` it counts from the
+pod's start, as in Karpenter: a pod that has not started is protected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tenure.model.values.duration import parse_duration
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
-#: Of a value, in a sentence that goes on.
+#: The part of a message about an invalid value.
 UNREADABLE: Final = 'is neither "true", "false" nor a duration such as 4h, and'
 
 
@@ -45,17 +45,17 @@ def cap_of(pool: ApiObject | None) -> str | None:
 
 
 class Protection(Fact, frozen=True):
-    """What the annotation says."""
+    """The protection that the annotation requests."""
 
-    #: As it is shown: the beginning of a long one.
+    #: For messages: long values are truncated.
     value: str
     #: ``FOR_EVER`` for a protection without an end.
     until: datetime
-    #: The value is none of those that mean something.
+    #: The value is invalid.
     unreadable: bool = False
     #: The pool's ``maxPodProtection``, where that is what ends it.
     capped_by: str = ""
-    #: Why what the annotation says is not known; empty where it is.
+    #: Why the annotation cannot be read; empty if it can.
     problem: str = ""
 
     @property
@@ -74,7 +74,7 @@ class Protection(Fact, frozen=True):
 
 
 def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) -> Protection | None:
-    """The pod's protection, over or not; None when it has none."""
+    """The pod's protection, ended or not; None when it has none."""
     if is_unreadable(pod):
         return _unread(pod) if pod.active else None
     value = pod.annotations.get(DO_NOT_DISRUPT)
@@ -96,15 +96,15 @@ def _unread(thing: ApiObject) -> Protection:
 
 
 def since_key(annotation: str) -> str:
-    """The annotation that says from when on the value of another one counts."""
+    """The annotation that records from when on the duration in ``annotation`` counts."""
     return f"{annotation}-since"
 
 
 def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> Protection | None:
-    """The protection of a Node or claim, over or not; None when it has none.
+    """The protection of a Node or claim, ended or not; None when it has none.
 
-    A duration counts from when its value was first seen, which stands beside it. One that nobody
-    has noted yet protects.
+    A duration counts from when its value was first seen, recorded in the annotation beside it.
+    Until that is recorded, it protects.
     """
     if is_unreadable(thing):
         return _unread(thing)
@@ -117,7 +117,7 @@ def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> 
 
 
 def noted_at(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> datetime | None:
-    """When the present value was first seen; None while that is not written down."""
+    """When the present value was first seen; None while that is not recorded."""
     value = thing.annotations.get(annotation)
     seen, _, instant = thing.annotations.get(since_key(annotation), "").rpartition(" ")
     if value is None or seen != value:
@@ -126,7 +126,7 @@ def noted_at(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> datet
 
 
 def positive(value: str) -> timedelta | None:
-    """The duration; None for what is none, or not above zero."""
+    """The duration; None if the value is invalid, or not above zero."""
     try:
         duration = parse_duration(value)
     except SpecError:

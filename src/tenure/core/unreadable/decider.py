@@ -1,7 +1,7 @@
-"""Say of every object that cannot be read, or not be evaluated, what is wrong with it.
+"""Report for every object that cannot be read or evaluated what is wrong with it.
 
-One verdict per such object, never an action. What it holds back says so itself, with the reason
-``BlockedByUnreadable``: everything that would take something away asks ``in_the_way``.
+One verdict per such object, never an action. What it blocks has its own verdict, with the reason
+``BlockedByUnreadable``: every decider that would disrupt or delete something calls ``in_the_way``.
 """
 
 from __future__ import annotations
@@ -72,11 +72,10 @@ def in_the_way(
     *,
     pods: bool = True,
 ) -> str:
-    """Which object cannot be read, so that these must not be taken away; empty where all can.
+    """Which unreadable object blocks the disruption of these; empty if all can be read.
 
-    The pods are those on the Nodes, and those whose Node cannot be read. A pod that has finished
-    loses nothing.
-    ``pods`` is false for what goes on with the other pods: a drain.
+    The pods are those on the Nodes, and those whose Node cannot be read. Finished pods do not block.
+    ``pods`` is false for a drain, which continues with the other pods.
     """
     if not snapshot.unreadable():
         return ""  # Nearly always.

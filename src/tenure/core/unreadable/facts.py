@@ -1,4 +1,4 @@
-"""What is said of objects that cannot be read or evaluated."""
+"""The facts about objects that cannot be read or evaluated."""
 
 from __future__ import annotations
 

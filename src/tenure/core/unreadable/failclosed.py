@@ -1,6 +1,6 @@
 """Fail closed: nothing is written to an object that cannot be read, and nothing guessed about it.
 
-Which objects those are, beside those that cannot be decoded, ``runtime.isolation`` finds out.
+These are objects that cannot be decoded, and those on which a decider fails (``runtime.evaluate``).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tenure.model.api.resource import BY_KIND, PODS, Resource
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import why_unreadable
 
-#: What may be said of an object that cannot be read; all else would be guessed.
+#: The reasons that verdicts on an unreadable object may have; all others would be guesses.
 _SAID: Final = frozenset(
     {
         Reason.OBJECT_UNREADABLE,
         Reason.EVALUATION_FAILED,
         Reason.BLOCKED_BY_UNREADABLE,
-        # A deadline holds for it as well.
+        # A deadline applies to it as well.
         Reason.FORCED,
         Reason.INSTANCE_TERMINATING,
     }
@@ -76,5 +76,5 @@ def _target(action: Action | None) -> tuple[Resource, str] | None:
         case Evict():
             return PODS, f"{action.namespace}/{action.name}"
         case DeletePod() | Terminate():
-            return None  # Only for a deadline, which holds all the same.
+            return None  # Only for a deadline, which applies all the same.
     return None

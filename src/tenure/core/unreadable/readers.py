@@ -1,11 +1,11 @@
-"""What deciders read of an object by itself, tried once when it arrives.
+"""What deciders read from a single object, tried once when the object arrives.
 
 An object on which one of these fails is set aside before any decider sees it (``Tables.put``), so
-that it fails alone by construction, and no traceback has to tell which object it was. What a reader
-refuses with a ``SpecError`` is no failure: the deciders say that themselves.
+that it fails alone, and no traceback is needed to find out which object it was. A ``SpecError`` is
+not such a failure: the deciders report it themselves.
 
-They are pure and cheap: a cluster has a hundred thousand pods. What is worked out is mostly kept
-with the object, so it is not worked out again.
+The readers are pure and cheap: a cluster has a hundred thousand pods. Most results are cached with
+the object, so they are not computed again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _placement(pod: Pod) -> None:
     spec = pod.spec
     if spec.affinity is not None or spec.node_selector:  # Nearly all have none.
         pod_alternatives(pod)
-    if spec.affinity is not None or not spec.node_name:  # What a bound one spreads over is spent.
+    if (
+        spec.affinity is not None or not spec.node_name
+    ):  # Spread constraints of a bound pod no longer matter.
         own_rules(pod)
 
 
