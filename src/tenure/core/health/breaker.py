@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-#: A number with more of them is above any number of nodes, and int() refuses thousands.
+#: A number with more digits is above any number of nodes, and int() refuses thousands of digits.
 _DIGITS: Final = 9
 
 
@@ -24,7 +24,7 @@ class Breaker(msgspec.Struct, frozen=True):
 
     @property
     def allowed(self) -> int:
-        """How many may be unhealthy; a limit that cannot be read lets nothing be repaired."""
+        """How many may be unhealthy; with an invalid limit nothing is repaired."""
         text = str(self.limit)
         number = text.removesuffix("%")
         if not number.isdecimal():

@@ -7,13 +7,13 @@ of all our nodes there: new nodes would fare no better. While it lasts:
 2. except for one *probe* at a time, the first ten minutes after it began. The next comes once
    the probe is gone and a claim that its pool made since is initialized, else half an hour later;
 3. a probe that is gone counts as unhealthy until then, and its replacement not at all: its own
-   departure must not release the domain;
+   termination must not end the outage;
 4. nodes that have just recovered still count for a while, so that those which come back last are
    not repaired the moment half of the others have. In that time there are no probes.
 
-*Since when* is read off the cluster: the earliest instant by which enough of the nodes that are
-unhealthy now had become so. The last probe stands on the probe's pool (``Probe``), written before
-anything is done to the probe: a crash in between resumes with the same node.
+*Since when* is derived from the cluster: the earliest instant by which enough of the nodes that are
+unhealthy now had become so. The last probe is recorded on its pool (``Probe``) before anything is
+done to the node: after a crash in between, repair resumes with the same node.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class Domain(NamedTuple):
 
 
 class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A node that is unhealthy, may soon count as unhealthy, or was so until lately."""
+    """A node that is unhealthy, may soon count as unhealthy, or has recovered recently."""
 
     claim: str
     #: Empty for a claim that a user made without one.
     pool: str
-    #: From when on it has been unhealthy. Of one that boots: when its TTL ends, and it counts.
+    #: Since when it has been unhealthy. For a booting node: when its TTL ends, and it counts.
     since: datetime
     booting: bool = False
     #: When it recovered; None: it has not.
     recovered_at: datetime | None = None
-    #: It was the probe, and has left: until when it counts all the same; None: it is there.
+    #: It was the probe, and is gone: until when it counts all the same; None: it still exists.
     left_until: datetime | None = None
     #: When it would be repaired for a condition, or terminated for a time-out, if nothing blocked
     #: it; None: never.
@@ -93,13 +93,13 @@ class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """The last probe of a pool, as it is written on the pool."""
+    """The last probe of a pool, as recorded on the pool."""
 
     pool: str
     claim: str = ""
     #: Their marks.
     domains: tuple[str, ...] = ()
-    #: None: what is written there cannot be read, so that pool is not probed.
+    #: None: the record is invalid, so that pool is not probed.
     at: datetime | None = None
     #: The probe is gone, and a claim that the pool made since is initialized.
     answered: bool = False
@@ -109,12 +109,12 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.at is None else later(self.at, PROBE_AGAIN)
 
     def open_at(self, now: datetime) -> bool:
-        """Whether its outcome is still waited for."""
+        """Whether its result is still unknown."""
         return self.ends_at is None or (not self.answered and now < self.ends_at)
 
 
 class PoolHealth(msgspec.Struct, frozen=True):
-    """A pool as its own breaker sees it, which a probe does not get around."""
+    """The health of a pool for its own circuit breaker, which also applies to probes."""
 
     unhealthy_nodes: tuple[UnhealthyNode, ...]
     count: PoolCount
@@ -169,10 +169,10 @@ class AffectedDomain(msgspec.Struct, frozen=True):
     """The unhealthy nodes of a domain that is in outage, or may be without any change."""
 
     domain: Domain
-    #: All our nodes there, but for those that may be the replacement of a probe that has left.
+    #: All our nodes there, without those that may be the replacement of a probe that is gone.
     total: int
     unhealthy_nodes: tuple[UnhealthyNode, ...]
-    #: How many these are: they count once the probe does not any more.
+    #: The number of these replacements: they count once the probe no longer does.
     stand_ins: int = 0
 
     def outage_at(self, now: datetime) -> Outage | None:
@@ -203,7 +203,7 @@ class AffectedDomain(msgspec.Struct, frozen=True):
 def _settled_at(
     unhealthy: Sequence[UnhealthyNode], recovered: Sequence[UnhealthyNode], total: int
 ) -> datetime | None:
-    """When the recovered ones no longer make it an outage; None where the others do without them."""
+    """When the recovered nodes no longer make it an outage; None if the others alone do."""
     if is_outage(unhealthy, total):
         return None
     by_end = sorted(recovered, key=lambda p: (p.settles_at() or FOR_EVER, p.claim))
@@ -252,11 +252,11 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self if any(o.domain in concerned for o in self.affected) else NOTHING
 
     def zones(self) -> Domains:
-        """As much of it as new claims depend on, which avoid zones in outage."""
+        """The part that new claims depend on: they avoid zones in outage."""
         return Domains(affected=tuple(o for o in self.affected if o.domain.kind == ZONE))
 
     def at(self, settings: Settings, now: datetime) -> DomainState:
-        """Pool after pool asks for the same instant, so the last answer is kept."""
+        """The last result is cached: all pools are evaluated for the same instant."""
         known: DomainState | None = self.__dict__.get(_LAST)
         if known is None or not known.is_at(settings, now):
             domains = self if settings.repair_domain_breaker else NOTHING
@@ -292,22 +292,22 @@ class DomainState:
 
     @cached_property
     def changes_at(self) -> datetime | None:
-        """Before then nothing here changes by itself."""
+        """When the result may change although no object does."""
         return min((at for at in self._instants() if at > self._now), default=None)
 
     def outage_of(self, domains: Iterable[Domain]) -> str:
-        """Why nothing is repaired that is in these; empty where none of them is in outage."""
+        """Why nothing in these domains is repaired; empty if none of them is in outage."""
         found = next((self._of[domain] for domain in domains if domain in self._of), None)
         if found is None:
             return ""
         return f"{found}; {next_probe}" if (next_probe := self._next(found)) else str(found)
 
     def probe(self, claim: str) -> Probe | None:
-        """What lets the claim be repaired in spite of an outage."""
+        """The probe that allows the repair of the claim despite an outage."""
         return self._probed.get(claim)
 
     def next_probe(self, pool: str) -> Probe | None:
-        """The node of the pool that is to be probed next: it is written on the pool first."""
+        """The node of the pool that is probed next: it is recorded on the pool first."""
         return self._chosen.get(pool)
 
     def zones_in_outage(self) -> dict[str, Outage]:
@@ -317,7 +317,7 @@ class DomainState:
         }
 
     def _next(self, outage: Outage) -> str:
-        """When the next probe comes, in words."""
+        """The message about the next probe."""
         from_ = outage.probed_from
         if from_ is None:
             return ""
@@ -346,9 +346,9 @@ class DomainState:
         return chosen
 
     def _candidates(self) -> list[UnhealthyNode]:
-        """Those that are due, of the pool with the most unhealthy nodes first.
+        """Nodes that are due, those of the pool with the most unhealthy nodes first.
 
-        Then the longest unhealthy first; the last probe, if it is still there, comes last.
+        Then the longest unhealthy first; the last probe, if it still exists, comes last.
         """
         if not self.outages:
             return []

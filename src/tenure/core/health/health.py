@@ -1,7 +1,7 @@
-"""How a claim and its Node are: still coming up, unhealthy, or neither.
+"""The health of a claim and its Node: still booting, unhealthy, or neither.
 
-There is one answer for every use: what is repaired, what the breaker of its pool counts,
-and what the breaker of its zone, image or type does.
+All users share it: repair, the circuit breaker of its pool, and the breaker of its zone, image or
+type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tenure.schema.semantics.repair import block_problems
 #: The condition of a claim whose Node is gone.
 LOST: Final = "NodeLost"
 
-#: How many of a pool's nodes may be unhealthy where the pool does not say.
+#: How many of a pool's nodes may be unhealthy if the pool does not set ``maxUnhealthy``.
 DEFAULT_LIMIT: Final = "20%"
 
 
@@ -57,11 +57,11 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     broken: str = ""
     #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
     count: PoolCount = PoolCount()
-    #: What else counts beside a claim without a pool.
+    #: For a claim without a pool: the other nodes that count.
     others: tuple[UnhealthyNode, ...] = ()
-    #: Those of which there may be something to say.
+    #: The members that may get a verdict.
     members: tuple[Member, ...] = ()
-    #: By claim: why it is left alone, because something that belongs to it cannot be read.
+    #: By claim: which unreadable object blocks its repair.
     unreadable: Mapping[str, str] = {}
     #: Where nodes of several pools are unhealthy at once.
     domains: Domains = NOTHING
@@ -74,7 +74,7 @@ class Health(msgspec.Struct, frozen=True):
 
     @property
     def before_ready(self) -> bool:
-        """Whether it has never been Ready: until then its TTL stands for every policy on that."""
+        """Whether it has never been Ready: until then its TTL replaces every policy on Ready."""
         return self.boot is not None and self.boot.stage is not Stage.INITIALIZATION
 
     def booting_at(self, now: datetime) -> bool:
@@ -88,10 +88,10 @@ class Health(msgspec.Struct, frozen=True):
         return self.before_ready or any(unhealthy.counts for unhealthy in self.unhealthy)
 
     def due(self) -> Iterator[datetime]:
-        """When each condition that counts falls due.
+        """When each condition that counts is due for repair.
 
-        While a node boots it counts from then on, not before: it is normal that a network is
-        missing for a while, and a hundred new nodes are no outage.
+        While a node boots it counts only from then on: it is normal that a network is missing for
+        a while, and a hundred new nodes are not an outage.
         """
         return (one.due_at for one in self.unhealthy if one.counts and one.due_at is not None)
 

@@ -1,12 +1,12 @@
 """Which nodes of all pools are unhealthy at the same time, and what they share.
 
-What follows from that is in ``domains``. A node counts as the breaker of its own pool counts it;
-a node that is still booting stands here with the instant from which it will count, and one that
-is healthy with the instant at which it recovered, where others of its domain are unhealthy.
+The consequences are in ``domains``. A node counts here as in the circuit breaker of its own pool. A
+booting node is listed with the instant from which it will count, and a healthy node with the instant
+of its recovery, if other nodes of its domain are unhealthy.
 
-Nearly always no node is unhealthy, and that is known at once. Else only those are examined that are
-not plainly healthy or have changed since their boot, and the nodes of a domain are counted only as
-far as it matters.
+Nearly always no node is unhealthy, and that is known at once. Otherwise only nodes are examined that
+may be unhealthy or have changed since their boot, and the nodes of a domain are counted only as far
+as needed.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class _Located(msgspec.Struct, frozen=True):
 
 
 def domains_in(snapshot: Snapshot) -> Domains:
-    """What the breakers of domains depend on; nothing where there is no outage, nor may come to be."""
+    """What the breakers of domains depend on; ``NOTHING`` if no outage is possible."""
     return snapshot.once(_surveyed)
 
 
 def unhealthy_nodes_in(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
-    """All nodes that are unhealthy, or will count as such, in whatever pool or none."""
+    """All nodes that are unhealthy, or will count as unhealthy, with or without a pool."""
     return snapshot.once(_all_unhealthy)
 
 
@@ -86,7 +86,7 @@ def _surveyed(snapshot: Snapshot) -> Domains:
 
 
 class _Known(NamedTuple):
-    """What a Node was found to be, kept with it: it is never changed, only replaced."""
+    """The cached result for a Node, kept with the object, which is immutable."""
 
     claim: NodeClaim
     asked: tuple[Rules, bool]
@@ -122,7 +122,7 @@ class _Survey:
         pools = sorted({p.pool for o in affected for p in o.unhealthy_nodes if p.pool})
         return Domains(
             affected=affected,
-            # Of a pool without nodes there, too: its last one may have been the probe.
+            # Also of pools without nodes there: their last node may have been the probe.
             probes=probes,
             pool_health={
                 pool: _pool_health(pool, [b.unhealthy_node for b in located], self._snapshot)
@@ -144,7 +144,7 @@ class _Survey:
                     yield _Located(unhealthy_node, claim, node)
 
     def _unhealthy_node(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
-        """Worked out again only when the Node, its claim or its pool's rules were replaced."""
+        """Computed again only when the Node, its claim or its pool's rules have changed."""
         asked = (self._of_pool(claim), self._is_broken(claim.pool_name))
         known: _Known | None = node.__dict__.get(_UNHEALTHY_NODE)
         if known is None or known.claim is not claim or known.asked != asked:
@@ -153,7 +153,7 @@ class _Survey:
         return known.unhealthy_node
 
     def _examined(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
-        """As the breaker of its own pool counts."""
+        """As the circuit breaker of its own pool counts it."""
         health = examine(claim, node, self._of_pool(claim))
         found = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
         boot, before_ready = health.boot, health.before_ready
@@ -183,7 +183,7 @@ class _Survey:
         return self._rules[pool]
 
     def _is_broken(self, pool: str) -> bool:
-        """Whether the pool's ``repair`` block cannot be used, so that nothing repairs by it."""
+        """Whether the pool's ``repair`` block is invalid, so that nothing is repaired."""
         if pool not in self._broken:
             self._broken[pool] = bool(unusable(self._snapshot.pools.get(pool)))
         return self._broken[pool]
@@ -191,7 +191,7 @@ class _Survey:
     # -- what they share ---------------------------------------------------------------
 
     def _recovered(self, begin: datetime) -> Iterator[_Located]:
-        """Nodes that recovered so lately that it may matter to those unhealthy since then."""
+        """Nodes that recovered recently enough to count with those unhealthy since ``begin``."""
         snapshot = self._snapshot
         for _, node in sorted(snapshot.changed_nodes().items()):
             if not _is_late(node.changed_at, begin):
@@ -207,7 +207,7 @@ class _Survey:
                     yield _Located(unhealthy_node, claim, node)
 
     def _recovered_at(self, claim: NodeClaim, node: Node) -> datetime | None:
-        """Its last recovery; None for a node that has been healthy since its boot, or is not now."""
+        """Its last recovery; None if it has been healthy since its boot, or is unhealthy now."""
         initialized = claim.condition("Initialized")
         if initialized is None or initialized.status != "True":
             return None
@@ -222,7 +222,7 @@ class _Survey:
     def _affected_domain(
         self, domain: Domain, located: list[_Located], probes: Iterable[Probe]
     ) -> AffectedDomain | None:
-        """None where there is no outage, and will be none as long as nothing changes."""
+        """None if there is no outage, and will be none unless an object changes."""
         departed = [one for one in probes if domain.mark in one.domains and self._has_left(one)]
         counted = [*(one.unhealthy_node for one in located), *map(_departed, departed)]
         unhealthy_nodes = sorted(counted, key=lambda unhealthy_node: unhealthy_node.claim)
@@ -239,7 +239,7 @@ class _Survey:
                 continue
             total += 1
             if not is_outage(unhealthy_nodes, total):
-                return None  # So many are found that the rest need not be counted.
+                return None  # Enough healthy nodes: the rest need not be counted.
         return AffectedDomain(domain, total, tuple(unhealthy_nodes), stand_ins)
 
     # -- which is the probe ------------------------------------------------------------------
@@ -257,12 +257,12 @@ class _Survey:
         return any(claim.initialized and _is_since(probe, claim) for claim in made)
 
     def _probe(self, probe: Probe) -> NodeClaim | None:
-        """Its claim, as long as that exists; names are used again."""
+        """Its claim, as long as that exists; a newer claim may have the same name."""
         claim = self._snapshot.claims.get(probe.claim)
         return None if claim is None or _is_since(probe, claim) else claim
 
     def _has_left(self, probe: Probe) -> bool:
-        """Whether its health can no longer be seen, and its replacement is not up."""
+        """Whether it is gone, and its replacement is not initialized."""
         if probe.at is None or probe.answered:
             return False
         claim = self._probe(probe)
@@ -296,7 +296,7 @@ def nodes_in(domain: Domain, snapshot: Snapshot) -> Iterator[Node]:
 
 
 def read_permit(pool: str, written: str) -> Probe:
-    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; anything else is no probe."""
+    """``DOMAIN[,DOMAIN…] CLAIM INSTANT``; anything else is an invalid record."""
     try:
         domains, claim, instant = written.split(" ")
     except ValueError:
@@ -307,7 +307,7 @@ def read_permit(pool: str, written: str) -> Probe:
 
 
 def _departed(probe: Probe) -> UnhealthyNode:
-    """As a node that has been unhealthy for longer than all others."""
+    """A probe that is gone, as the node that has been unhealthy longest."""
     return UnhealthyNode(
         claim=probe.claim, pool=probe.pool, since=BEGINNING, left_until=probe.ends_at
     )
@@ -331,5 +331,5 @@ def _no_sooner(at: datetime | None, than: datetime) -> datetime | None:
 
 
 def _is_late(at: datetime | None, begin: datetime) -> bool:
-    """Whether it may still count when a node that is unhealthy since then falls due."""
+    """Whether a recovery at ``at`` may still count for a node unhealthy since ``begin``."""
     return at is not None and later(at, SETTLES) > begin

@@ -1,10 +1,9 @@
 """The Nodes that the breaker of a pool counts: one set for both of its numbers.
 
-A Node is in it by its label, or because its claim is of the pool: a Node that has lost its label
-still counts, and where many have lost it the breaker is not blind. Of each claim's Node the health
-is known (``health``). One that no claim stands for alone is in the set all the same, and unhealthy
-if it is registered and a condition says so. An unreadable Node counts as unhealthy: it may be, and
-counting it disrupts less.
+A Node counts by its label, or because its claim belongs to the pool: so a Node that has lost its
+label still counts. The health of a claim's Node comes from ``health``. A Node with no claim or
+several counts, too: as unhealthy if it is registered and has an unhealthy condition. An unreadable
+Node counts as unhealthy: it may be, and counting it disrupts less.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from tenure.model.snapshot.unreadable import is_unreadable
 
 class PoolCount(msgspec.Struct, frozen=True):
     total: int = 0
-    #: The unhealthy ones that no claim of the pool stands for alone.
+    #: The unhealthy Nodes that do not belong to exactly one claim of the pool.
     strays: int = 0
 
     def breaker(self, unhealthy: int, limit: str | int) -> Breaker:
-        """``unhealthy``: how many are so of the Nodes that a claim of the pool stands for."""
+        """``unhealthy``: how many of the Nodes with exactly one claim of the pool are unhealthy."""
         return Breaker(self.strays + unhealthy, self.total, limit)
 
 
@@ -39,7 +38,7 @@ def count_nodes(pool: str, rules: Rules, snapshot: Snapshot) -> PoolCount:
         if name not in labelled
     }
     suspect = (node for name, node in snapshot.suspect_nodes().items() if name in labelled)
-    strays = sum(_is_stray(node, pool, snapshot) and _is_ill(node, rules) for node in suspect)
+    strays = sum(_is_stray(node, pool, snapshot) and _is_unhealthy(node, rules) for node in suspect)
     if snapshot.unreadable():
         nodes = (*labelled.values(), *others.values())
         strays += sum(is_unreadable(node) and not _is_booting(node, snapshot) for node in nodes)
@@ -54,12 +53,12 @@ def _is_stray(node: Node, pool: str, snapshot: Snapshot) -> bool:
 
 
 def _is_booting(node: Node, snapshot: Snapshot) -> bool:
-    """Whether its claim counts it, by its readiness TTL."""
+    """Whether its claim is not initialized: then its readiness TTL decides whether it counts."""
     claim = snapshot.claim_of(node)
     return claim is not None and not is_unreadable(claim) and not claim.initialized
 
 
-def _is_ill(node: Node, rules: Rules) -> bool:
+def _is_unhealthy(node: Node, rules: Rules) -> bool:
     if node.labels.get(REGISTERED) != "true":
         return False
     return any(unhealthy.counts for unhealthy in unhealthy_conditions(node, rules))

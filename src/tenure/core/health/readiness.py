@@ -1,10 +1,10 @@
-"""How long a new node may take: the TTL of its claim, and whether it is spent.
+"""How long a new node may take: the TTL of its claim, and whether it still applies.
 
 The clock starts with the Node's creation once the claim is registered; until then with the
 launch; until then with the claim. Flapping between ``False`` and ``Unknown`` does not restart
-it. It is spent for ever once the node was Ready; the claim's condition ``ReadyOnce`` remembers
+it. It no longer applies once the node was Ready; the claim's condition ``ReadyOnce`` records
 that. Other evidence counts as well, so that a claim taken over from Karpenter is not terminated by
-a TTL merely because the condition is missing.
+a TTL only because the condition is missing.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tenure.model.values.duration import NEVER, parse_duration
 
 READY_ONCE: Final = "ReadyOnce"
 
-#: How long a claim may be Ready without being initialized and is still counted on, where it does
-#: not say.
+#: How long a claim without ``initializationTTL`` may be Ready and not initialized, and still count
+#: as a node in flight.
 INITIALIZES_WITHIN: Final = timedelta(minutes=10)
 #: Its reason on a node that has been initialized once, and is not while it is rebooted.
 SPENT: Final = "Initialized"
-#: Written on claims that a user made without the field.
+#: For claims that a user created without the field.
 DEFAULT_TTL: Final = timedelta(minutes=15)
 
 
 class Stage(StrEnum):
-    """What a new node has not managed yet; Karpenter's words for its metrics."""
+    """The stage that a new node has not completed yet; the values of Karpenter's metrics."""
 
     LAUNCH = "launch_timeout"
     REGISTRATION = "registration_timeout"
@@ -45,7 +45,7 @@ class Stage(StrEnum):
     INITIALIZATION = "initialization_timeout"
 
 
-#: What is said of a node that has not managed it in time.
+#: The reason for a node that has not completed the stage in time.
 TIMEOUTS: Final = {
     Stage.LAUNCH: Reason.LAUNCH_TIMEOUT,
     Stage.REGISTRATION: Reason.REGISTRATION_TIMEOUT,
@@ -55,7 +55,7 @@ TIMEOUTS: Final = {
 
 
 class Boot(msgspec.Struct, frozen=True):
-    """A node that has not come up yet, and until when it may take."""
+    """A node that is still booting, and by when it must have completed the stage."""
 
     stage: Stage
     since: datetime
@@ -66,7 +66,7 @@ class Boot(msgspec.Struct, frozen=True):
 def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
     """None once the node has been Ready, and initialized where that has a limit.
 
-    While a node is rebooted its clocks stand still: they begin anew when it is back.
+    During a reboot no TTL applies; the TTLs start again after it.
     """
     if claim.rebooting:
         return None
@@ -87,7 +87,7 @@ def initialization_ttl(claim: NodeClaim) -> timedelta | None:
 
 
 def was_ready(claim: NodeClaim, node: Node | None) -> bool:
-    """Whether the TTL is spent, by whatever evidence there is."""
+    """Whether the node has been Ready, by any evidence: then the TTL no longer applies."""
     if claim.ready_once or claim.initialized:
         return True
     if node is None or not claim.registered:
@@ -105,7 +105,7 @@ def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
 
 
 def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
-    """Ready, but not initialized: bounded only where the pool or claim says so."""
+    """Ready, but not initialized: limited only if the claim has an ``initializationTTL``."""
     span = initialization_ttl(claim)
     ready = claim.condition(READY_ONCE)
     if span is None or claim.initialized or node is None:
@@ -118,7 +118,7 @@ def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
 
 
 def _span(value: str | None) -> timedelta | None:
-    """The duration; None for none, for ``Never`` and for what cannot be read."""
+    """The duration; None for none, for ``Never`` and for an invalid value."""
     if value is None or value == NEVER:
         return None
     try:
@@ -128,9 +128,9 @@ def _span(value: str | None) -> timedelta | None:
 
 
 def initialized_until(claim: NodeClaim) -> datetime | None:
-    """Of a claim that is Ready and not initialized: by when it has to be, to be counted on.
+    """Until when a claim that is Ready and not initialized counts as a node in flight.
 
-    Of one that cannot be read, from its creation on: its conditions and TTLs are unknown.
+    For an unreadable claim this starts at its creation: its conditions and TTLs are unknown.
     """
     if is_unreadable(claim):
         return later(claim.created_at, DEFAULT_TTL + INITIALIZES_WITHIN)

@@ -13,7 +13,7 @@ For each condition of the Node:
 3. the rest     action and drain bound of the entry, else of the provider's statement: those
                 whose reason matches, else the fallback; else Replace, without a bound.
 
-It falls due that long after its last transition, the Node's creation or its last reboot,
+Repair is due that long after its last transition, the Node's creation or its last reboot,
 whichever is the latest. A transition in the future counts as it is written.
 """
 
@@ -54,7 +54,7 @@ class UnhealthyCondition(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime
     #: None: never repaired.
     due_at: datetime | None
-    #: Which policy sets the toleration, with the value, for a sentence.
+    #: Which policy sets the toleration, with the value, for messages.
     policy: str
     action: RepairAction
     mode: str
@@ -68,7 +68,7 @@ class UnhealthyCondition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What holds for the nodes of one pool."""
+    """The repair rules for the nodes of one pool."""
 
     repair: Repair | None = None
     statements: tuple[RepairStatement, ...] = ()
@@ -140,7 +140,7 @@ def unhealthy_by(
     entry: RepairPolicy | None,
     statement: RepairStatement | None,
 ) -> UnhealthyCondition:
-    """What is made of a condition that this entry of the pool and this statement speak about."""
+    """The result for a condition that this entry of the pool and this statement match."""
     limited = any(other.reason is not None for other in rules.entries_for(condition))
     toleration, policy = _toleration(entry, _default(rules.repair, limited=limited), statement)
     return UnhealthyCondition(
@@ -187,8 +187,8 @@ def _statements(
 def _default(repair: Repair | None, *, limited: bool) -> str | None:
     """The pool's default for a condition that no entry matches.
 
-    ``limited``: entries ask for other reasons of it, so the pool has said what it wants repaired,
-    and the default adds nothing. ``Never`` takes away, and so it holds all the same.
+    ``limited``: entries name other reasons of it, so the pool has said what it wants repaired, and
+    the default does not apply. ``Never`` applies all the same, because it repairs less.
     """
     default = repair.default_toleration_duration if repair is not None else None
     return None if limited and default != NEVER else default
@@ -233,7 +233,7 @@ def _bound(entry: RepairPolicy | None, statement: RepairStatement | None) -> tim
 
 
 def _span(value: str) -> timedelta | None:
-    """None for ``Never``, and for what cannot be read: that repairs nothing."""
+    """None for ``Never``, and for an invalid value: then nothing is repaired."""
     if value == NEVER:
         return None
     try:
@@ -244,7 +244,7 @@ def _span(value: str) -> timedelta | None:
 
 @lru_cache(1024)
 def _matches(expression: str, reason: str) -> bool:
-    """An expression that slipped past the schema matches nothing."""
+    """An invalid expression, which the schema should reject, matches nothing."""
     compiled = _compiled(expression)
     return compiled is not None and compiled.search(reason) is not None
 
