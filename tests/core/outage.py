@@ -1,4 +1,4 @@
-"""A zone with nodes of two pools, as the deciders see it: some unhealthy, some healthy, some recovered."""
+"""A zone with nodes of two pools: some unhealthy, some healthy, some recovered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tests.core.build import a_claim, a_node, a_pool, ago, condition
 
-#: The pool's own breaker allows every node to be unhealthy.
+#: The pool's own circuit breaker allows all nodes to be unhealthy at once.
 REPAIR = {"defaultTolerationDuration": "5m", "maxUnhealthy": "100%"}
 
 
@@ -29,7 +29,7 @@ def a_member(
     name: str,
     *,
     zone: str = "zone-c",
-    sick_since: datetime | None = None,
+    unhealthy_since: datetime | None = None,
     well_since: datetime | None = None,
     image: str = "",
     type_: str = "",
@@ -39,15 +39,15 @@ def a_member(
     labels = {names.NODEPOOL: name.split("-")[0], names.ZONE: zone}
     labels |= {names.INSTANCE_TYPE: type_} if type_ else {}
     ready = condition("Ready", at=well_since or ago(7000))
-    if sick_since is not None:
-        ready = condition("Ready", "Unknown", "NodeStatusUnknown", at=sick_since)
+    if unhealthy_since is not None:
+        ready = condition("Ready", "Unknown", "NodeStatusUnknown", at=unhealthy_since)
     up = condition("Initialized", at=ago(6000))
     about = {"conditions": (ready,)}
     node = a_node(
         f"node-{name}",
         claim=name,
         labels=labels,
-        taints=[UNREACHABLE] if sick_since is not None else (),
+        taints=[UNREACHABLE] if unhealthy_since is not None else (),
         status=about,
         creation_timestamp=ago(7200),
     )
@@ -65,6 +65,6 @@ def members(names_: Iterable[str], **fields: Any) -> list[ApiObject]:
 
 
 def a_dead_zone(since: datetime, **fields: Any) -> list[ApiObject]:
-    """Two nodes of either pool there, all unhealthy; and one healthy node of each elsewhere."""
-    dead = members(("red-1", "red-2", "blue-1", "blue-2"), sick_since=since, **fields)
+    """Two unhealthy nodes of each pool in the zone, and one healthy node of each elsewhere."""
+    dead = members(("red-1", "red-2", "blue-1", "blue-2"), unhealthy_since=since, **fields)
     return [*dead, *members(("red-8", "blue-8"), zone="zone-a")]

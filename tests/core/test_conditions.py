@@ -78,7 +78,7 @@ def test_on_the_wire_what_the_api_requires_is_there_even_when_empty() -> None:
         pytest.param(
             [condition("Launched"), condition("Registered", "Unknown", AWAITING, "awaiting")],
             Wanted("Ready", "Unknown", "ReconcilingDependents", "Registered=Unknown"),
-            id="what was not observed says nothing",
+            id="a condition that is not evaluated yet says nothing",
         ),
         pytest.param(
             [condition("Launched")],
@@ -91,7 +91,7 @@ def test_ready_follows_from_what_it_depends_on(conditions: list[Condition], read
     assert root(tuple(conditions), DEPENDENTS) == ready
 
 
-def test_a_condition_that_was_not_observed_says_so_in_karpenters_words() -> None:
+def test_a_condition_that_is_not_evaluated_yet_says_so_in_karpenters_words() -> None:
     assert awaiting("Launched") == Wanted(
         "Launched", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"
     )

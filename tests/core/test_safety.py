@@ -116,7 +116,7 @@ def test_the_instance_of_a_living_claim_is_never_ended() -> None:
     )
 
 
-def test_an_instance_without_a_claims_uid_belongs_to_another() -> None:
+def test_an_instance_without_a_claims_uid_is_not_ours() -> None:
     assert safety.untagged_termination("cloud://a", "uid-a") is None
     assert safety.untagged_termination("cloud://a", "") == (
         "instance cloud://a carries no claim's UID: it is not ours to end"

@@ -308,6 +308,11 @@ def lift(world: Tapped) -> None:
             if DO_NOT_REPAIR in meta.get("annotations", {}):
                 patch = {"metadata": {"annotations": {DO_NOT_REPAIR: None}}}
                 world.store.patch(resource, "", meta["name"], patch)
+    for pod in world.store.list(PODS):
+        meta = pod["metadata"]
+        if DO_NOT_DISRUPT in meta.get("annotations", {}):
+            patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: None}}}
+            world.store.patch(PODS, meta["namespace"], meta["name"], patch)
     for pool in world.store.list(NODE_POOLS):
         spec = {
             "repair": {"maxUnhealthy": "100%"},

@@ -40,7 +40,7 @@ def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     assert outcome.reboots > 3
 
 
-@pytest.mark.parametrize("seed", [1, 5, 26, 36])
+@pytest.mark.parametrize("seed", [4, 5, 6, 8])
 def test_a_day_on_which_nodes_are_replaced_gracefully_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, UNHEALTHY_DAY)
     assert outcome.problems == ()

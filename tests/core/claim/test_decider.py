@@ -85,7 +85,7 @@ def test_a_key_without_a_claim_has_no_view() -> None:
     assert DECIDER.view(snapshot_with(), "gone") is None
 
 
-def test_a_claim_at_work_is_written_to_by_nobody() -> None:
+def test_a_claim_in_service_needs_no_write() -> None:
     verdict = verdict_on(a_claim(), a_node(labels=AT_WORK))
     assert (verdict.reason, verdict.action, verdict.recheck_at) == (Reason.IN_SERVICE, None, None)
     assert verdict.message == "Node node-a was initialized at 2026-03-02T11:50:00Z"

@@ -141,7 +141,7 @@ def test_what_is_gone_has_no_view() -> None:
     assert DECIDER.view(snapshot, "instance/gone") is None
 
 
-def test_whose_change_concerns_whom() -> None:
+def test_which_changes_touch_which_keys() -> None:
     lost = Observations(vanished={"uid-a": ago(5)})
     snapshot = snapshot_with(a_claim(), a_node(), observations=lost)
     changes = {

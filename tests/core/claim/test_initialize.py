@@ -1,4 +1,4 @@
-"""Initialization: the first thing a Node lacks is what its claim says, in the peer's order."""
+"""Initialization: the claim reports the first thing that its Node lacks, in Karpenter's order."""
 
 from __future__ import annotations
 

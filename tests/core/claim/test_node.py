@@ -58,7 +58,7 @@ def test_a_complete_node_waits_for_its_claim_to_note_that() -> None:
     )
 
 
-def test_a_node_of_nobody_or_of_another_provider_is_not_ours() -> None:
+def test_a_node_without_a_claim_or_of_another_provider_is_not_ours() -> None:
     expected = (
         Reason.NOT_OURS,
         "the Node belongs to no NodeClaim of ours, so Tenure never writes to it",
@@ -87,7 +87,7 @@ def test_what_a_nodes_state_depends_on() -> None:
     assert set(DECIDER.touched(Change(NODE_CLAIMS, "a", claim, None), snapshot)) == {node.name}
     assert not set(DECIDER.touched(Change(PODS, pod.key, None, pod), snapshot))
     assert not set(DECIDER.observed(_subject(), snapshot))
-    assert DECIDER.view(snapshot, "missing") is None
+    assert DECIDER.view(snapshot, "unknown") is None
 
 
 def _subject() -> Any:

@@ -57,7 +57,7 @@ def test_a_node_is_ours(objects: Any, node: Any, ours: bool) -> None:
         "two minutes after the launch",
         "a second too soon after the launch",
         "it is listed",
-        "the launch time is unknown",
+        "the time of its launch is unknown",
     ],
 )
 def test_an_instance_that_is_not_listed_is_missing(

@@ -56,7 +56,7 @@ def test_an_unknown_launch_time_is_left_out() -> None:
     assert verdict_on(claim).message == "the instance runs; its Node has not appeared yet"
 
 
-def test_several_nodes_are_not_trusted() -> None:
+def test_none_of_several_nodes_is_registered() -> None:
     verdict = verdict_on(launched(), a_new_node(), a_node("node-b", registered=False))
     assert verdict.reason is Reason.MULTIPLE_NODES_FOUND
     assert said(verdict)["Registered"] == ("False", "MultipleNodesFound")
@@ -173,7 +173,7 @@ def test_then_the_claim_says_so() -> None:
     }
 
 
-def test_a_node_deleted_before_it_registered_cannot_be_kept() -> None:
+def test_a_node_that_is_deleted_before_it_registered_gets_no_finalizer() -> None:
     node = a_new_node(deletion_timestamp=ago(5), finalizers=("example.com/audit",))
     verdict = verdict_on(launched(), node)
     assert verdict.reason is Reason.NODE_NOT_FOUND

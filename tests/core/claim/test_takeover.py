@@ -39,7 +39,7 @@ def test_every_claim_is_in_service_and_nothing_is_written() -> None:
     assert {(verdict.reason, verdict.action) for verdict in verdicts} == {(Reason.IN_SERVICE, None)}
 
 
-def test_no_pod_is_evicted_there() -> None:
+def test_no_node_is_terminated() -> None:
     assert judged(TerminationDecider(), *FLEET) == []
 
 

@@ -51,7 +51,7 @@ def test_it_says_its_numbers() -> None:
     )
 
 
-# -- whom it counts ----------------------------------------------------------------------
+# -- which nodes it counts ---------------------------------------------------------------
 
 POOL = a_pool(repair={"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "1m"}]})
 BROKEN = condition("KWOKUnhealthy", "True", at=ago(600))

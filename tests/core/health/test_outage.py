@@ -59,31 +59,31 @@ def reasons(found: list[Verdict]) -> dict[str, Reason]:
 
 
 def test_a_zone_an_image_and_a_type_can_fail() -> None:
-    zone = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    zone = members(("red-1", "red-2", "blue-1"), unhealthy_since=ago(60))
     assert held(*pools(), *zone) == ["zone=zone-c"]
     image = [
         item
         for i, name in enumerate(("red-1", "red-2", "blue-1"))
-        for item in a_member(name, zone=f"zone-{i}", image="bad", sick_since=ago(60))
+        for item in a_member(name, zone=f"zone-{i}", image="bad", unhealthy_since=ago(60))
     ]
     well = members(("red-5", "blue-5"), image="good", type_="m")
     assert held(*pools(), *image, *well) == ["image=bad"]
     type_ = [
         item
         for i, name in enumerate(("red-1", "red-2", "blue-1"))
-        for item in a_member(name, zone=f"zone-{i}", type_="m", sick_since=ago(60))
+        for item in a_member(name, zone=f"zone-{i}", type_="m", unhealthy_since=ago(60))
     ]
     assert held(*pools(), *type_) == ["instance-type=m"]
 
 
 def test_half_of_a_zone_is_not_an_outage() -> None:
-    unhealthy = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    unhealthy = members(("red-1", "red-2", "blue-1"), unhealthy_since=ago(60))
     assert held(*pools(), *unhealthy, *members(("red-3", "blue-2"))) == ["zone=zone-c"]
     assert held(*pools(), *unhealthy, *members(("red-3", "blue-2", "blue-3"))) == []
 
 
 def test_nodes_of_others_in_the_zone_do_not_count() -> None:
-    unhealthy = members(("red-1", "red-2", "blue-1"), sick_since=ago(60))
+    unhealthy = members(("red-1", "red-2", "blue-1"), unhealthy_since=ago(60))
     foreign = [
         a_node(f"foreign-{i}", claim=f"f{i}", registered=False, labels={names.ZONE: "zone-c"})
         for i in range(9)
@@ -97,7 +97,7 @@ def test_what_is_never_repaired_does_not_count() -> None:
 
 
 def test_the_recovered_count_and_those_that_have_just_booted_do_not() -> None:
-    unhealthy = members(("red-1",), sick_since=ago(3600))
+    unhealthy = members(("red-1",), unhealthy_since=ago(3600))
     back = members(("red-2", "blue-1", "blue-2"), well_since=ago(60))
     assert held(*pools(), *unhealthy, *back) == ["zone=zone-c"]
     fresh = members(("red-2", "blue-1", "blue-2"), well_since=ago(6001))
@@ -168,7 +168,7 @@ def test_the_next_probe_comes_once_the_first_is_gone_and_a_new_node_of_its_pool_
 
 
 def test_the_others_wait_also_when_the_probe_was_the_last_of_its_pool_there() -> None:
-    left = members(("blue-1", "blue-2", "green-1"), sick_since=ago(3600))
+    left = members(("blue-1", "blue-2", "green-1"), unhealthy_since=ago(3600))
     green = a_pool("green", repair=REPAIR)
     waiting = verdicts(*pools(TRIED), green, *left)
     assert Reason.REPAIR_PROBE not in {v.reason for v in waiting}
@@ -195,7 +195,7 @@ def test_a_stamp_that_was_written_before_the_outage_is_taken_off() -> None:
 
 
 def test_a_new_node_that_never_came_up_there_is_not_given_up_either() -> None:
-    late = a_member("red-9", sick_since=ago(1000))
+    late = a_member("red-9", unhealthy_since=ago(1000))
     claim = _not_initialized(late[0])
     node = a_node(
         "node-red-9",
@@ -211,8 +211,8 @@ def test_a_new_node_that_never_came_up_there_is_not_given_up_either() -> None:
 
 
 def test_a_vetoed_node_is_no_probe() -> None:
-    vetoed = a_member("blue-1", sick_since=ago(900), annotations={names.DO_NOT_REPAIR: "true"})
-    others = members(("blue-2", "red-1", "red-2"), sick_since=ago(800))
+    vetoed = a_member("blue-1", unhealthy_since=ago(900), annotations={names.DO_NOT_REPAIR: "true"})
+    others = members(("blue-2", "red-1", "red-2"), unhealthy_since=ago(800))
     found = verdicts(*pools(), *vetoed, *others)
     noted = body_of(about(found, "NodePool/blue"))["metadata"]["annotations"]
     assert noted == {names.REPAIR_PROBE: "zone=zone-c blue-2"}
@@ -228,7 +228,7 @@ def new_claims(*objects: Any, **more: Any) -> list[Verdict]:
 
 
 #: The zone that is the cheapest otherwise, by its name.
-DEAD = [*pools(), *members(("red-1", "red-2", "blue-1"), zone="zone-a", sick_since=ago(600))]
+DEAD = [*pools(), *members(("red-1", "red-2", "blue-1"), zone="zone-a", unhealthy_since=ago(600))]
 HELD = (
     "3 of the 3 nodes with zone=zone-a, in 2 pools, are unhealthy since 2026-03-02T11:50:00Z: that is "
     "rarely 3 causes"
@@ -270,7 +270,7 @@ LEFT = "zone=zone-c red-1 2026-03-02T11:59:00Z"
 
 def left_in_the_zone() -> list[Any]:
     """Two of three: the third was the probe."""
-    return [*pools(LEFT), GREEN, *members(("blue-1", "green-1"), sick_since=ago(3600))]
+    return [*pools(LEFT), GREEN, *members(("blue-1", "green-1"), unhealthy_since=ago(3600))]
 
 
 def a_newcomer(name: str = "red-9", *, zone: str = "zone-c", made: float = 50) -> list[Any]:
@@ -286,13 +286,13 @@ def a_newcomer(name: str = "red-9", *, zone: str = "zone-c", made: float = 50) -
 HELD_BACK = dict.fromkeys(("blue-1", "green-1"), Reason.REPAIR_BLOCKED)
 
 
-def sick_ones(found: list[Verdict]) -> dict[str, Reason]:
+def unhealthy_ones(found: list[Verdict]) -> dict[str, Reason]:
     return {name: reason for name, reason in reasons(found).items() if name in HELD_BACK}
 
 
 def test_the_departure_of_the_probe_releases_nothing() -> None:
     found = verdicts(*left_in_the_zone())
-    assert sick_ones(found) == HELD_BACK
+    assert unhealthy_ones(found) == HELD_BACK
     blocked = about(found, "NodeClaim/blue-1")
     assert (
         "2 of the 2 nodes with zone=zone-c, in 3 pools, are unhealthy, and the replacement of red-1 "
@@ -304,16 +304,16 @@ def test_the_departure_of_the_probe_releases_nothing() -> None:
 def test_nor_does_a_replacement_that_boots_however_many_they_are() -> None:
     """Else three of four would be less than half once four of them have joined."""
     booting = [item for i in range(4) for item in a_newcomer(f"red-{i + 5}")]
-    assert sick_ones(verdicts(*left_in_the_zone(), *booting)) == HELD_BACK
+    assert unhealthy_ones(verdicts(*left_in_the_zone(), *booting)) == HELD_BACK
     others = [item for i in range(4) for item in a_newcomer(f"blue-{i + 5}")]
-    assert sick_ones(verdicts(*left_in_the_zone(), *others)) != HELD_BACK, (
+    assert unhealthy_ones(verdicts(*left_in_the_zone(), *others)) != HELD_BACK, (
         "those are no replacement"
     )
 
 
 def test_once_its_replacement_is_initialized_the_domain_is_released() -> None:
     up = a_member("red-9", creation_timestamp=ago(50))
-    assert sick_ones(verdicts(*left_in_the_zone(), *up)) == dict.fromkeys(
+    assert unhealthy_ones(verdicts(*left_in_the_zone(), *up)) == dict.fromkeys(
         HELD_BACK, Reason.REPAIRING
     )
 
@@ -321,40 +321,40 @@ def test_once_its_replacement_is_initialized_the_domain_is_released() -> None:
 def test_a_replacement_that_never_comes_releases_it_half_an_hour_later() -> None:
     at = ahead(29 * 60)
     before = verdicts(*left_in_the_zone(), now=at - timedelta(seconds=1))
-    assert sick_ones(before) == HELD_BACK
+    assert unhealthy_ones(before) == HELD_BACK
     then = verdicts(*left_in_the_zone(), now=at)
-    assert sick_ones(then) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
+    assert unhealthy_ones(then) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
 
 
 def test_a_replacement_that_never_comes_up_is_one_more_that_is_unhealthy() -> None:
     then = verdicts(*left_in_the_zone(), *a_newcomer(), now=ahead(29 * 60))
-    assert sick_ones(then) == HELD_BACK, "three of three"
+    assert unhealthy_ones(then) == HELD_BACK, "three of three"
     assert "3 of the 3 nodes" in about(then, "NodeClaim/blue-1").message
 
 
 def test_where_enough_are_left_the_next_probe_comes_then() -> None:
-    more = members(("blue-2", "green-2"), sick_since=ago(3600))
+    more = members(("blue-2", "green-2"), unhealthy_since=ago(3600))
     then = verdicts(*left_in_the_zone(), *more, now=ahead(29 * 60))
-    assert set(sick_ones(then).values()) == {Reason.REPAIR_BLOCKED}
+    assert set(unhealthy_ones(then).values()) == {Reason.REPAIR_BLOCKED}
     assert about(then, "NodePool/blue").reason is Reason.REPAIR_PROBE
 
 
 def test_a_claim_of_the_same_name_that_was_made_since_is_not_the_probe() -> None:
     again = a_member("red-1", creation_timestamp=ago(50))
     released = verdicts(*left_in_the_zone(), *again)
-    assert sick_ones(released) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
+    assert unhealthy_ones(released) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
     booting = verdicts(*left_in_the_zone(), *a_newcomer("red-1"))
-    assert sick_ones(booting) == HELD_BACK
+    assert unhealthy_ones(booting) == HELD_BACK
 
 
 def test_a_probe_whose_node_is_gone_before_its_claim_counts_without_a_gap() -> None:
     (claim, _) = a_member("red-1", deletion_timestamp=ago(30))
-    assert sick_ones(verdicts(*left_in_the_zone(), claim)) == HELD_BACK
+    assert unhealthy_ones(verdicts(*left_in_the_zone(), claim)) == HELD_BACK
 
 
 def test_a_probe_that_recovers_and_stays_is_not_counted_as_if_it_had_left() -> None:
     well = a_member("red-1", well_since=ago(6500))
-    assert sick_ones(verdicts(*left_in_the_zone(), *well)) == dict.fromkeys(
+    assert unhealthy_ones(verdicts(*left_in_the_zone(), *well)) == dict.fromkeys(
         HELD_BACK, Reason.REPAIRING
     )
 
@@ -364,7 +364,7 @@ def test_a_domain_that_recovers_by_itself_is_not_in_outage_for_the_probe_alone()
     assert held(*pools(LEFT), GREEN, *back) == []
     one_back = [
         *a_member("blue-1", well_since=ago(30)),
-        *a_member("green-1", sick_since=ago(3600)),
+        *a_member("green-1", unhealthy_since=ago(3600)),
     ]
     assert held(*pools(LEFT), GREEN, *one_back) == ["zone=zone-c"], "it settles, as ever"
 
@@ -372,13 +372,13 @@ def test_a_domain_that_recovers_by_itself_is_not_in_outage_for_the_probe_alone()
 @pytest.mark.parametrize("written", ["zone=zone-c red-1 yesterday", "zone=zone-d red-1 LATELY", ""])
 def test_a_mark_that_cannot_be_read_or_is_of_another_domain_counts_nothing(written: str) -> None:
     mark = written.replace("LATELY", "2026-03-02T11:59:00Z")
-    unhealthy = members(("blue-1", "green-1"), sick_since=ago(3600))
+    unhealthy = members(("blue-1", "green-1"), unhealthy_since=ago(3600))
     assert held(*pools(mark), GREEN, *unhealthy) == []
 
 
 def test_new_claims_keep_out_of_the_zone_until_then() -> None:
     mark = LEFT.replace("zone-c", "zone-a")
-    unhealthy = members(("blue-1", "green-1"), zone="zone-a", sick_since=ago(3600))
+    unhealthy = members(("blue-1", "green-1"), zone="zone-a", unhealthy_since=ago(3600))
     (claim,) = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod())
     assert "it keeps out of zone-a: 2 of the 2 nodes" in claim.message
     later = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod(), now=ahead(29 * 60))

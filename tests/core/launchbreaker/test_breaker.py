@@ -113,7 +113,7 @@ def a_pool_that_remembers(text: str) -> NodePool:
     return a_pool(annotations={names.LAUNCH_BREAKER: text})
 
 
-def test_a_new_claim_says_for_whose_pods_it_is() -> None:
+def test_a_new_claim_names_the_owners_of_its_pods() -> None:
     (create,) = created(decided(waiting(), waiting("cache-0", "cache")))
     said = read_launched_for(create.body["metadata"]["annotations"][names.LAUNCHED_FOR])
     assert [(one.owner, one.pods, one.names) for one in said] == [
@@ -352,7 +352,7 @@ def gone(count: int, owner: str) -> dict[str, DepartedClaim]:
 
 @pytest.mark.parametrize("owner", [WEB, "StatefulSet/default/web-*"])
 def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
-    """Claims that come and go for owners of one family: no pod was seen pending again."""
+    """Claims that are created and deleted for owners of one family; no pods were pending again."""
     name = "web-bbbbb" if "*" in owner else "web"
     few = decided(waiting(owner=name), departed_claims=gone(63, owner))
     assert len(created(few)) == 1
@@ -363,7 +363,7 @@ def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
 
 
 def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
-    """Nodes that are there and on which no pod has stayed, each launched for another owner."""
+    """Existing Nodes on which no pod has stayed, each launched for another owner."""
     there: list[ApiObject] = []
     for number in range(count):
         at = NOW - 50 * MINUTE + timedelta(seconds=number)
@@ -371,7 +371,7 @@ def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
     return there
 
 
-def test_nodes_that_no_pod_stays_on_have_a_bound_in_a_namespace() -> None:
+def test_unused_nodes_are_limited_per_namespace() -> None:
     few = decided(*of_many_owners(63), waiting())
     assert len(created(few)) == 1
     many = decided(*of_many_owners(64), waiting())

@@ -1,4 +1,4 @@
-"""The template hash is the peer's, bit for bit: a fleet taken over must not drift."""
+"""The template hash is Karpenter's, bit for bit: a fleet taken over must not drift."""
 
 from __future__ import annotations
 

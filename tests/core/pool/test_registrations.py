@@ -70,7 +70,7 @@ def test_two_failures_of_the_last_four_are_too_many(
     assert (wanted.status if wanted is not None else None) == says
 
 
-def test_it_names_who_was_given_up_and_why() -> None:
+def test_it_names_the_failed_claims_and_why() -> None:
     assert health("True", "+--") == Wanted(
         HEALTHY,
         "False",

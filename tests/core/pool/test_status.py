@@ -222,7 +222,7 @@ def test_two_bad_blocks_are_one_verdict_that_names_both() -> None:
     assert "spec.repair.policies[0]" in verdict.message
 
 
-def test_whose_change_concerns_a_pool() -> None:
+def test_which_changes_touch_a_pool() -> None:
     snapshot = snapshot_with(a_pool(), a_claim(), a_node())
     changes = {
         "pool": Change(NODE_POOLS, "general", None, a_pool()),

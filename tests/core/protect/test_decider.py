@@ -181,7 +181,7 @@ def test_a_veto_of_repair_gets_its_beginning_in_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("value", ["2 hours", "0", "", "TRUE"])
-def test_an_invalid_veto_is_reported_as_one_without_an_end(value: str) -> None:
+def test_an_invalid_veto_is_reported_as_one_for_ever(value: str) -> None:
     written = {DO_NOT_REPAIR: value}
     found = judged(DECIDER, a_claim(annotations=written), a_node(annotations=written))
     for subject in ("NodeClaim/a", "Node/node-a"):

@@ -70,7 +70,7 @@ def test_nothing_is_decided_while_every_pod_has_its_place() -> None:
     assert verdicts(a_pool(), a_claim(), a_node(), a_pod()) == []
 
 
-def test_pods_that_come_together_share_a_node_and_its_claim_says_for_whom() -> None:
+def test_pods_that_arrive_together_share_a_node_and_its_claim_names_them() -> None:
     found = verdicts(a_pool(), a_pending_pod("x"), a_pending_pod("y"))
     claim, *pods = found
     assert claim.reason is Reason.NEEDED_FOR_PODS
@@ -133,7 +133,7 @@ def test_a_pod_that_the_scheduler_does_not_put_where_it_fits_is_told_what_it_say
     ],
     ids=["is not ready", "has just come", "has just become ready"],
 )
-def test_actors_agree_about_a_node_that(node: Node, recheck_at: Any) -> None:
+def test_the_scheduler_does_not_disagree_about_a_node_that(node: Node, recheck_at: Any) -> None:
     verdict = verdict_on("web", a_pool(), a_claim(), node, a_pending_pod(since=ago(300)))
     assert verdict.reason is Reason.NOMINATED
     assert verdict.recheck_at == recheck_at

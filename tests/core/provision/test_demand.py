@@ -51,7 +51,7 @@ def test_where_the_scheduler_gave_no_time_it_has_waited_since_its_creation() -> 
         pytest.param(a_pending_pod(owner="Node"), id="a mirror pod belongs to a node"),
         pytest.param(a_pending_pod(deletion_timestamp=NOW), id="a deleted pod needs nothing"),
         pytest.param(
-            a_pod(node="", phase="Pending", conditions=()), id="the scheduler has not tried it"
+            a_pod(node="", phase="Pending", conditions=()), id="the scheduler has not tried it yet"
         ),
         pytest.param(
             a_pod(node="", conditions=(condition("PodScheduled", "False", "SchedulingGated"),)),
@@ -72,7 +72,7 @@ def test_a_pod_of_a_leaving_node_needs_a_place_before_it_is_evicted() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        pytest.param({"owner": ""}, id="no owner will create it again"),
+        pytest.param({"owner": ""}, id="no controller will create it again"),
         pytest.param({"owner": "DaemonSet"}, id="daemon pods come with their node"),
         pytest.param({"owner": "Node"}, id="mirror pods come with their node"),
         pytest.param({"phase": "Succeeded"}, id="it has finished"),

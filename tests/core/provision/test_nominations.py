@@ -163,7 +163,7 @@ def test_a_pod_that_lost_its_room_before_its_node_came_waits_for_what_comes() ->
     assert not created(found)
 
 
-def test_a_pod_whose_room_was_taken_on_a_node_in_service_is_claimed_for_again() -> None:
+def test_a_pod_whose_capacity_was_taken_on_a_node_in_service_gets_a_new_claim() -> None:
     guests = [a_pod(f"guest-{i}", requests={"cpu": "2"}) for i in range(2)]
     serving = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(5)),))
     assert len(created(verdicts(serving, a_node(), WEB, *guests))) == 1

@@ -67,7 +67,7 @@ def test_a_node_at_work_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("conditions", [(), (condition("Initialized", "Unknown", "Rebooting"),)])
 def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) -> None:
-    """It will be back in a moment: its evicted pods need no new node."""
+    """It will be Ready again in a moment: its evicted pods need no new node."""
     claim = a_claim(conditions=(*conditions, condition("Rebooting", "True", "RebootIssued")))
     away = [
         Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),
@@ -90,7 +90,7 @@ def test_pods_that_leave_a_node_to_be_rebooted_leave_their_room_to_their_success
     assert both.available["cpu"] < only_node(a_claim(), a_node(), pods[0]).available["cpu"]
 
 
-def test_a_node_without_a_claim_takes_pods_too() -> None:
+def test_a_node_without_a_claim_accepts_pods_too() -> None:
     node = a_node(registered=False)
     assert only_node(node) == ExistingNode(name="node-a", labels={}, available=ROOM)
 
@@ -336,7 +336,7 @@ def test_an_unanswered_launch_counts_as_the_largest_it_may_turn_out_to_be() -> N
     assert remaining(pool, claim, instance_types=kinds) == units(cpu=4, nodes=1)
 
 
-def test_of_unknown_types_it_counts_at_least_what_it_asks_for() -> None:
+def test_with_unknown_types_it_counts_at_least_its_requests() -> None:
     pool = a_pool(limits={"cpu": "20"})
     assert remaining(pool, a_claim(stage=0), instance_types={}) == units(cpu=19)
 

@@ -49,7 +49,7 @@ def drained(status: str, at: Any, *conditions: Any) -> Any:
     return a_leaving_claim(conditions=told)
 
 
-def test_a_node_that_a_user_deletes_takes_its_claim_along() -> None:
+def test_a_node_that_a_user_deletes_deletes_its_claim() -> None:
     verdict = verdict_on(a_claim(), a_leaving_node(closed=False))
     assert verdict.reason is Reason.NODE_DELETED
     assert verdict.message == "deleting NodeClaim a: its Node node-a is being deleted"
@@ -62,7 +62,7 @@ def test_a_node_that_a_user_deletes_takes_its_claim_along() -> None:
     )
 
 
-def test_a_deleted_claim_takes_its_node_along() -> None:
+def test_a_deleted_claim_deletes_its_node() -> None:
     verdict = verdict_on(a_leaving_claim(), a_node())
     assert (verdict.reason, verdict.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
     assert verdict.message == "deleting Node node-a: NodeClaim a is being deleted"
@@ -114,7 +114,7 @@ def test_an_empty_node_settles_for_five_seconds() -> None:
     )
 
 
-@pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "unknown when"])
+@pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "unknown"])
 def test_then_it_is_drained(began: Any) -> None:
     verdict = verdict_on(drained("Unknown", began), a_leaving_node())
     assert verdict.reason is Reason.DRAINED
@@ -145,7 +145,7 @@ def test_without_a_node_the_instance_is_ended_by_its_name() -> None:
     assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
 
 
-def test_a_launch_whose_answer_was_lost_is_ended_by_the_claims_uid() -> None:
+def test_a_launch_without_an_answer_is_terminated_by_the_claims_uid() -> None:
     verdict = verdict_on(a_leaving_claim(stage=0))
     assert verdict.action == Terminate(provider_id="", claim_uid="uid-a")
     assert verdict.message == "terminating the instance with the claim's UID"
@@ -201,7 +201,7 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param([a_claim(), a_node()], id="nothing is terminating"),
+        pytest.param([a_claim(), a_node()], id="nothing is being deleted"),
         pytest.param([a_leaving_claim(ref=FOREIGN)], id="it is another provider's"),
         pytest.param([a_leaving_claim(finalizers=("x",))], id="it does not wait for us"),
         pytest.param(
@@ -210,7 +210,7 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
                 a_claim("b", status={"provider_id": "cloud://a"}),
                 a_leaving_node(registered=False),
             ],
-            id="it is ambiguous which of two claims the Node belonged to",
+            id="it is unknown which of two claims the Node belongs to",
         ),
     ],
 )
@@ -227,7 +227,7 @@ def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
     )
 
 
-def test_a_pod_that_cannot_be_read_holds_the_instance_also_where_no_pod_is_evicted() -> None:
+def test_an_unreadable_pod_blocks_termination_also_where_nothing_is_drained() -> None:
     claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
     pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
     verdict = verdict_on(claim, node, pod)

@@ -28,7 +28,7 @@ def stamped(value: str) -> dict[str, Any]:
     return {"annotations": {TERMINATION_TIMESTAMP: value}}
 
 
-def test_a_grace_period_becomes_a_stamp_that_is_readable() -> None:
+def test_a_grace_period_is_written_as_a_stamp() -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=QUARTER))
     assert verdict.reason is Reason.DEADLINE_SET
     assert verdict.message == (
@@ -71,7 +71,7 @@ def test_the_node_says_when_force_begins() -> None:
 
 
 def test_force_begins_with_the_leaving_at_the_earliest() -> None:
-    """A grace longer than the node's would begin before anybody had deleted anything."""
+    """A grace period longer than the node's would begin before the node was deleted."""
     slow = a_pod("slow", spec={"termination_grace_period_seconds": 3600})
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
     said = about(verdicts, "Node/node-a")

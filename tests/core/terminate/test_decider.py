@@ -1,4 +1,4 @@
-"""Who belongs together when something leaves, and whose change concerns whom."""
+"""Which claims and Nodes are terminated together, and which changes touch which keys."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_claim_and_node_that_leaves_has_a_key() -> None:
     assert set(DECIDER.keys(snapshot)) == {"b", *BOTH}
 
 
-def test_whose_change_concerns_whom() -> None:
+def test_which_changes_touch_which_keys() -> None:
     node, claim, pod = a_leaving_node(), a_leaving_claim(), a_pod()
     elsewhere = a_pod("other", node="node-b")
     snapshot = snapshot_with(claim, node, pod)

@@ -98,7 +98,7 @@ def test_a_pod_is_left_alone_when(fields: dict[str, Any], why: str) -> None:
     assert verdict.message == f"{why}; the drain of Node node-a does not wait for it"
 
 
-def test_tolerating_an_unschedulable_node_exempts_no_pod() -> None:
+def test_tolerating_an_unschedulable_node_does_not_exempt_a_pod() -> None:
     tolerant = Toleration(key="node.kubernetes.io/unschedulable", operator="Exists")
     verdict = verdict_on(a_pod(spec={"tolerations": (tolerant,)}))
     assert verdict.reason is Reason.EVICTING
@@ -318,7 +318,7 @@ def test_no_pod_is_evicted_because(objects: Any, why: str) -> None:
     assert bool(verdicts) is (why == ""), "a node without a claim is ours by its label"
 
 
-def test_whose_change_concerns_which_drain() -> None:
+def test_which_changes_touch_which_drain() -> None:
     node, quiet = a_leaving_node(), a_node("node-b", claim="b")
     pod, elsewhere = a_pod(), a_pod("other", node="node-b")
     snapshot = snapshot_with(a_leaving_claim(), node, quiet, pod, elsewhere)

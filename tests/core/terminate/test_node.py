@@ -115,7 +115,7 @@ def test_a_stopping_pod_blocks_until_its_grace_is_over() -> None:
     )
 
 
-def test_a_held_drain_says_who_holds_it_with_pods_budgets_and_numbers() -> None:
+def test_a_blocked_drain_names_pods_pdbs_and_numbers() -> None:
     no = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")
     verdict = verdict_on(
         a_leaving_claim(),
@@ -166,7 +166,7 @@ def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
 
 
 def test_a_drain_that_a_budget_paces_does_not_fail() -> None:
-    """One pod is replaced, then the next one goes: nothing that anybody has to mend."""
+    """One pod is replaced, then the next one is evicted: no user has to act."""
     verdict = a_paced_drain(blocked=45)
     assert verdict.reason is Reason.DRAINING
     assert verdict.message.startswith("waiting for 1 pod, 1 blocked: default/web: PDB default/web ")
@@ -185,7 +185,7 @@ def test_a_drain_does_not_fail_while_a_pod_of_it_is_terminating() -> None:
     assert verdict.message.startswith("waiting for 2 pods, 1 blocked: default/web: ")
 
 
-def test_a_drain_whose_other_pods_leave_does_not_fail_for_a_protected_one_yet() -> None:
+def test_a_drain_whose_other_pods_terminate_does_not_fail_for_a_protected_one_yet() -> None:
     protected = a_pod("report", protected="true", labels={})
     assert a_paced_drain(protected, blocked=45).reason is Reason.DRAINING
     assert a_paced_drain(protected, blocked=121).reason is Reason.EVICTION_REFUSED
@@ -201,7 +201,7 @@ def test_an_old_refusal_of_a_pod_that_stops_now_is_forgotten() -> None:
     assert verdict.blockers[0].message == "stops by 2026-03-02T12:00:20Z at the latest"
 
 
-def test_an_empty_node_waits_until_its_claim_has_noted_the_beginning_of_the_drain() -> None:
+def test_an_empty_node_waits_until_its_claim_records_the_start_of_the_drain() -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
     assert (
@@ -259,7 +259,7 @@ def test_a_pod_that_came_late_is_drained_although_the_claim_says_drained() -> No
 
 
 def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
-    """Its kubelet stops no pod any more, so there is nothing to wait for."""
+    """Its kubelet stops no pods any more, so there is nothing to wait for."""
     lost = {"vanished": {"uid-a": ago(10)}}
     claim, node = a_leaving_claim(), a_leaving_node(ready=False)
     verdict = verdict_on(claim, node, a_pod(protected="true"), **lost)
@@ -354,11 +354,11 @@ def test_an_instance_that_is_gone_has_no_pods_to_drain_however_young_it_is() -> 
         ),
     ],
 )
-def test_the_webhook_is_not_called_for(objects: Any) -> None:
+def test_the_cloud_is_not_asked_about(objects: Any) -> None:
     assert verdict_on(*objects, PROTECTED).action != ASK
 
 
-def test_a_node_that_no_claim_stands_for_is_drained_and_released() -> None:
+def test_a_node_without_a_claim_is_drained_and_released() -> None:
     node = a_leaving_node(claim="gone")
     assert verdict_on(node, a_pod()).reason is Reason.DRAINING
     verdict = verdict_on(node)
@@ -383,7 +383,7 @@ def test_a_foreign_node_without_a_claim_is_left_alone() -> None:
     assert judged(TerminationDecider(), foreign) == []
 
 
-def test_a_pod_that_is_stuck_is_named_and_the_node_not_called_empty() -> None:
+def test_a_pod_that_is_stuck_in_termination_is_named() -> None:
     """As its claim says it: one of the two would be wrong otherwise."""
     stuck = a_pod(deletion_timestamp=ago(61))
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
@@ -394,7 +394,7 @@ def test_a_pod_that_is_stuck_is_named_and_the_node_not_called_empty() -> None:
     )
 
 
-def test_a_pod_that_is_left_at_the_deadline_is_named_and_the_node_not_called_empty() -> None:
+def test_a_pod_that_remains_at_the_deadline_is_named() -> None:
     """As its claim says it, and from the same instant on."""
     claim = a_leaving_claim(
         conditions=[condition("Drained", "Unknown", at=ago(600))],

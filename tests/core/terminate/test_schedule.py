@@ -52,9 +52,7 @@ def with_grace(seconds: int, name: str = "web", **fields: Any) -> Any:
     return a_pod(name, spec={"termination_grace_period_seconds": seconds}, **fields)
 
 
-def test_a_node_whose_claim_is_being_deleted_is_leaving_though_its_node_is_not_deleted_yet() -> (
-    None
-):
+def test_a_node_whose_claim_is_being_deleted_counts_as_terminating() -> None:
     claim = a_bounded_claim(deletion_timestamp=ago(60), finalizers=("karpenter.sh/termination",))
     table = table_of(claim, a_node(), with_grace(600))
     assert table.leaving
@@ -99,7 +97,7 @@ def test_a_budget_that_never_allows_an_eviction_is_told_by_its_numbers() -> None
     assert endless.endless == (f"default/web: {hold.message}",)
 
 
-def test_of_those_whom_one_budget_holds_one_is_tried_and_none_is_asked_before() -> None:
+def test_of_the_pods_that_one_pdb_blocks_one_is_tried_first() -> None:
     budget = a_budget(desired_healthy=2, current_healthy=2, expected_pods=3)
     ready = [condition("Ready")]
     pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]

@@ -111,8 +111,8 @@ def test_a_claim_whose_node_cannot_be_read_is_not_lost() -> None:
 def test_a_pdb_with_an_unreadable_selector_blocks_its_whole_namespace() -> None:
     claim, node = a_leaving_claim(), a_leaving_node()
     budget = unread(a_budget(app="others"))
-    unselected = stand_in(budget, PROBLEM)  # Not even its selector.
-    (verdict,) = judged(DrainDecider(), claim, node, a_pod(), unselected)
+    unknown = stand_in(budget, PROBLEM)  # Not even its selector can be read.
+    (verdict,) = judged(DrainDecider(), claim, node, a_pod(), unknown)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
 
 

@@ -326,12 +326,27 @@ class Checkers:
 
     def _look_for_leaks(self) -> None:
         now = self._environment.now()
+        for provider_id in filter(self._runs_pods, sorted(self._unclaimed)):
+            self._unclaimed[provider_id] = now  # Its Node has to be drained first.
+            self._look_again()
         for provider_id, since in sorted(self._unclaimed.items()):
             leaked = now - since > self.allowance
             what = f"instance {provider_id} has had no claim since {format_time(since)}"
             self._check("leaked instance", what if leaked else "")
         for provider_id in [p for p, at in self._unclaimed.items() if now - at > self.allowance]:
             del self._unclaimed[provider_id]  # Said once.
+
+    def _runs_pods(self, provider_id: str) -> bool:
+        """Whether the Node of an instance has pods that a drain waits for."""
+        nodes = {
+            node["metadata"]["name"]
+            for node in self._store.list(r.NODES)
+            if dig(node, "spec", "providerID") == provider_id
+        }
+        return any(
+            dig(pod, "spec", "nodeName") in nodes and dig(pod, "status", "phase") == "Running"
+            for pod in self._store.list(r.PODS)
+        )
 
     def unclaimed(self) -> tuple[str, ...]:
         """Provider ids of running instances of ours that no claim stands for."""
