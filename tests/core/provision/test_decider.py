@@ -82,7 +82,7 @@ def test_pods_that_arrive_together_share_a_node_and_its_claim_names_them() -> No
         ("y", Reason.NOMINATED),
     ]
     assert pods[0].message == (
-        f"needs the new claim {claim.subject.name} (small in zone-a, spot, $0.0500/h)"
+        f"needs new NodeClaim {claim.subject.name} (small in zone-a, spot, $0.0500/h)"
     )
 
 
@@ -164,7 +164,7 @@ def test_the_batch_is_gathered_until(waited: list[Any], opens_at: Any) -> None:
     found = verdicts(a_pool(), *pods)
     assert {verdict.reason for verdict in found} == {Reason.BATCHING}
     assert {verdict.recheck_at for verdict in found} == {opens_at}
-    assert found[0].message == f"placed together with others at {format_time(opens_at)}"
+    assert found[0].message == f"batched with other pending pods until {format_time(opens_at)}"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_nothing_is_said_against_a_pod_before_the_cloud_has_said_what_it_offers(
     assert not created(found)
     verdict = about(found, "Pod/default/web")
     assert verdict.reason is Reason.AWAITING_TYPES
-    assert verdict.message == "the cloud is being asked what it offers for general"
+    assert verdict.message == "waiting for the cloud's instance types for NodePool general"
 
 
 def test_a_pool_for_which_the_cloud_offers_nothing_says_so() -> None:
@@ -254,7 +254,8 @@ def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     assert verdict.reason is Reason.FAILED_SCHEDULING
     assert verdict.message == (
         "there is no pool to launch a node from; "
-        "broken launches nothing: a pool with replicas launches nothing for pods, and keeps none itself yet"
+        "NodePool broken launches nothing: "
+        "spec.replicas is set, and Tenure does not support static NodePools yet"
     )
 
 
@@ -311,15 +312,15 @@ def test_pods_of_a_leaving_node_get_their_new_node_before_they_are_evicted() -> 
     found = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod())
     assert len(created(found)) == 1
     message = about(found, "Pod/default/web").message
-    assert message.startswith("its node node-a is leaving; needs the new claim general-")
+    assert message.startswith("Node node-a is terminating; needs new NodeClaim general-")
 
 
 def test_a_protected_pod_of_a_leaving_node_stays_for_now() -> None:
     (verdict,) = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod(protected="2h"))
     assert (verdict.reason, verdict.action) == (Reason.STAYS_FOR_NOW, None)
     assert verdict.message == (
-        "its node node-a is leaving; protected until 2026-03-02T13:00:00Z, "
-        "so no place is looked for yet"
+        "Node node-a is terminating; protected until 2026-03-02T13:00:00Z, "
+        "so it needs no other node yet"
     )
     assert verdict.recheck_at == ahead(3600)
 
@@ -384,4 +385,4 @@ def test_daemon_sets_that_no_type_holds_stop_no_pod_and_the_pool_names_them() ->
     assert len(created(found)) == 1
     told = about(found, "NodePool/general")
     assert told.reason is Reason.DAEMON_SETS_TOO_LARGE
-    assert "no room for default/agent: lower their requests" in told.message
+    assert "reserve nothing for default/agent: lower their requests" in told.message

@@ -158,7 +158,7 @@ def test_a_pod_that_lost_its_room_before_its_node_came_waits_for_what_comes() ->
     verdict = about(found, "Pod/default/web")
     assert (verdict.reason, verdict.action) == (Reason.BATCHING, None)
     assert verdict.message == (
-        "a was launched for it and has no room for it now; awaited until it is in service"
+        "a was launched for the pod and has no capacity left for it; waiting until it is in service"
     )
     assert not created(found)
 

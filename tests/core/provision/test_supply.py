@@ -263,7 +263,7 @@ def test_an_open_pool_offers_what_its_template_says() -> None:
         ),
         pytest.param(
             [a_class(), a_pool(replicas=3)],
-            "a pool with replicas launches nothing for pods, and keeps none itself yet",
+            "spec.replicas is set, and Tenure does not support static NodePools yet",
             id="static",
         ),
         pytest.param([a_pool()], "KWOKNodeClass default does not exist", id="without a class"),
@@ -291,7 +291,7 @@ def test_a_pool_whose_class_the_cloud_refused_says_what_it_said_and_when_it_is_a
     assert templates == []
     assert closed["general"] == (
         "the cloud refused its node class at 2026-03-02T11:59:50Z (no such image); "
-        "asked again at 2026-03-02T12:00:50Z, or when the class changes"
+        "retrying at 2026-03-02T12:00:50Z, or when the node class changes"
     )
 
 

@@ -135,7 +135,8 @@ def _too_large(daemons: Sequence[str]) -> str:
     named = ", ".join(daemons[:DAEMONS_NAMED])
     more = f" and {len(daemons) - DAEMONS_NAMED:,} more" if len(daemons) > DAEMONS_NAMED else ""
     return (
-        f"no instance type holds all DaemonSets and a pod; new nodes keep no room for {named}{more}: "
+        "no instance type fits all DaemonSet pods and one more pod; "
+        f"new nodes reserve nothing for {named}{more}: "
         "lower their requests, allow larger instance types, or delete them"
     )
 
@@ -145,7 +146,7 @@ def _served(claim: NodeClaim, text: str) -> Verdict:
         concern=Concern.PROVISIONING,
         subject=subject_of(claim),
         reason=Reason.LAUNCH_SERVED,
-        facts=(as_fact("a pod that it was launched for has ended well on it"),),
+        facts=(as_fact("a pod for which the claim was launched has succeeded on its Node"),),
         action=patch(claim, {"annotations": {LAUNCHED_FOR: text}}),
     )
 
@@ -236,12 +237,12 @@ class _Answer:
 
     def _needed(self, new: NewClaim) -> Verdict:
         pods = len(new.planned.pods)
-        who = "1 pod needs it" if pods == 1 else f"{pods} pods need it"
+        needed = "1 pod needs it" if pods == 1 else f"{pods} pods need it"
         return Verdict(
             concern=Concern.PROVISIONING,
             subject=Subject(NODE_CLAIMS.kind, new.name),
             reason=Reason.NEEDED_FOR_PODS,
-            facts=(as_fact(f"{who}; cheapest fit: {new.described}{self._avoided(new)}"),),
+            facts=(as_fact(f"{needed}; cheapest fit: {new.described}{self._avoided(new)}"),),
             action=new.create,
             recheck_at=self._changes_at,
         )
@@ -251,17 +252,17 @@ class _Answer:
         allowed = new.planned.requirements.allowed(ZONE)
         offered = new.template.requirements.allowed(ZONE)
         said = ""
-        for zone, hold in sorted(self._zones_in_outage.items()):
+        for zone, outage in sorted(self._zones_in_outage.items()):
             if allowed.has(zone):
-                said += f"; nothing but {zone} will do, although {hold}"
+                said += f"; only {zone} fits the pods, although {outage}"
             elif offered.has(zone):
-                said += f"; it keeps out of {zone}: {hold}"
+                said += f"; avoiding {zone}: {outage}"
         return said
 
     def _about(self, demand: Demand) -> Verdict:
         reason, message = self._place_of(demand)
         if demand.leaves:
-            message = f"its node {demand.leaves} is leaving; {message}"
+            message = f"Node {demand.leaves} is terminating; {message}"
         return Verdict(
             concern=Concern.PROVISIONING,
             subject=Subject.of(PODS.kind, demand.pod),
@@ -284,7 +285,7 @@ class _Answer:
         uid, packing = demand.pod.uid, self._packing
         if not demand.needs_place(self._now):
             until = format_time(demand.since)
-            return Reason.STAYS_FOR_NOW, f"protected until {until}, so no place is looked for yet"
+            return Reason.STAYS_FOR_NOW, f"protected until {until}, so it needs no other node yet"
         patience_ends = self._patience_ends(demand)
         if patience_ends is not None and patience_ends <= self._now:
             since, said = format_time(demand.since), demand.said or "nothing"
@@ -304,13 +305,13 @@ class _Answer:
             return Reason.FAILED_SCHEDULING, self._with_closed(packing.unplaced[uid].message)
         if self._gathers_until is not None:
             at = format_time(self._gathers_until)
-            return Reason.BATCHING, f"placed together with others at {at}"
-        return Reason.NOMINATED, f"needs the new claim {self._target[uid]}"
+            return Reason.BATCHING, f"batched with other pending pods until {at}"
+        return Reason.NOMINATED, f"needs new NodeClaim {self._target[uid]}"
 
     def _displaced(self, demand: Demand) -> str:
         node, at = self._packing.displaced[demand.pod.uid], self._lapses_at(demand)
         until = f"until {format_time(at)}" if at is not None else "until it is in service"
-        return f"{node} was launched for it and has no room for it now; awaited {until}"
+        return f"{node} was launched for the pod and has no capacity left for it; waiting {until}"
 
     def _lapses_at(self, demand: Demand) -> datetime | None:
         return self._places.nominations[demand.pod.uid].lapses_at
@@ -324,4 +325,5 @@ class _Answer:
 
     def _with_closed(self, message: str) -> str:
         closed = self._places.closed.items()
-        return "; ".join([message, *(f"{pool} launches nothing: {why}" for pool, why in closed)])
+        found = (f"NodePool {pool} launches nothing: {why}" for pool, why in closed)
+        return "; ".join([message, *found])

@@ -115,7 +115,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         """Which information is still missing, for messages; empty when everything is known."""
         if not self.unlisted:
             return ""
-        return f"the cloud is being asked what it offers for {', '.join(self.unlisted)}"
+        return f"waiting for the cloud's instance types for NodePool {', '.join(self.unlisted)}"
 
     def waiting(self, now: datetime) -> list[Pod]:
         return [demand.pod for demand in self.demands if demand.needs_place(now)]

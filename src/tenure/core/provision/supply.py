@@ -225,7 +225,7 @@ def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
     if pool.deleting:
         return "it is being deleted"
     if pool.static:
-        return "a pool with replicas launches nothing for pods, and keeps none itself yet"
+        return "spec.replicas is set, and Tenure does not support static NodePools yet"
     problem = node_class_problem(pool.node_class_ref, node_class_of(pool, snapshot))
     if problem is not None:
         return problem[1]
@@ -240,7 +240,7 @@ def _refused(pool: NodePool, observations: Observations) -> str:
         return ""
     return (
         f"the cloud refused its node class at {format_time(refusal.at)} ({refusal.message}); "
-        f"asked again at {format_time(refusal.until)}, or when the class changes"
+        f"retrying at {format_time(refusal.until)}, or when the node class changes"
     )
 
 
