@@ -7,6 +7,7 @@ What is told of all of them together comes last.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -26,11 +27,19 @@ LAST: Final = HERE / "test_rights.py"
 #: Test files of this folder of which everything was going to run.
 WHOLE: Final[pytest.StashKey[set[str]]] = pytest.StashKey()
 
+#: A request that takes too long is given up, on a busy machine also in the middle of a TLS
+#: handshake; asyncio then leaves the socket to Python's garbage collector.
+LOST_CONNECTION: Final = (
+    r"ignore:Exception ignored in. <(socket|function _SelectorTransport)"
+    ":pytest.PytestUnraisableExceptionWarning"
+)
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
         item.add_marker(bed.REAL)
+        item.add_marker(pytest.mark.filterwarnings(LOST_CONNECTION))
     items.sort(key=lambda item: item.path == LAST)
     picked = any("::" in argument for argument in config.args)
     config.stash[WHOLE] = set() if picked else {item.path.name for item in ours}
@@ -40,6 +49,13 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.config.stash[WHOLE].discard(item.path.name)
+
+
+@pytest.fixture(autouse=True)
+def lost_connections() -> Iterator[None]:
+    """Collected here, and not in a test that has none."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

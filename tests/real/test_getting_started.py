@@ -101,7 +101,7 @@ def test_the_page_can_be_followed_to_its_end(admin: Path, tenure: Process) -> No
     events = seen["kubectl get events --field-selector involvedObject.kind=NodeClaim"]
     assert {"ClaimDeleted", "Draining", "Releasing"} <= set(events.split())
 
-    away, uninstall = commands("Away with it")
+    away, uninstall = commands("Uninstall")
     do(admin, away)
     left = said(admin, "kubectl", "get", "nodes,nodeclaims,nodepools", "-o", "name")
     assert left.split() == ["node/of-ones-own"]

@@ -54,7 +54,9 @@ def test_what_waits_is_told_with_its_reason(plan: Told) -> None:
     assert "Not now: 2" in lines
     assert "  FailedScheduling: No node and no pool can take the pod." in lines
     assert any(line.startswith("    Pod/default/huge: ") for line in lines)
-    assert any(line.startswith("  DrainNotGraceful: If the claim's node were drained") for line in lines)
+    assert any(
+        line.startswith("  DrainNotGraceful: If the claim's node were drained") for line in lines
+    )
     assert lines[-2].startswith("Settled: ")
     assert "InService" in lines[-2]
 
