@@ -434,7 +434,7 @@ def test_claims_that_others_delete_soon_have_a_bound_and_are_remembered() -> Non
 SERVED = {names.LAUNCHED_FOR: marked_served(launched_for([of(a_pod("web-0"))]), {WEB})}
 NOT_WASTED: list[Any] = [
     pytest.param({"answer": TerminationAnswer(asked_at=NOW, gone=True, lost=True)}, id="lost"),
-    pytest.param({"annotations": SERVED}, id="a pod ended well there"),
+    pytest.param({"annotations": SERVED}, id="a pod succeeded there"),
     pytest.param({"annotations": {names.DISRUPTION_REASON: "Empty"}}, id="we disrupted it"),
     pytest.param({"deletion_timestamp": ahead(300)}, id="it was there for ten minutes"),
 ]

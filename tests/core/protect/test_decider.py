@@ -74,7 +74,7 @@ def capped(cap: str) -> Any:
         ),
     ],
 )
-def test_each_value_says_what_it_protects(
+def test_each_value_is_reported(
     value: str, reason: str, message: str, recheck_at: datetime | None
 ) -> None:
     verdict = of_pod(value)
@@ -124,7 +124,7 @@ def test_the_clock_may_be_the_pods_start_and_one_that_has_not_started_is_protect
         pytest.param({"protected": "4h", "node": "elsewhere"}, id="on no node of ours"),
     ],
 )
-def test_what_protects_nothing_says_nothing(fields: dict[str, Any]) -> None:
+def test_without_protection_nothing_is_reported(fields: dict[str, Any]) -> None:
     assert judged(DECIDER, a_claim(), a_node(), a_pod(**fields)) == []
 
 
@@ -149,14 +149,14 @@ def test_a_duration_on_a_node_counts_from_when_it_was_first_seen() -> None:
 @pytest.mark.parametrize(
     "beside", ["4h 2026-03-02T11:00:00Z", "2h", "2h yesterday", "2h 2026-03-02T11:00:00"]
 )
-def test_a_changed_or_unreadable_beginning_is_written_anew(beside: str) -> None:
+def test_a_changed_or_invalid_beginning_is_written_again(beside: str) -> None:
     node = a_node(annotations={DO_NOT_DISRUPT: "2h", SINCE: beside})
     (verdict,) = judged(DECIDER, a_claim(), node)
     assert body_of(verdict)["metadata"]["annotations"] == {SINCE: "2h"}
 
 
 @pytest.mark.parametrize("value", [None, "true", "false"])
-def test_a_beginning_without_its_duration_is_taken_off(value: str | None) -> None:
+def test_a_beginning_without_its_duration_is_removed(value: str | None) -> None:
     annotations = {SINCE: "2h 2026-03-02T11:00:00Z"}
     annotations |= {DO_NOT_DISRUPT: value} if value is not None else {}
     (verdict,) = judged(DECIDER, a_claim(annotations=annotations))
@@ -195,7 +195,7 @@ def test_an_invalid_veto_is_reported_as_one_for_ever(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
-def test_of_a_veto_that_can_be_read_nothing_is_said_here(value: str) -> None:
+def test_a_valid_veto_is_not_reported_here(value: str) -> None:
     assert judged(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: value})) == []
 
 

@@ -1,4 +1,4 @@
-"""karpenter.sh/do-not-disrupt: every value means something, and a mistake protects."""
+"""karpenter.sh/do-not-disrupt: every value has a meaning, and an invalid one protects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leaving claim: it goes with its Node, follows its drain, and outlives its instance."""
+"""A terminating claim: deleted with its Node, follows the drain, released after its instance."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_a_deleted_claim_deletes_its_node() -> None:
 
 
 def test_a_node_that_got_our_finalizer_a_moment_ago_is_drained_too() -> None:
-    """The Node is written before the claim; a crash in between must not cost its pods."""
+    """The Node is written before the claim; after a crash in between its pods are still drained."""
     verdict = verdict_on(a_leaving_claim(stage=LAUNCHED), a_node())
     assert (verdict.reason, verdict.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
 
 
-def test_the_beginning_of_the_drain_is_written_down() -> None:
+def test_the_start_of_the_drain_is_recorded() -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node())
     assert verdict.reason is Reason.DRAINING
     assert said(verdict)["Drained"] == ("Unknown", "Draining")
@@ -98,7 +98,7 @@ def test_the_claim_waits_for_the_pods(pods: Any, recheck_at: Any, message: str) 
     assert (verdict.message, verdict.recheck_at) == (message, recheck_at)
 
 
-def test_the_claim_names_the_pods_that_hold_its_node() -> None:
+def test_the_claim_names_the_pods_that_block_its_drain() -> None:
     verdict = verdict_on(drained("Unknown", ago(9)), a_leaving_node(), a_pod(protected="true"))
     (blocker,) = verdict.blockers
     assert str(blocker.subject) == "Pod/default/web"
@@ -121,7 +121,7 @@ def test_then_it_is_drained(began: Any) -> None:
     assert said(verdict)["Drained"] == ("True", "Drained")
 
 
-def test_then_its_instance_is_being_ended() -> None:
+def test_then_its_instance_is_terminated() -> None:
     verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
     assert verdict.reason is Reason.INSTANCE_TERMINATING
     assert said(verdict)["InstanceTerminating"] == ("True", "InstanceTerminating")
@@ -139,7 +139,7 @@ def test_a_lost_node_is_not_waited_for() -> None:
     assert verdict.reason is Reason.INSTANCE_TERMINATING
 
 
-def test_without_a_node_the_instance_is_ended_by_its_name() -> None:
+def test_without_a_node_the_instance_is_terminated_by_its_provider_id() -> None:
     verdict = verdict_on(a_leaving_claim())
     assert verdict.reason is Reason.INSTANCE_TERMINATING
     assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
@@ -151,12 +151,12 @@ def test_a_launch_without_an_answer_is_terminated_by_the_claims_uid() -> None:
     assert verdict.message == "terminating the instance with the claim's UID"
 
 
-def test_a_launch_that_was_answered_but_not_written_down_is_ended_by_its_name() -> None:
+def test_a_launched_instance_that_is_not_recorded_yet_is_terminated_by_its_provider_id() -> None:
     verdict = verdict_on(a_leaving_claim(stage=0), instances={"uid-a": an_instance()})
     assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
 
 
-def test_a_claim_that_never_launched_is_released_only_after_the_cloud_said_so() -> None:
+def test_a_claim_that_never_launched_is_released_only_after_the_cloud_answered() -> None:
     verdict = verdict_on(a_leaving_claim(stage=0), **GONE)
     assert verdict.reason is Reason.RELEASING
     assert verdict.message == (
@@ -166,18 +166,18 @@ def test_a_claim_that_never_launched_is_released_only_after_the_cloud_said_so() 
     assert body_of(verdict)["metadata"]["finalizers"] == []
 
 
-def test_that_the_cloud_was_asked_is_written_down() -> None:
+def test_the_termination_is_recorded() -> None:
     verdict = verdict_on(a_leaving_claim(), **ASKED)
     assert verdict.reason is Reason.INSTANCE_TERMINATING
     assert said(verdict)["InstanceTerminating"] == ("True", "InstanceTerminating")
 
 
-def test_then_it_is_asked_again_every_five_seconds() -> None:
+def test_then_the_termination_is_checked_every_five_seconds() -> None:
     verdict = verdict_on(a_leaving_claim(conditions=[ENDING]), **ASKED)
     assert (verdict.action, verdict.recheck_at) == (None, ahead(4))
 
 
-def test_a_node_that_never_registered_goes_after_its_instance() -> None:
+def test_a_node_that_never_registered_is_deleted_after_its_instance() -> None:
     claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
     first = verdict_on(claim, node)
     assert first.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
@@ -186,7 +186,7 @@ def test_a_node_that_never_registered_goes_after_its_instance() -> None:
     assert verdict_on(claim, **GONE).reason is Reason.RELEASING
 
 
-def test_a_node_that_only_others_hold_does_not_hold_the_claim() -> None:
+def test_a_node_with_foreign_finalizers_only_does_not_block_the_claim() -> None:
     theirs = a_leaving_node(finalizers=("example.com/audit",))
     verdict = verdict_on(a_leaving_claim(), theirs, **GONE)
     assert verdict.reason is Reason.RELEASING
@@ -203,7 +203,7 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
     [
         pytest.param([a_claim(), a_node()], id="nothing is being deleted"),
         pytest.param([a_leaving_claim(ref=FOREIGN)], id="it is another provider's"),
-        pytest.param([a_leaving_claim(finalizers=("x",))], id="it does not wait for us"),
+        pytest.param([a_leaving_claim(finalizers=("x",))], id="it lacks our finalizer"),
         pytest.param(
             [
                 a_claim(),
@@ -218,7 +218,7 @@ def test_nothing_is_decided_when(objects: Any) -> None:
     assert judged(TerminationDecider(), *objects) == []
 
 
-def test_a_pod_that_is_stuck_is_named_and_not_called_gone() -> None:
+def test_a_pod_that_is_stuck_in_termination_is_named() -> None:
     stuck = a_pod(deletion_timestamp=ago(61))
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
     assert verdict.reason is Reason.DRAINED
@@ -257,7 +257,7 @@ def test_a_node_without_our_finalizer_gets_it_back_before_it_is_deleted() -> Non
     )
 
 
-def test_pods_of_a_node_that_vanished_hold_the_instance() -> None:
+def test_pods_of_a_node_that_vanished_block_the_termination() -> None:
     verdict = verdict_on(a_leaving_claim(), a_pod(), a_pod("daemon", phase="Succeeded"))
     assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
     assert verdict.message == (
@@ -268,7 +268,7 @@ def test_pods_of_a_node_that_vanished_hold_the_instance() -> None:
     assert verdict.recheck_at is None
 
 
-def test_pods_of_a_node_that_vanished_hold_it_no_longer_than_the_deadline() -> None:
+def test_pods_of_a_node_that_vanished_block_it_no_longer_than_the_deadline() -> None:
     claim = a_leaving_claim(spec={"termination_grace_period": "1m"})
     assert verdict_on(claim, a_pod()).recheck_at == ahead(90)
     verdict = verdict_on(claim, a_pod(), now=ahead(90))
@@ -285,11 +285,11 @@ def test_pods_of_a_node_that_vanished_hold_it_no_longer_than_the_deadline() -> N
     ],
     ids=["pod stuck", "another Node of that name", "told already", "no Node"],
 )
-def test_the_instance_of_a_vanished_node_ends(objects: Any) -> None:
+def test_the_instance_of_a_vanished_node_is_terminated(objects: Any) -> None:
     assert isinstance(verdict_on(*objects).action, Terminate)
 
 
-def test_the_end_of_a_vanished_node_is_evaluated_with_its_pods() -> None:
+def test_the_termination_of_a_vanished_node_depends_on_its_pods() -> None:
     pod, claim = a_pod(), a_leaving_claim()
     snapshot = snapshot_with(claim, pod)
     for change in (Change(PODS, pod.key, pod, None), Change(NODES, "node-a", a_node(), None)):
@@ -300,7 +300,7 @@ def test_the_end_of_a_vanished_node_is_evaluated_with_its_pods() -> None:
     )
 
 
-#: Its deadline was at 11:50, its last minute was over at 11:51.
+#: Its deadline was at 11:50, its last minute ended at 11:51.
 OVERDUE = a_leaving_claim(
     conditions=[condition("Drained", "Unknown", at=ago(1200))],
     annotations={names.TERMINATION_TIMESTAMP: "2026-03-02T11:50:00Z"},
@@ -334,13 +334,13 @@ def test_a_pod_has_its_last_minute_after_a_deadline_that_was_missed(
     ],
     ids=["asked a minute ago", "refused for a minute", "came after the deadline"],
 )
-def test_nothing_holds_the_instance_for_longer(pod: Any, known: Any) -> None:
+def test_nothing_blocks_the_termination_for_longer(pod: Any, known: Any) -> None:
     node = a_leaving_node(deletion_timestamp=ago(1200))
     verdict = verdict_on(OVERDUE, node, pod, **known)
     assert verdict.reason is Reason.GRACE_PERIOD_ELAPSED
 
 
 def test_a_deadline_that_is_set_in_the_past_leaves_the_pods_of_the_node_their_minute() -> None:
-    """They came after that instant, but before the Node began to leave."""
+    """They were created after that instant, but before the Node was deleted."""
     verdict = verdict_on(OVERDUE, a_leaving_node(), a_pod(creation_timestamp=ago(300)))
     assert verdict.reason is Reason.DRAINING

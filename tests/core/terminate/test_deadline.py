@@ -1,4 +1,4 @@
-"""The deadline of a leaving node: where it comes from, and what it does to each pod's grace."""
+"""The deadline of a terminating Node: where it comes from, and how it cuts grace periods."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def claimed(period: str | None = None, stamp: str = "", *, leaving: bool = True)
         ),
     ],
 )
-def test_the_earliest_value_wins(period: str | None, stamp: str, at: datetime, why: str) -> None:
+def test_the_earliest_deadline_wins(period: str | None, stamp: str, at: datetime, why: str) -> None:
     assert deadline_of(claimed(period, stamp)) == Deadline(at, why)
 
 
@@ -52,10 +52,12 @@ def test_the_earliest_value_wins(period: str | None, stamp: str, at: datetime, w
     "claim",
     [
         pytest.param(None, id="no claim"),
-        pytest.param(claimed(), id="nothing said"),
+        pytest.param(claimed(), id="no period and no stamp"),
         pytest.param(claimed("15m", leaving=False), id="not being deleted"),
-        pytest.param(claimed("", "2026-03-02T12:05:00Z", leaving=False), id="stamped, but stays"),
-        pytest.param(claimed("one day"), id="a period that slipped past the schema"),
+        pytest.param(
+            claimed("", "2026-03-02T12:05:00Z", leaving=False), id="stamped, but not deleted"
+        ),
+        pytest.param(claimed("one day"), id="a period that the schema should reject"),
         pytest.param(claimed(None, "never"), id="only an unreadable stamp"),
     ],
 )
@@ -67,12 +69,14 @@ def test_otherwise_there_is_none(claim: NodeClaim | None) -> None:
     ("grace", "at"),
     [(60, ahead(240)), (0, ahead(300)), (600, ago(300)), (None, ahead(270)), (-5, ahead(300))],
 )
-def test_a_pod_is_forced_in_time_for_its_own_grace(grace: int | None, at: datetime) -> None:
+def test_a_pod_is_force_deleted_in_time_for_its_grace_period(
+    grace: int | None, at: datetime
+) -> None:
     pod = a_pod(spec={"termination_grace_period_seconds": grace})
     assert force_at(pod, Deadline(ahead(300), "test")) == at
 
 
-def test_a_grace_beyond_all_calendars_forces_at_once() -> None:
+def test_a_grace_period_beyond_all_calendars_forces_the_deletion_at_once() -> None:
     pod = a_pod(spec={"termination_grace_period_seconds": 2**62})
     assert force_at(pod, Deadline(ahead(300), "test")) < NOW
 
@@ -85,9 +89,11 @@ def test_a_grace_beyond_all_calendars_forces_at_once() -> None:
         pytest.param(ahead(500), 600, 400, id="counted from the first request"),
         pytest.param(ahead(3500), 3600, 400, id="much too long"),
         pytest.param(ahead(301), 1, None, id="already as short as can be"),
-        pytest.param(ahead(600), 300, 1, id="asked only at the deadline: one second, never none"),
-        pytest.param(ahead(700), 300, 60, id="asked only after the last minute: another one"),
-        pytest.param(ahead(390), 30, None, id="asked after the last minute, and stops within one"),
+        pytest.param(ahead(600), 300, 1, id="deleted only at the deadline: one second, never none"),
+        pytest.param(ahead(700), 300, 60, id="deleted only after the last minute: another one"),
+        pytest.param(
+            ahead(390), 30, None, id="deleted after the last minute, and stops within one"
+        ),
     ],
 )
 def test_a_terminating_pod_is_cut_to_the_deadline(

@@ -1,4 +1,4 @@
-"""What a claim and its Nodes say of the deadline."""
+"""What a claim and its Nodes report about the deadline."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_stamp_is_not_written_over() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, QUARTER], ids=["no period", "a period"])
-def test_a_stamp_that_means_nothing_is_shown_and_left(spec: dict[str, Any]) -> None:
+def test_an_invalid_stamp_is_reported_and_kept(spec: dict[str, Any]) -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=spec, **stamped("noon")))
     assert (verdict.reason, verdict.action) == (Reason.DEADLINE_UNREADABLE, None)
     assert verdict.message == (
@@ -56,7 +56,7 @@ def test_a_stamp_that_means_nothing_is_shown_and_left(spec: dict[str, Any]) -> N
     )
 
 
-def test_the_node_says_when_force_begins() -> None:
+def test_the_node_reports_when_pods_are_force_deleted() -> None:
     slow = a_pod("slow", spec={"termination_grace_period_seconds": 600})
     done = a_pod("done", phase="Succeeded", spec={"termination_grace_period_seconds": 3600})
     claim = a_leaving_claim(spec=QUARTER)
@@ -70,7 +70,7 @@ def test_the_node_says_when_force_begins() -> None:
     )
 
 
-def test_force_begins_with_the_leaving_at_the_earliest() -> None:
+def test_pods_are_not_force_deleted_before_the_node_terminates() -> None:
     """A grace period longer than the node's would begin before the node was deleted."""
     slow = a_pod("slow", spec={"termination_grace_period_seconds": 3600})
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
@@ -78,7 +78,7 @@ def test_force_begins_with_the_leaving_at_the_earliest() -> None:
     assert "; from 2026-03-02T11:59:30Z on pods are deleted" in said.message
 
 
-def test_an_empty_node_says_only_until_when() -> None:
+def test_an_empty_node_reports_only_the_deadline() -> None:
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
     assert about(verdicts, "Node/node-a").message == (
         "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
@@ -89,9 +89,9 @@ def test_an_empty_node_says_only_until_when() -> None:
     "claim",
     [
         pytest.param(a_leaving_claim(), id="no deadline"),
-        pytest.param(a_claim(spec=QUARTER), id="not leaving"),
+        pytest.param(a_claim(spec=QUARTER), id="not being deleted"),
         pytest.param(a_leaving_claim(spec=QUARTER, ref=FOREIGN), id="another provider's"),
     ],
 )
-def test_where_there_is_none_nothing_is_said(claim: Any) -> None:
+def test_without_a_deadline_nothing_is_reported(claim: Any) -> None:
     assert judged(DECIDER, claim, a_leaving_node()) == []

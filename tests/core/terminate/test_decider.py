@@ -38,8 +38,8 @@ def test_a_claim_and_its_node_are_evaluated_together_each_once() -> None:
     assert [str(verdict.subject) for verdict in verdicts] == ["Node/node-a", "NodeClaim/a"]
 
 
-def test_from_the_deletion_of_a_node_to_its_end_in_the_right_order() -> None:
-    """Each line is what the cluster looks like next; nothing is skipped, nothing repeated."""
+def test_from_the_deletion_of_a_node_to_its_release_in_the_right_order() -> None:
+    """Each line is the next state of the cluster; no step is skipped or repeated."""
     asked = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1))}}
     gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
     began, ended = condition("Drained", "Unknown", at=ago(6)), condition("Drained", at=ago(1))
@@ -77,7 +77,7 @@ def test_from_the_deletion_of_a_node_to_its_end_in_the_right_order() -> None:
     ]
 
 
-def test_every_claim_and_node_that_leaves_has_a_key() -> None:
+def test_every_terminating_claim_and_node_has_a_key() -> None:
     snapshot = snapshot_with(a_leaving_claim("b"), a_claim(), a_leaving_node(), a_node("node-c"))
     assert set(DECIDER.keys(snapshot)) == {"b", *BOTH}
 
@@ -107,7 +107,7 @@ def test_which_changes_touch_which_keys() -> None:
     }
 
 
-def test_answers_about_claims_and_pods_concern_what_leaves() -> None:
+def test_answers_about_claims_and_pods_touch_what_terminates() -> None:
     snapshot = snapshot_with(a_leaving_claim(), a_leaving_node(), a_pod())
     assert list(DECIDER.observed(Subject("NodeClaim", "a"), snapshot)) == ["a"]
     assert set(DECIDER.observed(Subject("Pod", "web", "default"), snapshot)) == BOTH

@@ -1,4 +1,4 @@
-"""A drain, pod by pod: who is asked to leave, who waits for what, and who does not matter."""
+"""A drain, pod by pod: which pods are evicted, which wait for what, and which are ignored."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def verdict_on(pod: Pod, *others: Any, **known: Any) -> Verdict:
     return about(drained(pod, *others, **known), f"Pod/default/{pod.name}")
 
 
-def test_a_plain_pod_is_asked_to_leave_by_its_uid() -> None:
+def test_a_plain_pod_is_evicted_by_its_uid() -> None:
     verdict = verdict_on(a_pod())
     assert verdict.reason is Reason.EVICTING
     assert verdict.message == "evicting pod from Node node-a: the Node is terminating"
@@ -157,7 +157,7 @@ TIERS = [
 
 
 @pytest.mark.parametrize(("pod", "tier"), TIERS, ids=[pod.name for pod, _ in TIERS])
-def test_pods_leave_in_four_tiers(pod: Pod, tier: int) -> None:
+def test_pods_are_evicted_in_four_tiers(pod: Pod, tier: int) -> None:
     assert tier_of(pod) == tier
 
 
@@ -171,7 +171,7 @@ def test_a_later_tier_waits_for_an_earlier_one() -> None:
     }
 
 
-def test_pods_that_do_not_hold_the_node_do_not_keep_a_tier_open() -> None:
+def test_ignored_pods_do_not_keep_a_tier_open() -> None:
     daemon = a_pod("daemon", owner="DaemonSet")
     done, stuck = a_pod("done", phase="Succeeded"), a_pod("stuck", deletion_timestamp=ago(90))
     assert verdict_on(daemon, done, stuck).reason is Reason.EVICTING
@@ -197,7 +197,7 @@ def test_a_pod_that_is_protected_for_ever_stays() -> None:
     assert verdict.message == 'karpenter.sh/do-not-disrupt: "true" protects it for ever'
 
 
-def test_a_value_that_means_nothing_protects_and_is_reported() -> None:
+def test_an_invalid_value_protects_and_is_reported() -> None:
     verdict = verdict_on(a_pod(protected="1d"))
     assert (verdict.reason, verdict.action) == (Reason.PROTECTION_UNREADABLE, None)
     assert verdict.message == (
@@ -206,11 +206,11 @@ def test_a_value_that_means_nothing_protects_and_is_reported() -> None:
     )
 
 
-def test_a_protection_that_is_over_is_as_if_it_were_not_there() -> None:
+def test_a_protection_that_has_ended_has_no_effect() -> None:
     assert verdict_on(a_pod(protected="1h")).reason is Reason.EVICTING
 
 
-def test_a_protected_pod_of_an_early_tier_holds_the_later_ones() -> None:
+def test_a_protected_pod_of_an_early_tier_blocks_the_later_ones() -> None:
     verdict = verdict_on(a_pod("daemon", owner="DaemonSet"), a_pod(protected="true"))
     assert verdict.reason is Reason.TIER_WAITS
 
@@ -246,7 +246,7 @@ EIGHT: dict[str, Any] = {
             a_budget(disruptions_allowed=1, **EIGHT),
             [a_pod("a", conditions=[condition("Ready")])],
             "pod default/a is already being evicted",
-            id="granted in this look",
+            id="granted in this evaluation",
         ),
         pytest.param(
             a_budget(**EIGHT, disrupted_pods={"web-1": ago(1)}),
@@ -279,15 +279,15 @@ def test_a_refusal_says_what_has_used_the_allowance_up(
     )
 
 
-def test_a_pod_that_no_eviction_can_reach_is_a_failure_at_once() -> None:
+def test_a_pod_that_can_never_be_evicted_is_a_failure_at_once() -> None:
     never = a_budget(current_healthy=2, desired_healthy=2, expected_pods=2)
     ready = a_pod(conditions=[condition("Ready")])
     assert verdict_on(ready, never).reason is Reason.EVICTION_REFUSED
     assert verdict_on(a_pod(), a_budget(), a_budget("two")).reason is Reason.EVICTION_REFUSED
 
 
-def test_asking_again_is_the_same_verdict_with_an_action() -> None:
-    """Otherwise every probe would be told as news."""
+def test_a_retry_is_the_same_verdict_with_an_action() -> None:
+    """Otherwise every retry would make a new event."""
     before = verdict_on(a_pod(), evictions={"uid-web": NO})
     (after,) = judged(DECIDER, a_leaving_node(), a_pod(), now=ahead(9), evictions={"uid-web": NO})
     assert (after.reason, after.message) == (before.reason, before.message)

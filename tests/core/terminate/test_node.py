@@ -1,4 +1,4 @@
-"""A Node that is being deleted: closed, drained, settled, its instance ended, released."""
+"""A Node that is being deleted: tainted, drained, settled, its instance terminated, released."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_node_is_tainted_before_any_pod_is_evicted() -> None:
         pytest.param({"labels": {names.EXCLUDE_BALANCERS: "x"}}, id="excluded, but not tainted"),
     ],
 )
-def test_half_a_backend_is_available(fields: Any) -> None:
+def test_taint_and_label_are_both_needed(fields: Any) -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node(closed=False, **fields))
     assert verdict.reason is Reason.TAINTING
     assert body_of(verdict)["spec"]["taints"] == [
@@ -142,7 +142,7 @@ def test_a_blocked_drain_names_pods_pdbs_and_numbers() -> None:
     ]
 
 
-def test_that_a_pod_is_asked_again_is_no_news_about_its_node() -> None:
+def test_the_retry_of_an_eviction_does_not_change_the_verdict_on_its_node() -> None:
     no = {"uid-web": EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")}
     objects = [a_leaving_claim(), a_leaving_node(), a_pod(), a_budget()]
     before, after = (
@@ -155,7 +155,7 @@ def test_that_a_pod_is_asked_again_is_no_news_about_its_node() -> None:
 
 
 def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
-    """Of a pod whose PDB has allowed nothing for so many seconds."""
+    """The verdict on a pod whose PDB has allowed nothing for this many seconds."""
     since = condition("DisruptionAllowed", "False", at=ago(blocked))
     numbers: dict[str, Any] = {"current_healthy": 7, "desired_healthy": 7, "expected_pods": 8}
     pod = a_pod(conditions=[condition("Ready")])
@@ -165,7 +165,7 @@ def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
     return about(verdicts, "Node/node-a")
 
 
-def test_a_drain_that_a_budget_paces_does_not_fail() -> None:
+def test_a_drain_that_a_pdb_slows_down_does_not_fail() -> None:
     """One pod is replaced, then the next one is evicted: no user has to act."""
     verdict = a_paced_drain(blocked=45)
     assert verdict.reason is Reason.DRAINING
@@ -173,7 +173,7 @@ def test_a_drain_that_a_budget_paces_does_not_fail() -> None:
     assert verdict.recheck_at == ahead(75), "then the budget has not moved for two minutes"
 
 
-def test_a_drain_fails_once_nothing_has_moved_for_two_minutes() -> None:
+def test_a_drain_fails_once_nothing_has_changed_for_two_minutes() -> None:
     assert a_paced_drain(blocked=45, now=ahead(74)).reason is Reason.DRAINING
     assert a_paced_drain(blocked=45, now=ahead(75)).reason is Reason.EVICTION_REFUSED
 
@@ -191,7 +191,7 @@ def test_a_drain_whose_other_pods_terminate_does_not_fail_for_a_protected_one_ye
     assert a_paced_drain(protected, blocked=121).reason is Reason.EVICTION_REFUSED
 
 
-def test_an_old_refusal_of_a_pod_that_stops_now_is_forgotten() -> None:
+def test_an_old_refusal_of_a_terminating_pod_is_ignored() -> None:
     verdict = verdict_on(
         a_leaving_claim(),
         a_leaving_node(),
@@ -219,18 +219,18 @@ def test_an_empty_node_settles_for_five_seconds() -> None:
     assert verdict.recheck_at == ahead(2)
 
 
-def test_then_its_claim_notes_that_it_is_drained() -> None:
+def test_then_its_claim_records_that_it_is_drained() -> None:
     verdict = verdict_on(drained("Unknown", ago(5)), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.DRAINED, None)
 
 
-def test_then_the_cloud_is_asked_to_end_the_instance() -> None:
+def test_then_the_instance_is_terminated() -> None:
     verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
     assert verdict.message == "terminating instance cloud://a"
 
 
-def test_it_is_asked_again_every_five_seconds() -> None:
+def test_the_termination_is_checked_every_five_seconds() -> None:
     answer = TerminationAnswer(asked_at=ago(2))
     verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), terminations={"uid-a": answer})
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, None)
@@ -241,7 +241,7 @@ def test_it_is_asked_again_every_five_seconds() -> None:
     assert verdict.recheck_at == ahead(3)
 
 
-def test_only_when_it_is_gone_the_finalizer_goes_and_others_stay() -> None:
+def test_our_finalizer_is_removed_only_when_the_instance_is_gone() -> None:
     node = a_leaving_node(finalizers=("example.com/audit", names.FINALIZER))
     answer = TerminationAnswer(asked_at=ago(2), gone=True)
     verdict = verdict_on(drained("True", ago(9)), node, terminations={"uid-a": answer})
@@ -253,7 +253,7 @@ def test_only_when_it_is_gone_the_finalizer_goes_and_others_stay() -> None:
     assert body_of(verdict)["metadata"]["finalizers"] == ["example.com/audit"]
 
 
-def test_a_pod_that_came_late_is_drained_although_the_claim_says_drained() -> None:
+def test_a_late_pod_is_drained_although_the_claim_says_drained() -> None:
     verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), a_pod())
     assert verdict.reason is Reason.DRAINING
 
@@ -273,7 +273,7 @@ def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
 @pytest.mark.parametrize(
     ("claim", "node", "listed_at"),
     [
-        pytest.param({}, {"ready": True}, ago(10), id="its kubelet still speaks"),
+        pytest.param({}, {"ready": True}, ago(10), id="its kubelet still reports"),
         pytest.param({}, {"ready": False}, None, id="the cloud lists it"),
         pytest.param(
             {"conditions": [condition("Launched", at=ago(100))]},
@@ -282,7 +282,7 @@ def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
             id="the list is about as old as the instance",
         ),
         pytest.param(
-            {"deletion_timestamp": None}, {"ready": False}, ago(10), id="its claim still lives"
+            {"deletion_timestamp": None}, {"ready": False}, ago(10), id="its claim is not deleted"
         ),
     ],
 )
@@ -304,7 +304,7 @@ def asked(at: Any, *, gone: bool = False) -> dict[str, Any]:
 
 
 def test_the_cloud_is_asked_for_the_instance_of_a_node_that_is_not_ready() -> None:
-    """Beside what is done otherwise: a cloud that does not answer holds nothing up."""
+    """In parallel with the drain: a cloud that does not answer delays nothing."""
     verdict = verdict_on(a_leaving_claim(), a_leaving_node(ready=False), PROTECTED)
     assert (verdict.reason, verdict.action) == (Reason.EVICTION_REFUSED, ASK)
     ready = verdict_on(a_leaving_claim(), a_leaving_node(), PROTECTED)
@@ -347,10 +347,10 @@ def test_an_instance_that_is_gone_has_no_pods_to_drain_however_young_it_is() -> 
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param((a_claim(), a_leaving_node(ready=False)), id="its claim still lives"),
+        pytest.param((a_claim(), a_leaving_node(ready=False)), id="its claim is not deleted"),
         pytest.param((a_leaving_node(ready=False),), id="no claim"),
         pytest.param(
-            (a_leaving_claim(), a_leaving_node(ready=False, closed=False)), id="not closed yet"
+            (a_leaving_claim(), a_leaving_node(ready=False, closed=False)), id="not tainted yet"
         ),
     ],
 )
@@ -367,7 +367,7 @@ def test_a_node_without_a_claim_is_drained_and_released() -> None:
     assert body_of(verdict)["metadata"]["finalizers"] == []
 
 
-def test_a_node_that_two_claims_stand_for_is_evaluated_once_and_by_itself() -> None:
+def test_a_node_with_two_claims_is_evaluated_once_and_without_a_claim() -> None:
     twin = a_leaving_claim("b", status={"provider_id": "cloud://a"})
     verdicts = judged(TerminationDecider(), a_leaving_claim(), twin, a_leaving_node())
     assert [(str(v.subject), v.reason) for v in verdicts] == [
@@ -377,14 +377,14 @@ def test_a_node_that_two_claims_stand_for_is_evaluated_once_and_by_itself() -> N
     ]
 
 
-def test_a_foreign_node_without_a_claim_is_left_alone() -> None:
+def test_a_foreign_node_without_a_claim_is_ignored() -> None:
     foreign = a_leaving_node(registered=False, finalizers=(names.FINALIZER,))
     assert not set(CLASS_LABEL) & set(foreign.labels)
     assert judged(TerminationDecider(), foreign) == []
 
 
 def test_a_pod_that_is_stuck_in_termination_is_named() -> None:
-    """As its claim says it: one of the two would be wrong otherwise."""
+    """As the claim reports it: the two must agree."""
     stuck = a_pod(deletion_timestamp=ago(61))
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
     assert verdict.reason is Reason.DRAINED
@@ -395,7 +395,7 @@ def test_a_pod_that_is_stuck_in_termination_is_named() -> None:
 
 
 def test_a_pod_that_remains_at_the_deadline_is_named() -> None:
-    """As its claim says it, and from the same instant on."""
+    """As the claim reports it, and from the same instant on."""
     claim = a_leaving_claim(
         conditions=[condition("Drained", "Unknown", at=ago(600))],
         annotations={names.TERMINATION_TIMESTAMP: "2026-03-02T11:59:30Z"},

@@ -1,4 +1,4 @@
-"""Whether a drain would be graceful is said when it is configured, not when it happens."""
+"""Whether a drain would be graceful is reported when it is configured, not when it happens."""
 
 from __future__ import annotations
 
@@ -100,14 +100,16 @@ def test_the_claim_says_what_would_not_be_graceful(
     [
         pytest.param((bounded("10m"), with_grace(600)), id="a grace that just fits"),
         pytest.param((bounded(), a_pod(protected="5m")), id="a protection that just fits"),
-        pytest.param((bounded(), a_pod(protected="true")), id="for ever: that is what it is for"),
+        pytest.param(
+            (bounded(), a_pod(protected="true")), id="protected for ever, which is intended"
+        ),
         pytest.param((a_claim(), with_grace(9999)), id="no period"),
-        pytest.param((a_claim(), NEVER), id="a budget without pods here"),
+        pytest.param((a_claim(), NEVER), id="a PDB without pods on the node"),
         pytest.param((bounded(), with_grace(600, phase="Succeeded")), id="a finished pod"),
         pytest.param((bounded("nonsense"), with_grace(600)), id="an invalid period"),
         pytest.param(
             (a_leaving_claim(spec={"termination_grace_period": "5m"}), with_grace(600)),
-            id="it leaves already",
+            id="it is terminating already",
         ),
         pytest.param(
             (bounded(), a_pool(disruption={"maxPodProtection": "4m"}), a_pod(protected="4h")),
@@ -115,7 +117,7 @@ def test_the_claim_says_what_would_not_be_graceful(
         ),
     ],
 )
-def test_what_is_fine_is_not_spoken_of(objects: tuple[ApiObject, ...]) -> None:
+def test_a_graceful_drain_is_not_reported(objects: tuple[ApiObject, ...]) -> None:
     assert told(a_node(), *objects) == []
 
 
@@ -125,7 +127,7 @@ def test_replicas_that_come_and_go_write_nothing() -> None:
     assert one == two
 
 
-def test_what_has_been_said_is_not_written_again_and_taken_back_when_it_is_mended() -> None:
+def test_a_finding_is_written_once_and_removed_when_it_is_fixed() -> None:
     (first,) = told(a_node(), bounded(), with_grace(600))
     written = body_of(first)["status"]["conditions"]
     (entry,) = (one for one in written if one["type"] == CONDITION)
@@ -140,7 +142,7 @@ def test_what_has_been_said_is_not_written_again_and_taken_back_when_it_is_mende
     assert told(a_node(), bounded(conditions=[condition(CONDITION)]), with_grace(60)) == []
 
 
-def test_many_are_counted() -> None:
+def test_many_findings_are_counted() -> None:
     pods = [with_grace(600, f"web-{index}", owner="") for index in range(5)]
     (verdict,) = told(a_node(), bounded(), *pods)
     assert verdict.message.endswith("; and 2 more")

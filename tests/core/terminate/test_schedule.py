@@ -59,7 +59,7 @@ def test_a_node_whose_claim_is_being_deleted_counts_as_terminating() -> None:
     assert table.began_at == ago(60)
 
 
-def test_a_node_that_stays_is_told_as_if_it_were_deleted_now() -> None:
+def test_a_node_that_is_not_terminating_is_shown_as_if_it_were_deleted_now() -> None:
     table = table_of(a_bounded_claim(), a_node(), with_grace(600))
     assert not table.leaving
     assert table.began_at == NOW
@@ -71,7 +71,7 @@ def test_a_node_that_stays_is_told_as_if_it_were_deleted_now() -> None:
     assert table.ends_by == ahead(660), "a pod that does not stop is waited for a minute more"
 
 
-def test_a_node_that_leaves_counts_from_its_claims_deletion() -> None:
+def test_a_terminating_node_counts_from_its_claims_deletion() -> None:
     claim = a_leaving_claim(spec={"termination_grace_period": "15m"})
     table = table_of(claim, a_leaving_node(), with_grace(600, protected="true"))
     assert table.leaving
@@ -81,7 +81,7 @@ def test_a_node_that_leaves_counts_from_its_claims_deletion() -> None:
     assert table.ends_by == ahead(870 + 60)
 
 
-def test_a_budget_that_never_allows_an_eviction_is_told_by_its_numbers() -> None:
+def test_a_pdb_that_never_allows_an_eviction_is_shown_with_its_numbers() -> None:
     budget = a_budget(desired_healthy=1, current_healthy=1, expected_pods=1)
     pod = with_grace(60, conditions=[condition("Ready")])
     bounded = table_of(a_bounded_claim(), a_node(), budget, pod)
@@ -105,7 +105,7 @@ def test_of_the_pods_that_one_pdb_blocks_one_is_tried_first() -> None:
     assert [row.asked_at for row in table.pods] == [ahead(10), ahead(10)]
 
 
-def test_an_allowance_that_others_take_first_is_told_so() -> None:
+def test_an_allowance_that_other_pods_use_first_is_shown() -> None:
     budget = a_budget(desired_healthy=2, current_healthy=3, expected_pods=3, disruptions_allowed=1)
     ready = [condition("Ready")]
     pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
@@ -125,7 +125,7 @@ def test_several_budgets_are_named() -> None:
     assert hold.message.startswith("2 PDBs cover the pod (default/one, default/two)")
 
 
-def test_a_protection_says_until_when_and_then_the_pod_is_asked() -> None:
+def test_a_protected_pod_is_evicted_when_its_protection_ends() -> None:
     table = table_of(a_claim(), a_node(), a_pod(protected="2h", creation_timestamp=ago(3600)))
     row = the(table)
     (hold,) = row.held_by
@@ -134,13 +134,13 @@ def test_a_protection_says_until_when_and_then_the_pod_is_asked() -> None:
     assert table.ends_by == ahead(3690)
 
 
-def test_a_protection_without_an_end_holds_a_node_without_a_deadline_for_ever() -> None:
+def test_a_protection_without_an_end_blocks_a_drain_without_a_deadline_for_ever() -> None:
     table = table_of(a_claim(), a_node(), a_pod(protected="true"))
     assert (the(table).asked_at, the(table).stopped_by, table.ends_by) == (None, None, None)
     assert "protects it for ever" in table.endless[0]
 
 
-def test_later_tiers_are_asked_when_the_earlier_ones_have_gone() -> None:
+def test_later_tiers_are_evicted_when_the_earlier_ones_have_stopped() -> None:
     daemon = a_pod("agent", owner="DaemonSet")
     critical = a_pod(
         "dns", spec={"priority_class_name": "system-cluster-critical"}, protected="30m"
@@ -155,7 +155,7 @@ def test_later_tiers_are_asked_when_the_earlier_ones_have_gone() -> None:
     assert table.ends_by == ahead(30 + 60 + 30 + 60 + 30 + 60)
 
 
-def test_what_holds_an_earlier_tier_holds_the_later_ones() -> None:
+def test_what_blocks_an_earlier_tier_blocks_the_later_ones() -> None:
     daemon = a_pod("agent", owner="DaemonSet")
     endless = table_of(a_claim(), a_node(), a_pod(protected="true"), daemon)
     agent = the(endless, "default/agent")
@@ -184,7 +184,7 @@ def test_a_terminating_pod_stops_by_the_deadline() -> None:
     assert (unbounded.forced_at, unbounded.stopped_by) == (None, ahead(1700))
 
 
-def test_an_eviction_that_was_refused_is_told_in_the_words_of_the_api() -> None:
+def test_a_refused_eviction_quotes_the_api() -> None:
     answer = EvictionAnswer(at=ago(1), retry_at=ahead(4), message="too many requests")
     table = table_of(a_claim(), a_leaving_node(), a_pod(), evictions={"uid-web": answer})
     row = the(table)
@@ -208,7 +208,7 @@ def an_attachment() -> VolumeAttachment:
     return VolumeAttachment(metadata=meta("csi-1"), spec=spec)
 
 
-def test_volumes_hold_without_a_deadline_for_ever_and_with_one_until_then() -> None:
+def test_volumes_block_for_ever_without_a_deadline_and_until_it_with_one() -> None:
     endless = table_of(a_claim(), a_node(), an_attachment())
     assert endless.ends_by is None
     assert endless.volumes == ("csi-1 (pv-data)",)
@@ -216,7 +216,7 @@ def test_volumes_hold_without_a_deadline_for_ever_and_with_one_until_then() -> N
     assert bounded.ends_by == ahead(900)
 
 
-def test_a_stamp_on_a_claim_that_stays_does_not_count() -> None:
+def test_a_stamp_on_a_claim_that_is_not_deleted_does_not_count() -> None:
     claim = a_bounded_claim(annotations={TERMINATION_TIMESTAMP: "2026-03-02T12:00:01Z"})
     table = table_of(claim, a_node())
     assert table.deadline is not None

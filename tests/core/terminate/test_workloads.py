@@ -1,4 +1,4 @@
-"""What workloads ask for that a leaving node will not give them: from what is written alone."""
+"""Which settings of workloads a drain will not respect: found from the manifests alone."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def test_protections(ground: Ground, protected: str | None, found: list[str]) ->
     assert codes(a_workload(ground, protected=protected)) == found
 
 
-def test_each_place_where_it_may_run_is_evaluated_and_where_nothing_is_known_nothing_is_said() -> (
-    None
-):
+def test_each_pool_where_it_may_run_is_checked() -> None:
     assert codes(a_workload(HOUR, FREE, protected="true")) == [
         "ProtectionBounded",
         "ProtectedForEver",
@@ -142,9 +140,7 @@ def test_several_budgets_over_one_pod() -> None:
         ("tomorrow", 'write a duration such as "30m", "4h" or "1h30m"'),
     ],
 )
-def test_a_value_that_means_nothing_is_shown_with_what_was_probably_meant(
-    value: str, hint: str
-) -> None:
+def test_an_invalid_value_is_shown_with_what_was_probably_meant(value: str, hint: str) -> None:
     finding = invalid_protection(value, "metadata.annotations")
     assert finding.message == (
         f'"{value}" protects for ever, for it is neither "true", "false" nor a duration; {hint}'

@@ -1,4 +1,4 @@
-"""What is said of objects that cannot be read, and what they hold back."""
+"""What is reported about objects that cannot be read, and what they block."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unread(item: Any) -> Any:
     return stand_in(item, PROBLEM, field="spec.priority")
 
 
-# -- what is said of it -----------------------------------------------------------------------
+# -- what is reported -------------------------------------------------------------------------
 
 
 def a_verdict(action: Any) -> Verdict:
@@ -74,7 +74,7 @@ def test_nothing_is_written_to_what_cannot_be_read(action: Any) -> None:
     assert (found.reason, found.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
 
 
-# -- what it holds ----------------------------------------------------------------------------
+# -- what it blocks ---------------------------------------------------------------------------
 
 
 def repaired(*objects: Any) -> list[Verdict]:
@@ -117,7 +117,7 @@ def test_a_pdb_with_an_unreadable_selector_blocks_its_whole_namespace() -> None:
 
 
 @pytest.mark.parametrize("part", ["node", "claim"])
-def test_a_deadline_that_is_over_holds_for_what_cannot_be_read(part: str) -> None:
+def test_a_deadline_that_has_passed_applies_to_unreadable_objects(part: str) -> None:
     period = {"termination_grace_period": "10m"}
     claim, node = a_leaving_claim(spec=period), a_leaving_node()
     objects = (unread(claim), node) if part == "claim" else (claim, unread(node))
@@ -128,7 +128,7 @@ def test_a_deadline_that_is_over_holds_for_what_cannot_be_read(part: str) -> Non
     assert isinstance(over.action, Terminate)
 
 
-def test_a_pod_that_cannot_be_read_holds_its_node_a_reboot_and_a_replacement() -> None:
+def test_an_unreadable_pod_blocks_termination_reboot_and_replacement() -> None:
     claim, node, pool = a_claim(), a_node(), a_pool()
     here, elsewhere = unread(a_pod()), unread(a_pod(node="node-b"))
     somewhere = unread(a_pod(node=UNKNOWN))

@@ -47,7 +47,7 @@ def test_an_object_that_fails_by_itself_gets_a_stand_in_when_it_arrives(
     ],
     ids=lambda item: type(item).__name__,
 )
-def test_a_field_that_cannot_be_used_is_for_the_deciders_to_say(odd: Any) -> None:
+def test_an_invalid_field_is_reported_by_the_deciders(odd: Any) -> None:
     tables = Tables(READERS)
     (resource,) = (kind for kind, item in OBJECTS.items() if type(item) is type(odd))
     tables.put(resource, odd)
