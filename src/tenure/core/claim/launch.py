@@ -40,7 +40,7 @@ from tenure.schema.problems import in_words, problems_of
 def launch(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
     claim, failure = view.claim, view.failure
     if view.instance is not None:
-        return _write_down(claim, view.instance)
+        return _record(claim, view.instance)
     if failure is None:
         return _ask(claim, settings)
     refused = LaunchRefused(failure.message)
@@ -87,7 +87,7 @@ def launch_request(claim: NodeClaim, cluster: str) -> LaunchRequest:
     )
 
 
-def _write_down(claim: NodeClaim, instance: Instance) -> Verdict:
+def _record(claim: NodeClaim, instance: Instance) -> Verdict:
     launched = InstanceLaunched(instance.instance_type, instance.zone, instance.capacity_type)
     missing = {k: v for k, v in sorted(instance.labels.items()) if k not in claim.labels}
     if missing:

@@ -120,11 +120,11 @@ def unhealthy_conditions(
                 node.created_at,
                 rebooted_at or BEGINNING,
             )
-            found += _judged(condition, since, rules)
+            found += _evaluated(condition, since, rules)
     return tuple(found)
 
 
-def _judged(condition: Condition, since: datetime, rules: Rules) -> Iterator[UnhealthyCondition]:
+def _evaluated(condition: Condition, since: datetime, rules: Rules) -> Iterator[UnhealthyCondition]:
     entry = _entry(condition, rules)
     statements: Sequence[RepairStatement | None] = list(_statements(condition, rules.statements))
     if entry is None and not statements:

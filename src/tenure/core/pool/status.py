@@ -213,14 +213,14 @@ def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
     generations = generations_of(pool, view.node_class)
     health = registration_health(pool, view.registrations, generations)
     return (
-        _judged("ValidationSucceeded", "NodePoolValidationFailed", found.template),
+        _validity("ValidationSucceeded", "NodePoolValidationFailed", found.template),
         Wanted("NodeClassReady", "False", *problem)
         if problem
         else Wanted("NodeClassReady", "True", "NodeClassReady"),
         *((health,) if health is not None else ()),
         *_launch_breaker(pool),
-        _judged("DisruptionValid", "DisruptionInvalid", found.disruption),
-        _judged("RepairValid", "RepairInvalid", found.repair),
+        _validity("DisruptionValid", "DisruptionInvalid", found.disruption),
+        _validity("RepairValid", "RepairInvalid", found.repair),
     )
 
 
@@ -237,7 +237,7 @@ def _launch_breaker(pool: NodePool) -> tuple[Wanted, ...]:
     return (Wanted(LAUNCH_BREAKER_OPEN, "False", Reason.LAUNCH_BREAKER_CLOSED, said),)
 
 
-def _judged(type_: str, reason: str, problems: Problems) -> Wanted:
+def _validity(type_: str, reason: str, problems: Problems) -> Wanted:
     if problems:
         return Wanted(type_, "False", reason, in_words(problems))
     return Wanted(type_, "True", type_)

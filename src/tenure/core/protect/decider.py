@@ -52,7 +52,7 @@ from tenure.model.snapshot.unreadable import type_of
 SINCE: Final = since_key(DO_NOT_DISRUPT)
 #: On Nodes and claims, a duration in either of them counts from when it was first seen.
 _NOTED: Final = (DO_NOT_DISRUPT, DO_NOT_REPAIR)
-_WORDS: Final = frozenset({*_NOTED, *map(since_key, _NOTED)})
+_ANNOTATIONS: Final = frozenset({*_NOTED, *map(since_key, _NOTED)})
 
 #: Prefixes of keys; no name can contain a slash at that position.
 _POD, _NODE, _CLAIM = "pod/", "node/", "claim/"
@@ -68,13 +68,15 @@ class ProtectionDecider:
     concern = Concern.PROTECTION
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
-        yield from (_POD + key for key, pod in snapshot.pods.items() if _speaks(pod))
-        yield from (_NODE + key for key, node in snapshot.nodes.items() if _speaks(node))
-        yield from (_CLAIM + key for key, claim in snapshot.claims.items() if _speaks(claim))
+        yield from (_POD + key for key, pod in snapshot.pods.items() if _is_annotated(pod))
+        yield from (_NODE + key for key, node in snapshot.nodes.items() if _is_annotated(node))
+        yield from (_CLAIM + key for key, claim in snapshot.claims.items() if _is_annotated(claim))
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == PODS:
-            yield from (_POD + change.key for version in change.versions() if _speaks(version))
+            yield from (
+                _POD + change.key for version in change.versions() if _is_annotated(version)
+            )
         elif change.resource == NODE_CLAIMS:
             yield _CLAIM + change.key
             for claim in change.versions():
@@ -96,10 +98,10 @@ class ProtectionDecider:
             return _view_of_pod(snapshot.pods.get(name), snapshot)
         if kind + "/" == _NODE:
             node = snapshot.nodes.get(name)
-            seen = node is not None and _speaks(node) and is_our_node(node, snapshot)
+            seen = node is not None and _is_annotated(node) and is_our_node(node, snapshot)
             return ProtectionView(node) if node is not None and seen else None
         claim = snapshot.claims.get(name)
-        seen = claim is not None and _speaks(claim) and is_ours(claim, snapshot)
+        seen = claim is not None and _is_annotated(claim) and is_ours(claim, snapshot)
         return ProtectionView(claim) if claim is not None and seen else None
 
     def decide(self, view: ProtectionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -107,23 +109,23 @@ class ProtectionDecider:
         if isinstance(thing, Pod):
             clock = settings.protection_clock
             protection = protection_of(thing, cap=view.cap, clock=clock)
-            return [_judge(thing, protection, now)] if protection is not None else []
+            return [_report(thing, protection, now)] if protection is not None else []
         for annotation in _NOTED:
             if (noting := _note(thing, annotation)) is not None:
                 return [noting]
         protection = protection_on(thing)
-        verdict = _judge(thing, protection, now) if protection is not None else None
+        verdict = _report(thing, protection, now) if protection is not None else None
         found = _unreadable_veto(thing, verdict) or verdict
         return [found] if found is not None else []
 
 
-def _speaks(thing: ApiObject) -> bool:
-    return not _WORDS.isdisjoint(thing.annotations)  # A stand-in has none of them.
+def _is_annotated(thing: ApiObject) -> bool:
+    return not _ANNOTATIONS.isdisjoint(thing.annotations)  # A stand-in has none of them.
 
 
 def _on_node(name: str, snapshot: Snapshot) -> Iterable[str]:
     yield _NODE + name
-    yield from (_POD + key for key, pod in snapshot.pods_on(name).items() if _speaks(pod))
+    yield from (_POD + key for key, pod in snapshot.pods_on(name).items() if _is_annotated(pod))
 
 
 def _view_of_pod(pod: Pod | None, snapshot: Snapshot) -> ProtectionView | None:
@@ -160,7 +162,7 @@ def _unreadable_veto(thing: Node | NodeClaim, beside: Verdict | None) -> Verdict
     return _say(thing, Reason.VETO_UNREADABLE, fact, *beside.facts, recheck_at=beside.recheck_at)
 
 
-def _judge(thing: Pod | Node | NodeClaim, protection: Protection, now: datetime) -> Verdict:
+def _report(thing: Pod | Node | NodeClaim, protection: Protection, now: datetime) -> Verdict:
     if now >= protection.until:
         ended = ProtectionEnded(protection.value, protection.until, protection.capped_by)
         return _say(thing, Reason.PROTECTION_ENDED, ended)

@@ -70,7 +70,7 @@ def decide_claim(
     if held:
         return _follow(view, claim, held, settings, now)
     if not _is_gone(view):
-        return _end(view, claim, settings, now)
+        return _terminate_instance(view, claim, settings, now)
     for node in view.nodes:
         if not node.deleting:
             message = f"the instance is gone; deleting Node {node.name}, which never registered"
@@ -98,17 +98,19 @@ def _is_gone(view: TerminationView) -> bool:
     return view.answer is not None and view.answer.gone
 
 
-def _end(view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime) -> Verdict:
+def _terminate_instance(
+    view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
+) -> Verdict:
     if view.answer is not None and not claim.instance_terminating:
-        said = claim_status(claim, _ENDING)
+        said = claim_status(claim, _TERMINATING)
         message = f"terminating the instance of NodeClaim {claim.name}"
         return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
-    if (held := _held_by_bound_pods(view, claim, settings, now)) is not None:
-        return held
+    if (blocked := _blocked_by_bound_pods(view, claim, settings, now)) is not None:
+        return blocked
     return end_instance(view, claim, claim, settings, now)
 
 
-def _held_by_bound_pods(
+def _blocked_by_bound_pods(
     view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
 ) -> Verdict | None:
     """The Node was removed without a drain: its pods may still run on the instance."""
@@ -154,7 +156,7 @@ def _follow(
         return _drained(view, claim, listed, settings, now)
     if not lost and not claim.is_settled("VolumesDetached"):
         return _detached(view, claim, listed, now)
-    said = claim_status(claim, _ENDING)
+    said = claim_status(claim, _TERMINATING)
     message = f"terminating the instance of Node {listed}"
     return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
 
@@ -222,4 +224,4 @@ def _volumes(view: TerminationView, now: datetime) -> Wanted:
 
 
 _ELAPSED: Final = "TerminationGracePeriodElapsed"
-_ENDING = Wanted("InstanceTerminating", "True", "InstanceTerminating")
+_TERMINATING = Wanted("InstanceTerminating", "True", "InstanceTerminating")

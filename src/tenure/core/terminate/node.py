@@ -60,7 +60,7 @@ BLOCKED: Final = REFUSED | {
     Reason.BLOCKED_BY_UNREADABLE,
 }
 #: Verdicts on pods that terminate, or begin to.
-_GOING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
+_TERMINATING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
 #: How long a PDB may allow no disruption in a drain that makes progress: the last evicted pod stops,
 #: and the pod that replaces it becomes ready. After that the drain counts as blocked.
 PACE_MAX: Final = timedelta(minutes=2)
@@ -100,14 +100,14 @@ def _next_step(
         if claim.is_settled("VolumesDetached"):
             return end_instance(view, claim, node, settings, now)
         return say(node, Reason.DRAINED, f"all volumes are detached from Node {node.name}")
-    verdict = _emptied(drain, claim, settled_at(claim, settings), now)
+    verdict = _drained(drain, claim, settled_at(claim, settings), now)
     return no_later(verdict, next_force(view, now))
 
 
-def _emptied(
+def _drained(
     drain: DrainView, claim: NodeClaim, settled: datetime | None, now: datetime
 ) -> Verdict:
-    node, empty = drain.node, _empty(drain, now)
+    node, empty = drain.node, _drained_text(drain, now)
     if settled is None:
         message = f"{empty}; recording the start of the drain in NodeClaim {claim.name}"
         return say(node, Reason.SETTLING, message)
@@ -119,7 +119,7 @@ def _emptied(
     return say(node, reason, message)
 
 
-def _empty(drain: DrainView, now: datetime) -> str:
+def _drained_text(drain: DrainView, now: datetime) -> str:
     if left := left_behind(drain, now):
         return f"Node {drain.node.name}: {remaining(left)}"
     if stuck := stuck_pods(drain, now):
@@ -157,11 +157,11 @@ def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
     message = f"waiting for {count}: {some(item.pod.key for item, _ in waiting)}"
     if blocked:
         message = f"waiting for {count}, {len(blocked)} blocked: {_blocked_by(blocked)}"
-    paced = [_paced_until(drain.node, *one) for one in blocked]
-    goes_on = any(verdict.reason in _GOING for _, verdict in waiting) or any(
-        until is not None and now < until for until in paced
+    progress_ends = [_progress_until(drain.node, *one) for one in blocked]
+    progresses = any(verdict.reason in _TERMINATING for _, verdict in waiting) or any(
+        until is not None and now < until for until in progress_ends
     )
-    reason = Reason.DRAINING if goes_on or not blocked else Reason.EVICTION_REFUSED
+    reason = Reason.DRAINING if progresses or not blocked else Reason.EVICTION_REFUSED
     if drain.deadline is not None:
         message = f"{message}; Node {drain.node.name} must be drained by {drain.deadline}"
     return say(
@@ -170,13 +170,17 @@ def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
         message,
         blockers=blockers_of(waiting),
         recheck_at=min(
-            (at for at in (next_change(drain, waiting), *paced) if at is not None and now < at),
+            (
+                at
+                for at in (next_change(drain, waiting), *progress_ends)
+                if at is not None and now < at
+            ),
             default=None,
         ),
     )
 
 
-def _paced_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None:
+def _progress_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None:
     """Until when a drain with this refused eviction still counts as making progress."""
     if verdict.reason is not Reason.EVICTION_WAITS:
         return None

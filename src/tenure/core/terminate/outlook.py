@@ -55,7 +55,7 @@ from tenure.schema.findings import Code, Finding
 CONDITION: Final = "GracefulDrain"
 
 #: The findings that the condition reports, in this order; ``tenure lint`` reports more.
-_TOLD: Final = (Code.GRACE_LONGER, Code.PROTECTION_LONGER, Code.BUDGET_NEVER_ALLOWS)
+_REPORTED: Final = (Code.GRACE_LONGER, Code.PROTECTION_LONGER, Code.BUDGET_NEVER_ALLOWS)
 #: How many findings a condition names.
 _NAMED_MAX: Final = 3
 
@@ -75,11 +75,11 @@ class OutlookDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         yield from claims_touched(change, snapshot)
         if change.resource == PODS:
-            minding = [key for pod in change.versions() for key in _minding(pod, snapshot)]
-            if minding and _said(change.old) != _said(change.new):
-                yield from minding
+            affected = [key for pod in change.versions() for key in _claims_affected(pod, snapshot)]
+            if affected and _relevant(change.old) != _relevant(change.new):
+                yield from affected
         elif change.resource == POD_DISRUPTION_BUDGETS:
-            if _holds(change.old) != _holds(change.new):
+            if _blocking(change.old) != _blocking(change.new):
                 yield from snapshot.claims
         elif change.resource == NODE_POOLS and cap_of(change.old) != cap_of(change.new):
             yield from snapshot.claims_of_pool(change.key)
@@ -108,9 +108,9 @@ class OutlookDecider:
 
 def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Finding]]) -> Verdict:
     if findings:
-        told = [f"{about}: {finding.message}" for about, finding in findings]
-        more = f"; and {len(told) - _NAMED_MAX} more" if len(told) > _NAMED_MAX else ""
-        message = "; ".join(told[:_NAMED_MAX]) + more
+        reported = [f"{about}: {finding.message}" for about, finding in findings]
+        more = f"; and {len(reported) - _NAMED_MAX} more" if len(reported) > _NAMED_MAX else ""
+        message = "; ".join(reported[:_NAMED_MAX]) + more
         wanted = Wanted(CONDITION, "False", str(findings[0][1].code), message)
         reason = Reason.DRAIN_NOT_GRACEFUL
     else:
@@ -134,20 +134,22 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
     stuck = {name: _stuck(snapshot, name) for name in {pod.namespace for pod in pods.values()}}
     # Most pods have neither a long grace period nor protection, and pods change all the time.
     span = ground.span
-    asking = {
+    relevant = {
         key: pod
         for key, pod in pods.items()
-        if stuck[pod.namespace] or (span is not None and (_asked(pod) or grace_of(pod) > span))
+        if stuck[pod.namespace] or (span is not None and (_protection(pod) or grace_of(pod) > span))
     }
-    workloads = living_workloads(asking, ground)
+    workloads = living_workloads(relevant, ground)
     found = [(one.name, finding) for one in workloads for finding in workload_findings(one)]
     for namespace in sorted(stuck):
         for budget in stuck[namespace]:
             covered = [one for one in workloads if covers(budget, one)]
             if (finding := budget_finding(budget, covered)) is not None:
                 found.append((f"PodDisruptionBudget/{budget.key}", finding))
-    told = [item for item in found if item[1].code in _TOLD]
-    return sorted(told, key=lambda item: (_TOLD.index(item[1].code), item[0], item[1].message))
+    reported = [item for item in found if item[1].code in _REPORTED]
+    return sorted(
+        reported, key=lambda item: (_REPORTED.index(item[1].code), item[0], item[1].message)
+    )
 
 
 def _stuck(snapshot: Snapshot, namespace: str) -> list[PodDisruptionBudget]:
@@ -165,7 +167,7 @@ def living_workloads(pods: Mapping[str, Pod], ground: Ground) -> list[Workload]:
             continue
         template = PodTemplate(metadata=pod.metadata, spec=pod.spec)
         # Pods of one controller may differ during a rollout.
-        asks = msgspec.json.encode((pod.spec.termination_grace_period_seconds, _asked(pod)))
+        asks = msgspec.json.encode((pod.spec.termination_grace_period_seconds, _protection(pod)))
         name = _owner(pod)
         found.setdefault(
             (name, asks),
@@ -179,11 +181,11 @@ def _owner(pod: Pod) -> str:
     return f"{owner.kind}/{pod.namespace}/{owner.name}" if owner else f"Pod/{pod.key}"
 
 
-def _asked(pod: Pod) -> str | None:
+def _protection(pod: Pod) -> str | None:
     return pod.annotations.get(names.DO_NOT_DISRUPT)
 
 
-def _minding(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
+def _claims_affected(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
     """The claims whose findings the pod may change: those with a grace period, and those of a pod
     in a namespace that has PDBs."""
     assert isinstance(pod, Pod)
@@ -195,18 +197,18 @@ def _minding(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
             yield key
 
 
-def _said(pod: ApiObject | None) -> object:
+def _relevant(pod: ApiObject | None) -> object:
     """The fields of a pod that findings depend on; other changes are ignored."""
     if not isinstance(pod, Pod):
         return None
     spec = pod.spec
     return (
-        *(spec.node_name, spec.termination_grace_period_seconds, _asked(pod), pod.labels),
+        *(spec.node_name, spec.termination_grace_period_seconds, _protection(pod), pod.labels),
         *(pod.deleting, pod.finished, spec.tolerations),
     )
 
 
-def _holds(budget: ApiObject | None) -> object:
+def _blocking(budget: ApiObject | None) -> object:
     """The fields of a PDB that findings depend on; None if it can allow an eviction."""
     if not isinstance(budget, PodDisruptionBudget) or not never_allows(budget):
         return None

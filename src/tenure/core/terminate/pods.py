@@ -91,8 +91,8 @@ class DrainView(msgspec.Struct, frozen=True, kw_only=True):
 def judge_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verdict]:
     """One verdict per pod, in their order."""
     holding = (tier_of(item.pod) for item in drain.pods if holds_node(item.pod, now))
-    judge = _Judge(drain, min(holding, default=0), settings, now)
-    return [judge.of(item) for item in drain.pods]
+    evaluation = _Evaluation(drain, min(holding, default=0), settings, now)
+    return [evaluation.of(item) for item in drain.pods]
 
 
 def holds_node(pod: Pod, now: datetime) -> bool:
@@ -143,7 +143,7 @@ def _stuck_at(pod: Pod) -> datetime | None:
     return later(stops, STUCK_AFTER) if stops is not None else None
 
 
-class _Judge:
+class _Evaluation:
     """Evaluates the pods of one Node at one instant."""
 
     def __init__(self, drain: DrainView, open_tier: int, settings: Settings, now: datetime) -> None:
@@ -172,11 +172,11 @@ class _Judge:
         if (stops := stops_at(pod)) is not None:
             return self._terminating(pod, stops)
         if self._deadline is None:
-            return self._unforced(item)
+            return self._not_forced(item)
         begins = force_at(pod, self._deadline)
         if self._now >= begins:
             return self._forced(pod, self._deadline)
-        return _until_forced(begins, self._unforced(item))
+        return _until_forced(begins, self._not_forced(item))
 
     # -- terminating -------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class _Judge:
 
     # -- evicted, if nothing blocks it -------------------------------------------------
 
-    def _unforced(self, item: PodView) -> Verdict:
+    def _not_forced(self, item: PodView) -> Verdict:
         pod = item.pod
         if self._unreadable:
             message = f"{self._unreadable}; so no pod is evicted from Node {self._node.name}"
@@ -233,7 +233,7 @@ class _Judge:
         if protection is not None and self._now < protection.until:
             return _protected(pod, protection)
         if not self._allowances.grants(pod, item.budgets):
-            return self._hopeless(item)
+            return self._predicted_refusal(item)
         if item.answer is not None:
             return self._refused(item, item.answer)
         message = f"evicting pod from Node {self._node.name}: the Node is terminating"
@@ -241,9 +241,9 @@ class _Judge:
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
         """A retry does not change the verdict: the last answer counts until there is a new one."""
-        return self._asked_again(item, answer.message.rstrip("."), answer.retry_at)
+        return self._retried(item, answer.message.rstrip("."), answer.retry_at)
 
-    def _hopeless(self, item: PodView) -> Verdict:
+    def _predicted_refusal(self, item: PodView) -> Verdict:
         """The PDB's status predicts a refusal. It may be stale, so one pod is tried."""
         if bad := next((b for b in item.budgets if is_unreadable(b)), None):
             blockers = tuple(map(blocks, item.budgets))
@@ -252,14 +252,14 @@ class _Judge:
         why = refusal_of(self._blockers(item))
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
         if probe is not item.pod:
-            return self._held(item, f"{why}; pod {probe.key} is tried first")
+            return self._waits(item, f"{why}; pod {probe.key} is tried first")
         answer = item.answer
         last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
-        return self._asked_again(item, why, later(last or BEGINNING, self._settings.eviction_probe))
+        return self._retried(item, why, later(last or BEGINNING, self._settings.eviction_probe))
 
-    def _asked_again(self, item: PodView, why: str, at: datetime) -> Verdict:
+    def _retried(self, item: PodView, why: str, at: datetime) -> Verdict:
         due = self._now >= at
-        return self._held(
+        return self._waits(
             item,
             why,
             RetriedAt(at),
@@ -267,7 +267,7 @@ class _Judge:
             recheck_at=None if due else at,
         )
 
-    def _held(
+    def _waits(
         self,
         item: PodView,
         *facts: Fact | str,

@@ -71,10 +71,10 @@ def pod_times(
     drain: DrainView, settings: Settings, now: datetime
 ) -> tuple[list[PodTimes], datetime | None]:
     """The pods that the Node waits for, in the order of eviction, and by when all have stopped."""
-    return _Maker(drain, settings, now).rows()
+    return _Rows(drain, settings, now).rows()
 
 
-class _Maker:
+class _Rows:
     """Makes the rows of one drain at one instant."""
 
     def __init__(self, drain: DrainView, settings: Settings, now: datetime) -> None:
@@ -98,13 +98,13 @@ class _Maker:
         rows: list[PodTimes] = []
         for _, tier in itertools.groupby(waited, key=lambda one: tier_of(one[0].pod)):
             made = [self._row(item, verdict) for item, verdict in tier]
-            self._opens = latest([self._opens, *map(self._goes, made)])
+            self._opens = latest([self._opens, *map(self._stops_at_earliest, made)])
             stopped = (_plus(row.stopped_by, STUCK_AFTER) for row in made)
             self._opens_by = latest([self._opens_by, *stopped])
             rows += made
         return rows, self._opens_by
 
-    def _goes(self, row: PodTimes) -> datetime | None:
+    def _stops_at_earliest(self, row: PodTimes) -> datetime | None:
         """When it can have stopped at the earliest."""
         if row.terminating:
             return self._now
@@ -120,19 +120,19 @@ class _Maker:
             assert deadline is not None, "only a deadline forces a deletion"
             seconds = verdict.action.grace_at(self._now)
             stopped = later(self._now, seconds_of(seconds))
-            return self._told(pod, holds, None, force_at(pod, deadline), stopped)
+            return self._times(pod, holds, None, force_at(pod, deadline), stopped)
         asked = self._asked_at(item, verdict, holds)
         asked_by = latest([self._now, *(self._ends_by(hold) for hold in holds)])
         stopped_by = _plus(asked_by, grace)
         if deadline is None:
-            return self._told(pod, holds, asked, None, stopped_by)
+            return self._times(pod, holds, asked, None, stopped_by)
         forced = force_at(pod, deadline)
         if asked_by is None or asked_by >= forced:
             stopped_by = _plus(forced, grace)
         asked = asked if asked is not None and asked < forced else None
-        return self._told(pod, holds, asked, forced, stopped_by)
+        return self._times(pod, holds, asked, forced, stopped_by)
 
-    def _told(
+    def _times(
         self,
         pod: Pod,
         holds: tuple[Hold, ...],
@@ -165,14 +165,14 @@ class _Maker:
 
     def _asked_at(self, item: PodView, verdict: Verdict, holds: Iterable[Hold]) -> datetime | None:
         if verdict.reason in REFUSED:
-            return self._asked_again_at(item, verdict)
+            return self._retried_at(item, verdict)
         if isinstance(verdict.action, Evict):
             return self._now
         # Whether a PDB blocks the eviction is known only when it is tried.
         ends = [self._opens if hold.tier else hold.until for hold in holds if not hold.budget]
         return latest([self._now, *ends])
 
-    def _asked_again_at(self, item: PodView, verdict: Verdict) -> datetime | None:
+    def _retried_at(self, item: PodView, verdict: Verdict) -> datetime | None:
         """A pod that is not tried itself may be evicted when the pod that is tried for it is."""
         budgets = tuple(one.uid for one in item.budgets)
         forced = force_at(item.pod, self._deadline) if self._deadline is not None else None

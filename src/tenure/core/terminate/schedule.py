@@ -62,7 +62,7 @@ def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime)
     drain = drain_until(leaving, deadline, snapshot)
     pods, drained_by = pod_times(drain, settings, now)
     volumes = tuple(f"{one.name} ({one.volume})" for one in waiting_volumes(drain, now))
-    endless = (*_endless(pods), *map(_undetached, volumes)) if deadline is None else ()
+    endless = (*_unbounded(pods), *map(_undetached, volumes)) if deadline is None else ()
     settled = settled_at(claim, settings) if claim is not None else now
     ends_by = max(now, settled or later(now, settings.drain_min))
     if deadline is not None:
@@ -99,7 +99,7 @@ def _bystanders(drain: DrainView, now: datetime) -> Iterable[Bystander]:
             yield Bystander(item.pod.key, left_alone(item.pod) or stuck)
 
 
-def _endless(pods: Iterable[PodTimes]) -> Iterable[str]:
+def _unbounded(pods: Iterable[PodTimes]) -> Iterable[str]:
     for row in pods:
         for hold in row.held_by:
             if not hold.tier and hold.until is None:

@@ -67,11 +67,11 @@ def _grace(workload: Workload) -> Iterator[Finding]:
     grace = grace_in(workload.template.spec)
     for ground in workload.grounds:
         if (span := ground.span) is not None and grace > span:
-            left = _words(max(span, timedelta(seconds=1)))
+            left = _in_short(max(span, timedelta(seconds=1)))
             yield Finding(
                 Code.GRACE_LONGER,
                 workload.field("spec.terminationGracePeriodSeconds"),
-                f"{_words(grace)} is longer than terminationGracePeriod {ground.period} of "
+                f"{_in_short(grace)} is longer than terminationGracePeriod {ground.period} of "
                 f"{ground.name}: the pod is deleted as soon as its Node terminates, with "
                 f"a grace period of {left}",
             )
@@ -105,7 +105,7 @@ def _against(
             f"nor maxPodProtection: a drain of its Node waits for ever"
         )
         return Finding(Code.PROTECTED_FOR_EVER, "", message)
-    begins = f"{_words(span - grace)} after the drain begins" if span > grace else "at once"
+    begins = f"{_in_short(span - grace)} after the drain begins" if span > grace else "at once"
     then = f"on a terminating Node the pod is deleted {begins} despite its protection"
     if lasts is None:
         message = (
@@ -113,7 +113,7 @@ def _against(
         )
         return Finding(Code.PROTECTION_BOUNDED, "", f"{message}: {then}")
     if lasts > span:
-        message = f"{_words(lasts)} is longer than terminationGracePeriod {ground.period}"
+        message = f"{_in_short(lasts)} is longer than terminationGracePeriod {ground.period}"
         return Finding(Code.PROTECTION_LONGER, "", f"{message} of {ground.name}: {then}")
     return None
 
@@ -217,7 +217,7 @@ def _span(text: str | None) -> timedelta | None:
         return None
 
 
-def _words(span: timedelta) -> str:
+def _in_short(span: timedelta) -> str:
     return compact(Duration.of(span))
 
 

@@ -26,7 +26,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import why_unreadable
 
 #: The reasons that verdicts on an unreadable object may have; all others would be guesses.
-_SAID: Final = frozenset(
+_ALLOWED: Final = frozenset(
     {
         Reason.OBJECT_UNREADABLE,
         Reason.EVALUATION_FAILED,
@@ -43,7 +43,7 @@ def fail_closed(verdicts: tuple[Verdict, ...], snapshot: Snapshot) -> tuple[Verd
     """Nothing is written to what cannot be read, and nothing guessed about it."""
     if not snapshot.unreadable():
         return verdicts  # Nearly always.
-    known = [v for v in verdicts if v.reason in _SAID or not _is_unreadable(v.subject, snapshot)]
+    known = [v for v in verdicts if v.reason in _ALLOWED or not _is_unreadable(v.subject, snapshot)]
     return tuple(_without_write(verdict, snapshot) for verdict in known)
 
 

@@ -57,7 +57,7 @@ def _instants(pod: Pod) -> None:
     protection_of(pod, clock=CREATION)
 
 
-def _pod_said(pod: Pod) -> None:
+def _pod_state(pod: Pod) -> None:
     _ = pod.ready, pod.daemon, pod.mirror, pod.critical, pod.tolerates_disruption
 
 
@@ -65,7 +65,7 @@ def _node_amounts(node: Node) -> None:
     _ = node.capacity, node.allocatable
 
 
-def _node_said(node: Node) -> None:
+def _node_state(node: Node) -> None:
     _ = node.ready, protection_on(node), protection_on(node, DO_NOT_REPAIR)
 
 
@@ -73,21 +73,21 @@ def _claim_times(claim: NodeClaim) -> None:
     _ = deadline_of(claim), stamp_of(claim), boot_of(claim, None), initialization_ttl(claim)
 
 
-def _claim_said(claim: NodeClaim) -> None:
+def _claim_state(claim: NodeClaim) -> None:
     _ = protection_on(claim), mark_of(claim), is_issued(claim), claim.drifted
 
 
-def _claim_wants(claim: NodeClaim) -> None:
+def _claim_spec(claim: NodeClaim) -> None:
     Requirements.from_wire(claim.spec.requirements)
     parse_resources(claim.spec.resources.requests, "spec.resources.requests")
 
 
-def _pool_says(pool: NodePool) -> None:
+def _pool_problems(pool: NodePool) -> None:
     unusable(pool)
     list(problems_of(pool))
 
 
-def _pool_wants(pool: NodePool) -> None:
+def _pool_spec(pool: NodePool) -> None:
     Requirements.from_wire(pool.spec.template.spec.requirements)
     parse_resources(pool.spec.limits, "spec.limits")
 
@@ -102,10 +102,10 @@ def _window(window: MaintenanceWindow) -> None:
 
 
 READERS: Final[Mapping[r.Resource, tuple[Reader, ...]]] = {
-    r.PODS: (pod_requests, _ports, _placement, _instants, _pod_said),
-    r.NODES: (_node_amounts, _node_said),
-    r.NODE_CLAIMS: (_claim_times, _claim_said, _claim_wants),
-    r.NODE_POOLS: (_pool_says, _pool_wants),
+    r.PODS: (pod_requests, _ports, _placement, _instants, _pod_state),
+    r.NODES: (_node_amounts, _node_state),
+    r.NODE_CLAIMS: (_claim_times, _claim_state, _claim_spec),
+    r.NODE_POOLS: (_pool_problems, _pool_spec),
     r.POD_DISRUPTION_BUDGETS: (_budget,),
     r.MAINTENANCE_WINDOWS: (_window,),
 }
