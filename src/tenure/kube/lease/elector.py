@@ -4,7 +4,7 @@ Every round lists the Leases of our name in all namespaces, then writes our own.
 order in which the rules bite, a round ends with "not now" when
 
 1. a Lease of that name in another namespace is being renewed, or changes and cannot be read:
-   somebody else is at work;
+   another program is at work;
 2. our Lease is being renewed by another;
 3. our Lease was last held by something that is not Tenure, and we were not told to take
    over. Karpenter may be about to come back;

@@ -70,7 +70,7 @@ class Sightings:
     def is_renewed(self, sighting: Sighting, asked_at: float) -> bool:
         """``asked_at``: when the last look began, so that a pause after it makes nothing older."""
         lease = sighting.lease
-        unreadable = is_unreadable(lease)  # Then nobody knows its holder, nor for how long.
+        unreadable = is_unreadable(lease)  # Then its holder and its duration are unknown.
         if not unreadable and not lease.spec.holder_identity:
             return False
         holds = self._longest if unreadable else min(validity(lease, self._fallback), self._longest)

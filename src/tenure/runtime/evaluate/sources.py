@@ -1,7 +1,7 @@
 """Where objects that fail alike come from: an owner, a namespace.
 
-A mistake in a template is as many bad objects as there are replicas, and whoever may write into a
-namespace may make as many of them as he likes. Neither makes it a fault of ours.
+One mistake in a template makes as many bad objects as there are replicas, and a user who may write
+into a namespace can create any number of them. Neither makes it a fault of ours.
 """
 
 from __future__ import annotations
