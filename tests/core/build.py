@@ -81,7 +81,7 @@ def judged(
     settings: Settings = SETTINGS,
     **known: Any,
 ) -> list[Verdict]:
-    """What the decider says of these objects; keyword arguments are what we observed."""
+    """The decider's verdicts on these objects; keyword arguments are observations."""
     snapshot = snapshot_with(*objects, observations=Observations(**known))
     return decide_all(decider, snapshot, settings, now)
 
@@ -93,7 +93,7 @@ def about(verdicts: Sequence[Verdict], subject: str) -> Verdict:
 
 
 def body_of(verdict: Verdict) -> Any:
-    """What the verdict's patch or creation says."""
+    """The body of the verdict's patch or creation."""
     action = verdict.action
     assert action is not None
     body: Any = getattr(action, "body")  # noqa: B009  # patches and creations have one
@@ -179,7 +179,7 @@ def a_node(
     status: Mapping[str, Any] | None = None,
     **metadata: Any,
 ) -> Node:
-    """The Node of the claim ``a``, registered unless said otherwise."""
+    """The Node of the claim ``a``, registered by default."""
     ours: dict[str, Any] = {"labels": dict(labels or {})}
     if registered:
         ours["labels"] = {
@@ -204,7 +204,7 @@ def a_node(
 
 
 def a_leaving_node(name: str = "node-a", *, closed: bool = True, **fields: Any) -> Node:
-    """Being deleted, and closed for new pods unless said otherwise."""
+    """Being deleted, and tainted by default."""
     if closed:
         fields["taints"] = (*fields.get("taints", ()), DISRUPTED)
         fields["labels"] = {**fields.get("labels", {}), names.EXCLUDE_BALANCERS: "karpenter"}

@@ -72,7 +72,7 @@ def test_a_reason_is_one_word_that_can_be_searched_for() -> None:
     assert all(reason.isalnum() and reason[0].isupper() for reason in Reason)
 
 
-def test_judging_everything_skips_what_there_is_nothing_to_say_about() -> None:
+def test_evaluating_everything_skips_keys_without_a_view() -> None:
     snapshot = snapshot_with(a_claim("b"), a_leaving_claim("a"), a_claim("c"))
     found = decide_all(LifecycleDecider(), snapshot, SETTINGS, NOW)
     assert [verdict.subject.name for verdict in found] == ["b", "c"]

@@ -1,4 +1,4 @@
-"""Writes carry the version that was judged, and finalizers of others stay."""
+"""Writes carry the version that was evaluated, and finalizers of others stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_our_finalizer_comes_last_and_once() -> None:
     assert hold(a_claim(finalizers=(names.FINALIZER, "x"))) == ["x", names.FINALIZER]
 
 
-def test_only_our_finalizer_is_taken_off() -> None:
+def test_only_our_finalizer_is_removed() -> None:
     freed = release(a_node(finalizers=("x", names.FINALIZER, "y")))
     assert freed.body["metadata"]["finalizers"] == ["x", "y"]
 

@@ -1,4 +1,4 @@
-"""A living claim: whose it is, what it gets first, and what is said of it at work."""
+"""A claim that is not being deleted: whether it is ours, its adoption, and its state in service."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_claim_that_only_lacks_the_label_gets_only_the_label() -> None:
     assert body["metadata"].keys() == {"labels", "resourceVersion", "uid"}
 
 
-def test_a_claim_without_a_pool_lives_like_any_other() -> None:
+def test_a_claim_without_a_pool_is_launched_like_any_other() -> None:
     claim = a_claim(stage=0, labels={names.NODEPOOL: ""})
     assert claim.pool_name == ""
     assert verdict_on(claim).reason is Reason.LAUNCHING
@@ -91,7 +91,7 @@ def test_a_claim_in_service_needs_no_write() -> None:
     assert verdict.message == "Node node-a was initialized at 2026-03-02T11:50:00Z"
 
 
-def test_a_node_that_went_not_ready_is_said_to_be() -> None:
+def test_a_node_that_is_no_longer_ready_is_reported() -> None:
     unhealthy = a_node(
         labels=AT_WORK,
         ready=None,
@@ -183,7 +183,7 @@ def test_a_registered_node_that_boots_gets_its_finalizer_back_too() -> None:
     assert "labels" not in body_of(verdict)["metadata"]
 
 
-def test_a_label_that_says_something_else_stays() -> None:
+def test_a_label_with_another_value_stays() -> None:
     """Two claims with one provider id must not overwrite each other's label without end."""
     verdict = verdict_on(a_claim(), a_node(labels={names.NODEPOOL: "other", names.INITIALIZED: ""}))
     assert (verdict.reason, verdict.action) == (Reason.IN_SERVICE, None)

@@ -1,4 +1,4 @@
-"""Whether a claim is still what its pool asks for."""
+"""Whether a claim still matches its pool's template."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hashes(value: str, version: str = HASH_VERSION) -> dict[str, Any]:
 
 
 def stamped(pool: NodePool) -> NodePool:
-    """As the pool's own decider leaves it."""
+    """As the pool's own decider writes it."""
     now = hashes(template_hash(pool.spec.template))
     metadata = msgspec.structs.replace(pool.metadata, **now)
     return msgspec.structs.replace(pool, metadata=metadata)
@@ -82,7 +82,7 @@ def test_a_hash_of_another_version_is_renewed_and_drifts_nothing(version: str) -
         pytest.param(a_claim(ref=FOREIGN, **hashes("1")), id="another provider's"),
     ],
 )
-def test_of_others_nothing_is_said(claim: Any) -> None:
+def test_nothing_is_reported_about(claim: Any) -> None:
     assert judged(DECIDER, stamped(a_pool()), claim) == []
 
 

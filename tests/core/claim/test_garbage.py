@@ -1,4 +1,4 @@
-"""Instances without a claim, claims without an instance: two looks, some age, no haste."""
+"""Instances without a claim, claims without an instance: two lists, and a minimum age."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def verdict_on(*objects: Any, **known: Any) -> Verdict:
     return verdict
 
 
-def test_an_old_instance_that_two_looks_found_without_a_claim_is_ended() -> None:
+def test_an_old_instance_that_two_lists_show_without_a_claim_is_terminated() -> None:
     verdict = verdict_on(**orphan(an_instance(launched_at=ago(300))))
     assert verdict.reason is Reason.INSTANCE_ORPHANED
     assert verdict.subject == Subject("Instance", "cloud://a")
@@ -53,7 +53,7 @@ def test_an_old_instance_that_two_looks_found_without_a_claim_is_ended() -> None
     assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
 
 
-def test_one_look_is_not_enough() -> None:
+def test_one_list_is_not_enough() -> None:
     verdict = verdict_on(**orphan(an_instance(), first=NOW))
     assert (verdict.reason, verdict.action) == (Reason.ORPHAN_SUSPECTED, None)
     assert verdict.recheck_at is None, "only another look can change that"
@@ -63,7 +63,7 @@ def test_one_look_is_not_enough() -> None:
     )
 
 
-def test_two_looks_at_nearly_the_same_time_are_not_enough() -> None:
+def test_two_lists_at_nearly_the_same_time_are_not_enough() -> None:
     verdict = verdict_on(**orphan(an_instance(), first=ago(119)))
     assert verdict.reason is Reason.ORPHAN_SUSPECTED
 
@@ -74,7 +74,7 @@ def test_a_young_instance_is_left_until_it_is_five_minutes_old() -> None:
     assert verdict.recheck_at == ahead(1)
 
 
-def test_the_cloud_is_asked_again_every_five_seconds() -> None:
+def test_the_termination_is_retried_every_five_seconds() -> None:
     known = orphan(an_instance())
     asked = verdict_on(**known, terminations={"uid-a": TerminationAnswer(asked_at=ago(2))})
     assert (asked.action, asked.recheck_at) == (None, ahead(3))
@@ -87,7 +87,7 @@ def test_the_cloud_is_asked_again_every_five_seconds() -> None:
     [{"claim_uid": ""}, {"cluster": "other"}, {"cluster": ""}],
     ids=["without a claim's UID", "of another cluster", "without tags"],
 )
-def test_an_instance_is_never_ended_when_it_is(fields: Any) -> None:
+def test_an_instance_is_never_terminated_when_it_is(fields: Any) -> None:
     verdict = verdict_on(**orphan(an_instance(**fields)))
     assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
     assert verdict.message == "it lacks the tags of cluster embedded"
@@ -112,7 +112,7 @@ def test_a_node_that_is_ready_is_believed_more_than_a_list() -> None:
     assert verdict.message.endswith(", but its Node is Ready")
 
 
-def test_a_list_that_was_made_about_when_the_instance_was_launched_says_nothing() -> None:
+def test_a_list_from_about_the_time_of_the_launch_does_not_count() -> None:
     """Otherwise a node that boots while the lists are compared would be lost for it."""
     claim = a_claim(conditions=[condition("Launched", at=ago(100))])
     verdict = verdict_on(claim, a_node(ready=False), vanished={"uid-a": ago(60)})
@@ -190,7 +190,7 @@ def test_an_instance_is_no_garbage_while_its_node_is_not_drained(node: Any, advi
     )
 
 
-def test_that_is_said_once_however_often_the_instances_are_listed() -> None:
+def test_the_message_stays_the_same_however_often_the_instances_are_listed() -> None:
     later = orphan(an_instance(launched_at=ago(3000)), last=ahead(120))
     first = verdict_on(a_leaving_node(), a_pod(), **OLD)
     assert first == verdict_on(a_leaving_node(), a_pod(), now=ahead(120), **later)
@@ -210,7 +210,7 @@ def test_an_instance_whose_node_is_drained_is_terminated(pods: Any) -> None:
     assert isinstance(verdict.action, Terminate)
 
 
-def test_a_pod_that_stops_holds_it_until_it_counts_as_stuck() -> None:
+def test_a_terminating_pod_blocks_it_until_it_counts_as_stuck() -> None:
     pod = a_pod(deletion_timestamp=ahead(10), deletion_grace_period_seconds=30)
     assert verdict_on(a_leaving_node(), pod, **OLD).recheck_at == ahead(70)
 

@@ -45,13 +45,13 @@ def verdict_on(*objects: Any) -> Verdict:
             {"ready": None},
             Reason.NODE_NOT_READY,
             "Node node-a is not Ready: its kubelet has not reported yet",
-            id="its kubelet has not said a word",
+            id="its kubelet has not reported",
         ),
         pytest.param(
             {"taints": (Taint(key=names.NOT_READY_TAINT, effect="NoExecute"), AGENT)},
             Reason.STARTUP_TAINTS_EXIST,
             "startup taint example.com/agent=x:NoExecute is still there",
-            id="a startup taint is there, and is said before others",
+            id="a startup taint is reported before others",
         ),
         pytest.param(
             {"taints": (LASTING, Taint(key=names.NOT_READY_TAINT, effect="NoExecute"))},
@@ -79,7 +79,9 @@ def verdict_on(*objects: Any) -> Verdict:
         ),
     ],
 )
-def test_the_first_thing_that_is_missing_is_said(node: Any, reason: Reason, message: str) -> None:
+def test_the_first_thing_that_is_missing_is_reported(
+    node: Any, reason: Reason, message: str
+) -> None:
     claim = a_claim(stage=REGISTERED, spec={"startup_taints": (AGENT,), "resources": GPU})
     verdict = verdict_on(claim, a_node(**node))
     assert (verdict.reason, verdict.message) == (reason, message)

@@ -1,4 +1,4 @@
-"""The launch: asked once, written down in two steps, given up or tried again for a reason."""
+"""The launch: requested once, recorded in two steps, deleted or retried for a reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def failed(problem: LaunchProblem = LaunchProblem.FAILED, **fields: Any) -> dict
     return {"launch_failures": {"uid-a": failure}}
 
 
-def test_the_cloud_is_asked_for_what_the_claim_says() -> None:
+def test_the_request_contains_what_the_claim_requires() -> None:
     taint, agent = Taint(key="batch", effect="NoSchedule"), Taint(key="agent", effect="NoExecute")
     verdict = verdict_on(a_claim(stage=0, spec={"taints": (taint,), "startup_taints": (agent,)}))
     assert verdict.reason is Reason.LAUNCHING
@@ -82,9 +82,7 @@ def test_the_cloud_is_asked_for_what_the_claim_says() -> None:
         ),
     ],
 )
-def test_a_claim_that_cannot_be_read_is_never_asked_for_and_says_why(
-    spec: Any, message: str
-) -> None:
+def test_an_invalid_claim_is_never_launched_and_reports_why(spec: Any, message: str) -> None:
     verdict = verdict_on(a_claim(stage=0, spec=spec))
     assert verdict.reason is Reason.LAUNCH_FAILED
     assert verdict.message.startswith(message)
@@ -147,13 +145,13 @@ def _condition(type_: str, status: str, reason: str, message: str = "") -> dict[
         (LaunchProblem.MISCONFIGURED, Reason.NODE_CLASS_NOT_READY),
     ],
 )
-def test_what_cannot_be_had_is_given_up(problem: LaunchProblem, reason: Reason) -> None:
+def test_a_claim_that_cannot_be_launched_is_deleted(problem: LaunchProblem, reason: Reason) -> None:
     verdict = verdict_on(a_claim(stage=0), **failed(problem))
     assert (verdict.reason, verdict.message) == (reason, "no answer")
     assert verdict.action == GIVE_UP
 
 
-def test_a_failed_launch_is_said_and_tried_again_later() -> None:
+def test_a_failed_launch_is_reported_and_retried_later() -> None:
     verdict = verdict_on(a_claim(stage=0), **failed(retry_at=ahead(4)))
     assert verdict.reason is Reason.LAUNCH_FAILED
     assert verdict.message == "no answer; retrying at 2026-03-02T12:00:04Z"
@@ -161,7 +159,7 @@ def test_a_failed_launch_is_said_and_tried_again_later() -> None:
     assert said(verdict)["Launched"] == ("Unknown", "LaunchFailed")
 
 
-def test_a_failure_that_was_said_is_not_written_again() -> None:
+def test_a_failure_that_is_recorded_is_not_written_again() -> None:
     claim = a_claim(stage=0)
     first = verdict_on(claim, **failed(retry_at=ahead(4)))
     told = [
@@ -173,7 +171,7 @@ def test_a_failure_that_was_said_is_not_written_again() -> None:
 
 
 @pytest.mark.parametrize("retry_at", [NOW, None], ids=["its time has come", "no time was set"])
-def test_then_the_cloud_is_asked_again(retry_at: Any) -> None:
+def test_then_the_launch_is_retried(retry_at: Any) -> None:
     verdict = verdict_on(a_claim(stage=0), **failed(retry_at=retry_at))
     assert verdict.reason is Reason.LAUNCHING
 

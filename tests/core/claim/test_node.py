@@ -21,7 +21,7 @@ def said_of(*objects: Any) -> tuple[Reason, str]:
     return verdict.reason, verdict.message
 
 
-def test_a_node_at_work_says_for_which_claim_and_since_when() -> None:
+def test_a_node_in_service_names_its_claim_and_since_when() -> None:
     reason, message = said_of(a_claim(), a_node())
     assert reason is Reason.IN_SERVICE
     assert message.startswith("initialized at 2026-03-02T11:50:00Z (NodeClaim a)")
@@ -32,7 +32,7 @@ def test_a_cordoned_node_says_so() -> None:
     assert message.endswith("; cordoned: the Node takes no new pods")
 
 
-def test_a_node_that_was_at_work_and_is_not_ready_says_since_when() -> None:
+def test_a_node_that_is_no_longer_ready_reports_since_when() -> None:
     reason, message = said_of(a_claim(), a_node(ready=False))
     assert reason is Reason.NODE_NOT_READY
     assert message.startswith("Ready=False")
@@ -75,7 +75,7 @@ def test_two_claims_with_one_provider_id_are_named() -> None:
     assert message == "more than one Node or claim has its provider id (a, b)"
 
 
-def test_a_leaving_node_is_evaluated_by_its_drain() -> None:
+def test_a_terminating_node_is_evaluated_by_its_drain() -> None:
     found: list[Verdict] = judged(DECIDER, a_claim(), a_leaving_node())
     assert found == []
 

@@ -1,4 +1,4 @@
-"""What several deciders ask about a claim: whose it is, whether it is missing, what it says."""
+"""What several deciders need of a claim: whether it is ours, whether it is missing, its status."""
 
 from __future__ import annotations
 

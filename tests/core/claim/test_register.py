@@ -133,7 +133,7 @@ def test_a_taint_that_taints_and_startup_taints_both_name_is_set_once() -> None:
     assert len(body_of(verdict)["spec"]["taints"]) == 1
 
 
-def test_a_node_that_asks_for_it_keeps_its_own_taints_only() -> None:
+def test_a_node_with_do_not_sync_taints_keeps_only_its_own_taints() -> None:
     node = a_new_node(labels={names.DO_NOT_SYNC_TAINTS: "true"})
     verdict = verdict_on(launched(spec={"taints": (BATCH,), "startup_taints": (AGENT,)}), node)
     assert body_of(verdict)["spec"]["taints"] == []

@@ -1,4 +1,4 @@
-"""A fleet taken over from Karpenter 1.15, as its objects stand, is at work and left as it is."""
+"""A fleet taken over from Karpenter 1.15 is in service and not changed."""
 
 from __future__ import annotations
 

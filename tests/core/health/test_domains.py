@@ -1,4 +1,4 @@
-"""Many unhealthy nodes of one zone, image or type: when it is held, who is tried, and when."""
+"""Many unhealthy nodes of one zone, image or type: when it is an outage, and which is the probe."""
 
 from __future__ import annotations
 

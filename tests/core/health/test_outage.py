@@ -1,4 +1,4 @@
-"""Nodes of several pools that fall unhealthy together: what is held, who is tried, where claims go."""
+"""Nodes of several pools that are unhealthy together: outages, probes, and zones to avoid."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
 
 
 def held(*objects: Any) -> list[str]:
-    """The domains that are held, or may come to be."""
+    """The domains that are in outage, or may be soon."""
     snapshot = snapshot_with(*objects, observations=Observations(repair_statements=STATEMENTS))
     return [str(affected_domain.domain) for affected_domain in domains_in(snapshot).affected]
 
@@ -186,7 +186,7 @@ def test_what_is_no_probe_lets_no_node_of_the_pool_be_one(written: str) -> None:
     assert probe.open_at(NOW)
 
 
-def test_a_stamp_that_was_written_before_the_outage_is_taken_off() -> None:
+def test_a_stamp_that_was_written_before_the_outage_is_removed() -> None:
     stamp = {names.TERMINATION_TIMESTAMP: "2026-03-02T11:59:59Z"}
     found = verdicts(*pools(), *a_dead_zone(ago(500), annotations=stamp))
     verdict = about(found, "NodeClaim/red-1")
@@ -194,7 +194,7 @@ def test_a_stamp_that_was_written_before_the_outage_is_taken_off() -> None:
     assert body_of(verdict)["metadata"]["annotations"] == {names.TERMINATION_TIMESTAMP: None}
 
 
-def test_a_new_node_that_never_came_up_there_is_not_given_up_either() -> None:
+def test_a_new_node_that_never_became_ready_there_is_not_terminated_either() -> None:
     late = a_member("red-9", unhealthy_since=ago(1000))
     claim = _not_initialized(late[0])
     node = a_node(
@@ -241,7 +241,7 @@ def zones_of(verdict: Verdict) -> dict[str, Any]:
     return found
 
 
-def test_a_new_claim_keeps_out_of_a_zone_in_outage_and_says_why() -> None:
+def test_a_new_claim_avoids_a_zone_in_outage_and_says_why() -> None:
     (claim,) = new_claims(*DEAD, a_pending_pod())
     assert claim.reason is Reason.NEEDED_FOR_PODS
     assert "small in zone-b" in claim.message
@@ -311,14 +311,14 @@ def test_nor_does_a_replacement_that_boots_however_many_they_are() -> None:
     )
 
 
-def test_once_its_replacement_is_initialized_the_domain_is_released() -> None:
+def test_once_its_replacement_is_initialized_the_outage_ends() -> None:
     up = a_member("red-9", creation_timestamp=ago(50))
     assert unhealthy_ones(verdicts(*left_in_the_zone(), *up)) == dict.fromkeys(
         HELD_BACK, Reason.REPAIRING
     )
 
 
-def test_a_replacement_that_never_comes_releases_it_half_an_hour_later() -> None:
+def test_without_a_replacement_the_outage_ends_half_an_hour_later() -> None:
     at = ahead(29 * 60)
     before = verdicts(*left_in_the_zone(), now=at - timedelta(seconds=1))
     assert unhealthy_ones(before) == HELD_BACK
@@ -326,7 +326,7 @@ def test_a_replacement_that_never_comes_releases_it_half_an_hour_later() -> None
     assert unhealthy_ones(then) == dict.fromkeys(HELD_BACK, Reason.REPAIRING)
 
 
-def test_a_replacement_that_never_comes_up_is_one_more_that_is_unhealthy() -> None:
+def test_a_replacement_that_never_becomes_ready_is_one_more_unhealthy_node() -> None:
     then = verdicts(*left_in_the_zone(), *a_newcomer(), now=ahead(29 * 60))
     assert unhealthy_ones(then) == HELD_BACK, "three of three"
     assert "3 of the 3 nodes" in about(then, "NodeClaim/blue-1").message

@@ -128,7 +128,7 @@ def test_the_clocks_stand_still_while_the_node_is_rebooted(once: list[Any]) -> N
     assert boot_of(claim, a_node(ready=False, creation_timestamp=ago(7200))) is None
 
 
-def test_they_begin_anew_when_it_is_back() -> None:
+def test_they_start_again_after_the_reboot() -> None:
     node = a_node(ready=False, creation_timestamp=ago(7200))
     never = boot_of(new_claim(REGISTERED, conditions=[rebooted("False")]), node)
     assert never is not None

@@ -1,4 +1,4 @@
-"""Which conditions mean unhealthy, for how long each is tolerated, and by whose word."""
+"""Which conditions mean unhealthy, for how long each is tolerated, and by which policy."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ def test_the_seeds_instants(node: Node, due: str) -> None:
         ),
     ],
 )
-def test_the_first_word_that_is_given_counts(
-    repair: Repair | None, minutes: int | None, policy: str
-) -> None:
+def test_precedence_of_policies(repair: Repair | None, minutes: int | None, policy: str) -> None:
     (unhealthy,) = found(unhealthy_node("Ready", "False"), repair)
     assert unhealthy.due_at == (SINCE + minutes * MINUTE if minutes is not None else None)
     assert unhealthy.policy == policy
@@ -289,9 +287,7 @@ PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTole
         ),
     ],
 )
-def test_a_reason_limits_what_the_pool_asks_for(
-    node: Node, repair: Repair, policy: str | None
-) -> None:
+def test_a_reason_limits_the_pools_policy(node: Node, repair: Repair, policy: str | None) -> None:
     assert [unhealthy.policy for unhealthy in found(node, repair)] == ([policy] if policy else [])
 
 

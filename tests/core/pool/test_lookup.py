@@ -59,12 +59,12 @@ FOUR_CPUS = units(cpu=4, memory=8 * 2**30, pods=20, nodes=1)
         pytest.param(
             a_class(ready=condition("Ready", "False", "SubnetsNotFound", "no subnet has the tag")),
             ("SubnetsNotFound", "KWOKNodeClass default is not Ready: no subnet has the tag"),
-            id="not ready, in its own words",
+            id="not ready, with a message",
         ),
         pytest.param(
             a_class(ready=Condition(type="Ready", status="False")),
             ("NodeClassNotReady", "KWOKNodeClass default is not Ready: it does not say why"),
-            id="not ready, without a word",
+            id="not ready, without a message",
         ),
         pytest.param(a_class(), None, id="ready"),
     ],
@@ -97,7 +97,7 @@ def test_a_pool_is_ours_by_the_kind_of_its_class() -> None:
             a_claim(status={"capacity": {"cpu": "4", "nvidia.com/gpu": "1"}}),
             a_node(status={"capacity": {"cpu": "5"}}),
             units(cpu=5, nodes=1),
-            id="at work: what its Node says",
+            id="in service: what its Node says",
         ),
         pytest.param(
             a_claim(), a_node(status={"capacity": {}}), FOUR_CPUS, id="a Node that says nothing"
@@ -114,7 +114,7 @@ def test_a_claim_counts_as(claim: NodeClaim, node: Any, size: dict[str, int]) ->
     assert capacity_of(claim, node) == size
 
 
-def test_a_pool_is_the_sum_of_its_claims_without_those_that_leave() -> None:
+def test_a_pool_is_the_sum_of_its_claims_without_those_being_deleted() -> None:
     snapshot = snapshot_with(
         a_claim(),
         a_node(),
@@ -125,7 +125,7 @@ def test_a_pool_is_the_sum_of_its_claims_without_those_that_leave() -> None:
     assert usage_of("general", snapshot) == units(cpu=8, memory=16 * 2**30, pods=40, nodes=2)
 
 
-def test_of_two_nodes_with_one_provider_id_neither_is_believed() -> None:
+def test_of_two_nodes_with_one_provider_id_neither_counts() -> None:
     snapshot = snapshot_with(
         a_claim(),
         a_node(status={"capacity": {"cpu": "1"}}),

@@ -24,7 +24,7 @@ def a_pool_that_says(status: str | None, *, since: datetime = TEN_MINUTES_AGO) -
 
 
 def arrivals(outcomes: str, generations: tuple[int, int] = NOW_MADE_FROM) -> tuple[Arrival, ...]:
-    """``+`` has registered, ``-`` was given up."""
+    """``+`` has registered, ``-`` has failed."""
     return tuple(
         Arrival(
             claim=f"c{index}",

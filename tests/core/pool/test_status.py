@@ -1,4 +1,4 @@
-"""What a pool says about itself: its hash first, then its size and whether it may launch."""
+"""The status of a pool: its hash first, then its size and whether it may launch."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_an_empty_pool_says_that_it_is_ready_and_has_nothing() -> None:
     assert "nodes" not in status, "it is 0 already"
 
 
-def test_what_was_said_is_not_said_again() -> None:
+def test_the_status_is_written_once() -> None:
     objects = [a_class(), a_claim(), a_node()]
     pool = stamped(limits={"cpu": "100", "nvidia.com/gpu": 2})
     first = verdict_on(*objects, pool)
@@ -124,7 +124,7 @@ def test_what_was_said_is_not_said_again() -> None:
     assert again.message == "1 node; cpu 4 of 100; nvidia.com/gpu 0 of 2"
 
 
-def test_it_counts_what_it_has_in_kubernetes_own_words() -> None:
+def test_it_counts_its_resources_in_kubernetes_units() -> None:
     size = {"cpu": "12600m", "memory": "22656Mi", "pods": "9"}
     claims = [
         a_claim(name, stage=LAUNCHED, status={"capacity": size, "provider_id": name})
@@ -141,7 +141,7 @@ def test_it_counts_what_it_has_in_kubernetes_own_words() -> None:
     assert status["nodes"] == 6
 
 
-def test_a_resource_that_is_gone_is_taken_off_the_list() -> None:
+def test_a_resource_that_is_gone_is_removed_from_the_list() -> None:
     pool = stamped(status={"resources": {"nvidia.com/gpu": "1"}, "nodes": 1})
     status = body_of(verdict_on(a_class(), pool))["status"]
     assert status["resources"]["nvidia.com/gpu"] is None
@@ -198,7 +198,7 @@ def test_a_template_that_cannot_be_read_is_not_ready_and_has_no_hash() -> None:
     ],
     ids=["disruption", "repair"],
 )
-def test_a_bad_block_is_said_with_a_warning_and_does_not_stop_provisioning(
+def test_an_invalid_block_is_reported_with_a_warning_and_does_not_stop_provisioning(
     spec: Any, type_: str, reason: Reason, means: str
 ) -> None:
     pool = stamped(**spec)

@@ -1,4 +1,4 @@
-"""A maintenance window does not look as if it protected anything before anything enforces it."""
+"""A maintenance window must not claim to be enforced before it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_window_says_that_nothing_enforces_it_yet() -> None:
     assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
 
 
-def test_what_was_said_is_not_said_again_and_foreign_conditions_stay() -> None:
+def test_the_status_is_written_once_and_foreign_conditions_stay() -> None:
     ours = condition("Valid", "Unknown", "NotEnforced", str(WindowNotEnforced()))
     conditions = [msgspec.to_builtins(ours) | {"status": "Unknown"}]
     theirs = msgspec.to_builtins(condition("Reviewed"))
@@ -43,7 +43,7 @@ def test_what_was_said_is_not_said_again_and_foreign_conditions_stay() -> None:
     assert said(added).keys() == {"Reviewed", "Valid"}
 
 
-def test_a_window_that_cannot_be_understood_says_where() -> None:
+def test_an_invalid_window_names_the_field() -> None:
     verdict = verdict_on(a_window(cron="every morning"))
     assert verdict.reason is Reason.WINDOW_INVALID
     assert verdict.message.startswith("spec.schedules[0].cron: got 'every morning', expected")

@@ -15,12 +15,12 @@ SETTINGS = Settings()
 
 
 def came(*seconds: float) -> list[Demand]:
-    """Pods that came so long ago."""
+    """Pods that arrived that many seconds ago."""
     return [Demand(a_pending_pod(f"p{i}"), ago(s)) for i, s in enumerate(seconds)]
 
 
 def seen(*seconds: float) -> list[Demand]:
-    """Pods that we saw come so long ago, and that have waited for long by their own word."""
+    """Pods that we first saw that many seconds ago, with much older timestamps."""
     return [Demand(a_pending_pod(f"p{i}"), ago(60), seen_at=ago(s)) for i, s in enumerate(seconds)]
 
 
@@ -74,8 +74,8 @@ def test_a_batch_closes(batch: Batch, decided: float | None, closes: datetime) -
     assert closes_at(batch, decided) == closes
 
 
-def test_while_pods_keep_coming_decisions_are_ten_seconds_apart() -> None:
-    """The age of the oldest pod would let every look act on what came since the last one."""
+def test_while_pods_keep_arriving_decisions_are_ten_seconds_apart() -> None:
+    """By the age of the oldest pod, every evaluation would launch nodes for the newest pods."""
     decisions: list[datetime] = []
     left: list[Demand] = []
     for tick in range(1200):

@@ -1,4 +1,4 @@
-"""How much room new nodes keep for DaemonSets: by their pods, else by template and LimitRanges."""
+"""What new nodes reserve for DaemonSets: by their pods, else by template and LimitRanges."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ def amounts(**written: str) -> dict[str, int]:
     return parse_resources({**written, "pods": "1"})
 
 
-def test_without_pods_and_limit_ranges_the_template_is_believed() -> None:
+def test_without_pods_and_limit_ranges_the_template_counts() -> None:
     assert kept(a_daemon_set(spec=spec(requests={"cpu": "1"}))) == amounts(cpu="1")
 
 
-def test_daemons_that_are_being_deleted_take_no_room() -> None:
+def test_nothing_is_reserved_for_daemon_sets_that_are_being_deleted() -> None:
     assert kept(a_daemon_set(deletion_timestamp=ago(1))) is None
 
 
-def test_the_newest_living_pod_says_more_than_the_template() -> None:
+def test_the_newest_pod_counts_before_the_template() -> None:
     agent = a_daemon_set(spec=spec(requests={"cpu": "1"}))
     older = a_daemon_pod("older", "2", creation_timestamp=ago(90))
     newer = a_daemon_pod("newer", "3", ports=(9100,), creation_timestamp=ago(60))
@@ -85,7 +85,7 @@ def test_the_newest_living_pod_says_more_than_the_template() -> None:
     assert found.spec.affinity is None, "which nodes it comes to is the template's to say"
 
 
-def test_a_pod_of_an_older_template_says_nothing() -> None:
+def test_a_pod_of_an_older_template_does_not_count() -> None:
     agent = a_daemon_set(spec=spec(requests={"cpu": "1"}), annotations={GENERATION: "2"})
     old = a_daemon_pod("old", "3", labels={"pod-template-generation": "1"})
     assert kept(agent, old) == amounts(cpu="1")
@@ -93,7 +93,7 @@ def test_a_pod_of_an_older_template_says_nothing() -> None:
     assert kept(agent, new) == amounts(cpu="4")
 
 
-def test_a_pod_that_came_or_went_is_heard_of() -> None:
+def test_a_created_or_removed_pod_is_noticed() -> None:
     tables = Tables()
     tables.put(DAEMON_SETS, a_daemon_set(spec=spec(requests={"cpu": "1"})))
     snapshot = Snapshot(tables)
@@ -153,7 +153,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("item", "resources"), REFUSED)
-def test_no_room_is_kept_for_pods_that_admission_refuses(item: Any, resources: Any) -> None:
+def test_nothing_is_reserved_for_pods_that_admission_refuses(item: Any, resources: Any) -> None:
     assert kept(a_daemon_set(spec=spec(**resources)), a_limit_range(**item)) is None
 
 
@@ -178,7 +178,7 @@ def a_told_daemon_set(desired: int, current: int, ready: int = 0, **more: Any) -
 
 
 def waiting(pod: Pod, **fields: Any) -> Pod:
-    """Not bound yet; the scheduler has looked at it."""
+    """Not bound yet; the scheduler has tried it."""
     told = condition("PodScheduled", "False", "Unschedulable")
     return msgspec.structs.replace(
         pod,
@@ -187,12 +187,12 @@ def waiting(pod: Pod, **fields: Any) -> Pod:
     )
 
 
-def test_one_that_may_have_no_pods_on_the_nodes_there_are_keeps_no_room() -> None:
+def test_nothing_is_reserved_if_no_pods_are_allowed_on_existing_nodes() -> None:
     """As with a ResourceQuota of no pods: the controller tries in vain."""
     assert kept(a_told_daemon_set(desired=3, current=0)) is None
 
 
-def test_before_there_is_a_node_for_it_the_template_is_believed() -> None:
+def test_before_there_is_a_node_for_it_the_template_counts() -> None:
     assert kept(a_told_daemon_set(desired=0, current=0)) == amounts(cpu="200")
 
 
@@ -202,17 +202,17 @@ def test_what_the_controller_has_not_seen_yet_is_no_evidence() -> None:
     assert kept(msgspec.structs.replace(told, metadata=newer)) == amounts(cpu="200")
 
 
-def test_one_whose_pods_are_gated_keeps_no_room_unless_others_of_it_run() -> None:
+def test_nothing_is_reserved_for_gated_pods_unless_others_run() -> None:
     gated = waiting(a_daemon_pod("p", "200"), scheduling_gates=(SchedulingGate(name="later"),))
     assert kept(a_told_daemon_set(desired=1, current=1), gated, a_node()) is None
     assert kept(a_told_daemon_set(desired=2, current=2, ready=1), gated, a_node()) is not None
 
 
-def test_one_that_is_larger_than_every_node_and_runs_nowhere_keeps_no_room() -> None:
+def test_nothing_is_reserved_for_pods_larger_than_every_node() -> None:
     told = a_told_daemon_set(desired=1, current=1)
     assert kept(told, waiting(a_daemon_pod("p", "200")), a_node()) is None
 
 
-def test_one_that_waits_because_the_nodes_are_full_keeps_its_room() -> None:
+def test_capacity_is_reserved_for_pods_that_wait_because_nodes_are_full() -> None:
     told = a_told_daemon_set(desired=1, current=1)
     assert kept(told, waiting(a_daemon_pod("p", "1")), a_node()) == amounts(cpu="1")

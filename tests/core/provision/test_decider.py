@@ -1,4 +1,4 @@
-"""Pending pods become claims: gathered, placed, nominated, or told why not."""
+"""Pending pods become claims: batched, placed, nominated, or the reason why not."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def of_pool(create: Create) -> str:
     return pool
 
 
-def test_nothing_is_decided_while_every_pod_has_its_place() -> None:
+def test_nothing_is_decided_while_no_pod_needs_capacity() -> None:
     assert verdicts(a_pool(), a_claim(), a_node(), a_pod()) == []
 
 
@@ -113,7 +113,7 @@ def test_a_pod_that_waits_since_the_end_of_all_time_waits_for_its_batch_and_no_o
     assert fits.reason is Reason.NOMINATED
 
 
-def test_a_pod_that_the_scheduler_does_not_put_where_it_fits_is_told_what_it_says() -> None:
+def test_a_pod_that_fits_but_is_not_bound_quotes_the_scheduler() -> None:
     waiting = a_pending_pod(since=ago(30), said="0/1 nodes are available: 1 Insufficient luck.")
     verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
     assert (verdict.reason, verdict.action) == (Reason.SCHEDULER_DISAGREES, None)
@@ -172,9 +172,7 @@ def test_the_batch_is_gathered_until(waited: list[Any], opens_at: Any) -> None:
     [([ago(5), ago(0.5)], ahead(0.5)), ([ago(8.5), ago(0)], ahead(0.5))],
     ids=["a second after it told of the last pod", "nine seconds after the first at the latest"],
 )
-def test_a_batch_of_which_a_watch_tells_late_is_gathered_until(
-    seen: list[Any], opens_at: Any
-) -> None:
+def test_a_batch_that_the_watch_shows_late_is_open_until(seen: list[Any], opens_at: Any) -> None:
     pods = [a_pending_pod(f"p{i}", since=ago(20)) for i in range(2)]
     told = {pod.uid: at for pod, at in zip(pods, seen, strict=True)}
     found = verdicts(a_pool(), *pods, waiting_seen=told)
@@ -203,7 +201,7 @@ def listed_types(create: Create) -> list[str]:
     return sorted(types_["values"])
 
 
-def test_a_plan_for_pods_that_still_arrive_is_made_anew_when_none_comes() -> None:
+def test_a_plan_for_arriving_pods_is_made_again_when_no_more_arrive() -> None:
     pods = [a_pending_pod(f"p{i}", requests={"cpu": "3500m"}, since=ago(20)) for i in range(2)]
     told = dict.fromkeys((pod.uid for pod in pods), ago(0.5))
     found = verdicts(a_pool(), a_claim(), a_node(), *pods, instance_types=SIZES, waiting_seen=told)
@@ -227,13 +225,13 @@ def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
     assert len(created(found)) == 1
 
 
-def test_a_pod_that_nothing_can_take_is_told_why_pool_by_pool() -> None:
+def test_a_pod_that_fits_nowhere_says_why_pool_by_pool() -> None:
     verdict = verdict_on("web", a_pool(), a_pending_pod(requests={"cpu": "9"}))
     assert (verdict.reason, verdict.action) == (Reason.FAILED_SCHEDULING, None)
     assert verdict.message == "general: no instance type has 9 cpu free (largest 4)"
 
 
-def test_nothing_is_said_against_a_pod_before_the_cloud_has_said_what_it_offers() -> None:
+def test_no_pod_is_refused_before_the_instance_types_are_known() -> None:
     found = verdicts(a_pool(), a_pending_pod(), instance_types={})
     assert not created(found)
     verdict = about(found, "Pod/default/web")
@@ -301,21 +299,21 @@ def test_a_sold_out_offering_is_left_out_until_its_time_is_over() -> None:
     assert claim.recheck_at == pod.recheck_at == ahead(60)
 
 
-def test_an_offering_whose_time_is_over_is_bought_again() -> None:
+def test_an_offering_is_used_again_after_its_pause() -> None:
     dry = {("small", "zone-a", "spot"): ago(0)}
     claim, _ = verdicts(a_pool(), a_pending_pod(), dry_offerings=dry)
     assert "small in zone-a, spot" in claim.message
     assert claim.recheck_at is None
 
 
-def test_pods_of_a_leaving_node_get_their_new_node_before_they_are_evicted() -> None:
+def test_pods_of_a_terminating_node_get_their_new_node_before_they_are_evicted() -> None:
     found = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod())
     assert len(created(found)) == 1
     message = about(found, "Pod/default/web").message
     assert message.startswith("Node node-a is terminating; needs new NodeClaim general-")
 
 
-def test_a_protected_pod_of_a_leaving_node_stays_for_now() -> None:
+def test_a_protected_pod_of_a_terminating_node_stays_for_now() -> None:
     (verdict,) = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod(protected="2h"))
     assert (verdict.reason, verdict.action) == (Reason.STAYS_FOR_NOW, None)
     assert verdict.message == (
@@ -325,7 +323,7 @@ def test_a_protected_pod_of_a_leaving_node_stays_for_now() -> None:
     assert verdict.recheck_at == ahead(3600)
 
 
-def test_a_claim_gets_a_name_that_is_free_and_the_same_in_every_look() -> None:
+def test_a_claim_gets_an_unused_name_that_is_the_same_in_every_evaluation() -> None:
     pods = [a_pending_pod(f"p{i}", requests={"cpu": "4"}) for i in range(3)]
     first = [create.name for create in created(verdicts(a_pool(), *pods))]
     again = [create.name for create in created(verdicts(a_pool(), *pods))]
@@ -376,7 +374,7 @@ def test_a_burst_may_wait_but_an_answer_to_us_may_not(change: Change, waits: boo
     assert may_wait(change) is waits
 
 
-def test_daemon_sets_that_no_type_holds_stop_no_pod_and_the_pool_names_them() -> None:
+def test_daemon_sets_that_fit_no_type_block_no_pod_and_the_pool_names_them() -> None:
     wants = PodSpec(
         containers=(Container(resources=ResourceRequirements(requests={"cpu": "3500m"})),)
     )

@@ -1,4 +1,4 @@
-"""Which pods need a place, and since when."""
+"""Which pods need capacity, and since when."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def demands(*objects: Any) -> list[Demand]:
     return pods_to_place(snapshot_with(*objects))
 
 
-def test_a_pod_that_found_no_node_has_waited_since_the_scheduler_said_so() -> None:
+def test_an_unschedulable_pod_counts_from_the_schedulers_condition() -> None:
     pod = a_pending_pod()
     assert demands(pod) == [Demand(pod, MINUTE_AGO)]
 
@@ -59,11 +59,11 @@ def test_where_the_scheduler_gave_no_time_it_has_waited_since_its_creation() -> 
         ),
     ],
 )
-def test_no_new_node_is_looked_for_because(pod: Any) -> None:
+def test_no_new_node_is_needed_because(pod: Any) -> None:
     assert demands(pod) == []
 
 
-def test_a_pod_of_a_leaving_node_needs_a_place_before_it_is_evicted() -> None:
+def test_a_pod_of_a_terminating_node_needs_capacity_before_it_is_evicted() -> None:
     pod = a_pod()
     found = demands(a_leaving_claim(), a_leaving_node(closed=False), pod)
     assert found == [Demand(pod, ago(30), "node-a")]
@@ -88,17 +88,17 @@ def test_a_pod_of_a_leaving_node_needs_a_place_before_it_is_evicted() -> None:
         ),
     ],
 )
-def test_a_pod_of_a_leaving_node_needs_no_place_because(fields: Any) -> None:
+def test_a_pod_of_a_terminating_node_needs_no_capacity_because(fields: Any) -> None:
     assert demands(a_leaving_claim(), a_leaving_node(), a_pod(**fields)) == []
 
 
-def test_a_terminating_pod_of_a_stateful_set_still_needs_its_place() -> None:
-    """Its successor has the same name, so it comes only when the old one has gone."""
+def test_a_terminating_pod_of_a_stateful_set_still_needs_capacity() -> None:
+    """The new pod has the same name, so it is created only when the old one is gone."""
     pod = a_pod(owner="StatefulSet", deletion_timestamp=ahead(20))
     assert demands(a_leaving_claim(), a_leaving_node(), pod) == [Demand(pod, ago(30), "node-a")]
 
 
-def test_a_protected_pod_needs_its_place_when_the_protection_ends() -> None:
+def test_a_protected_pod_needs_capacity_when_the_protection_ends() -> None:
     pod = a_pod(protected="2h")
     (demand,) = demands(a_leaving_claim(), a_leaving_node(), pod)
     assert demand == Demand(pod, ahead(3600), "node-a")
@@ -113,7 +113,7 @@ def test_a_protection_that_is_over_changes_nothing() -> None:
     assert demand.needs_place(NOW)
 
 
-def test_a_pending_pod_needs_a_place_whatever_its_clock_says() -> None:
+def test_a_pending_pod_needs_capacity_whatever_its_timestamp() -> None:
     assert Demand(a_pending_pod(), ahead(5)).needs_place(NOW)
 
 
@@ -125,11 +125,12 @@ def test_a_pending_pod_needs_a_place_whatever_its_clock_says() -> None:
             [a_leaving_claim(ref=FOREIGN), a_leaving_node()], id="its node is another provider's"
         ),
         pytest.param(
-            [a_leaving_claim(), a_leaving_node(finalizers=("x",))], id="its node waits for others"
+            [a_leaving_claim(), a_leaving_node(finalizers=("x",))],
+            id="its node lacks our finalizer",
         ),
     ],
 )
-def test_pods_of_these_nodes_are_not_ours_to_place(objects: Any) -> None:
+def test_pods_of_these_nodes_are_not_provisioned_for(objects: Any) -> None:
     assert demands(*objects, a_pod()) == []
 
 

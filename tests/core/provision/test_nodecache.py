@@ -1,4 +1,4 @@
-"""A node's room is worked out once for the same objects, and anew for any other."""
+"""A node's free capacity is computed once for the same objects, and again for any other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_same_objects_are_worked_out_once() -> None:
     assert work.count == 1
 
 
-def test_another_node_claim_or_pod_is_worked_out_anew() -> None:
+def test_another_node_claim_or_pod_is_computed_again() -> None:
     rooms, work, node, claim, pod = Rooms(), Worker(), a_node(), a_claim(), a_pod()
     rooms.on(node, claim, [pod], work)
     rooms.on(a_node(), claim, [pod], work)

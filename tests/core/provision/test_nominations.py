@@ -78,7 +78,7 @@ READY_ONCE = condition("ReadyOnce", at=ago(20))
         ),
     ],
 )
-def test_a_pod_has_its_place(objects: list[Any], found: Nomination) -> None:
+def test_a_pod_is_nominated(objects: list[Any], found: Nomination) -> None:
     assert nomination(WEB, *objects) == found
 
 
@@ -95,12 +95,12 @@ def test_a_pod_has_its_place(objects: list[Any], found: Nomination) -> None:
         ),
     ],
 )
-def test_a_pod_has_no_place(objects: list[Any]) -> None:
+def test_a_pod_is_not_nominated(objects: list[Any]) -> None:
     assert nomination(WEB, *objects) is None
 
 
 def test_of_two_claims_the_younger_counts() -> None:
-    """It was created because the place on the older one had come to its end."""
+    """It was created because the nomination to the older one had lapsed."""
     marks = {NOMINATED_PODS: WEB.uid}
     younger = a_claim("z", stage=0, annotations=marks, creation_timestamp=ago(5))
     in_service = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(40)),))
@@ -109,8 +109,8 @@ def test_of_two_claims_the_younger_counts() -> None:
     assert created(verdicts(WEB, younger, in_service, a_node(), full)) == []
 
 
-def test_a_pod_of_a_leaving_node_keeps_its_place_until_it_is_evicted() -> None:
-    """The scheduler is not asked before that, so it cannot be late."""
+def test_a_pod_of_a_terminating_node_stays_nominated_until_it_is_evicted() -> None:
+    """The scheduler does not handle the pod before that, so it cannot be late."""
     leaving = a_pod("web", creation_timestamp=ago(90))
     there = [a_leaving_claim("b"), a_leaving_node("node-b", claim="b")]
     moved = a_pod("web", node="node-b", creation_timestamp=ago(90))
@@ -138,8 +138,8 @@ def test_a_new_claim_says_which_pods_it_is_for() -> None:
     assert set(named.split(",")) == {WEB.uid, "uid-y"}
 
 
-def test_a_pod_is_not_claimed_for_again_while_its_claim_lives() -> None:
-    """Others have been counted on its room since; it has the older right."""
+def test_a_pod_gets_no_second_claim_while_its_claim_exists() -> None:
+    """Other pods fit there, too, but the nominated pod comes first."""
     others = [
         a_pending_pod(f"a{i}", requests={"cpu": "1"}, creation_timestamp=ago(90)) for i in range(4)
     ]
@@ -151,8 +151,8 @@ def test_a_pod_is_not_claimed_for_again_while_its_claim_lives() -> None:
     assert web.uid not in ",".join(named)
 
 
-def test_a_pod_that_lost_its_room_before_its_node_came_waits_for_what_comes() -> None:
-    """It is told so, and nothing is created for it as long as its node is on its way."""
+def test_a_pod_whose_capacity_was_taken_waits_for_its_node_in_flight() -> None:
+    """The verdict says so, and no claim is created for it while its node is in flight."""
     large = a_pending_pod(requests={"cpu": "6"}, creation_timestamp=ago(90))
     found = verdicts(for_web(stage=LAUNCHED), large)
     verdict = about(found, "Pod/default/web")
@@ -169,7 +169,7 @@ def test_a_pod_whose_capacity_was_taken_on_a_node_in_service_gets_a_new_claim() 
     assert len(created(verdicts(serving, a_node(), WEB, *guests))) == 1
 
 
-def test_a_pod_goes_elsewhere_when_its_node_gets_a_taint() -> None:
+def test_a_pod_is_placed_elsewhere_when_its_node_gets_a_taint() -> None:
     away = Taint(key=UNREACHABLE_TAINT, effect="NoSchedule")
     serving = for_web(stage=INITIALIZED, conditions=(condition("Initialized", at=ago(5)),))
     assert len(created(verdicts(serving, a_node(taints=(away,)), WEB))) == 1

@@ -1,4 +1,4 @@
-"""Where pods could go: nodes as they are or will be, and pools with what their limits leave."""
+"""Where pods can be placed: nodes as they are or will be, and pools within their limits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def only_node(*objects: Any) -> ExistingNode:
 # -- nodes ---------------------------------------------------------------------------
 
 
-def test_a_node_at_work_is_taken_as_it_is() -> None:
+def test_a_node_in_service_counts_as_it_is() -> None:
     pod, done = a_pod(), a_pod("done", phase="Succeeded")
     node = a_node(taints=(BATCH, STARTING))
     assert only_node(a_claim(), node, pod, done) == ExistingNode.holding(
@@ -82,7 +82,7 @@ def test_a_node_that_is_rebooted_is_counted_on_as_it_will_be(conditions: Any) ->
     assert in_service_since(snapshot_with(claim, ready)) == {}, "the scheduler cannot use it now"
 
 
-def test_pods_that_leave_a_node_to_be_rebooted_leave_their_room_to_their_successors() -> None:
+def test_pods_evicted_for_a_reboot_free_their_capacity() -> None:
     pods = a_pod("stays"), a_pod("goes", deletion_timestamp=ahead(20))
     rebooting = a_claim(conditions=[condition("Rebooting", "True", "RebootRequested")])
     assert only_node(rebooting, a_node(), *pods) == only_node(rebooting, a_node(), pods[0])
@@ -191,7 +191,9 @@ def test_before_the_launch_is_answered_a_claim_has_the_labels_that_are_certain()
         pytest.param(("unknown",), 2, id="what it requests where no type is known"),
     ],
 )
-def test_before_the_launch_is_answered_a_claim_holds(listed: tuple[str, ...], cpu: int) -> None:
+def test_before_the_launch_is_answered_a_claim_has_the_capacity(
+    listed: tuple[str, ...], cpu: int
+) -> None:
     wanted = Requirement(key=names.INSTANCE_TYPE, operator="In", values=listed)
     requests = ResourceRequests(requests={"cpu": "2"})
     claim = a_claim(stage=0, spec={"requirements": (wanted,), "resources": requests})
@@ -200,7 +202,7 @@ def test_before_the_launch_is_answered_a_claim_holds(listed: tuple[str, ...], cp
     assert node.available["cpu"] == units(cpu=cpu)["cpu"]
 
 
-def test_after_the_launch_it_holds_what_the_instance_has() -> None:
+def test_after_the_launch_it_has_the_capacity_of_the_instance() -> None:
     assert only_node(a_claim(stage=LAUNCHED)).available == ROOM
 
 
@@ -283,9 +285,7 @@ def test_a_pool_that_may_not_launch_says_why(objects: Any, why: str) -> None:
 REFUSAL = ClassRefusal(message="no such image", at=ago(10), until=ahead(50))
 
 
-def test_a_pool_whose_class_the_cloud_refused_says_what_it_said_and_when_it_is_asked_again() -> (
-    None
-):
+def test_a_pool_whose_class_the_cloud_refused_quotes_it_and_says_when_it_retries() -> None:
     refused = {"KWOKNodeClass/default": REFUSAL}
     templates, closed = pools(a_class(), a_pool(), instance_types={}, refused_classes=refused)
     assert templates == []
@@ -303,7 +303,7 @@ def test_a_class_whose_types_are_known_again_is_tried_again() -> None:
 
 
 def test_another_providers_pool_is_closed_and_says_why() -> None:
-    """A pod that waits for it in vain is told: a mistyped group looks like another provider."""
+    """The pod's verdict says so: a mistyped group looks like another provider."""
     assert pools(a_pool(ref=FOREIGN)) == (
         [],
         {"general": "its node class is a OtherClass.example.com, which is not served here"},
@@ -341,7 +341,7 @@ def test_with_unknown_types_it_counts_at_least_its_requests() -> None:
     assert remaining(pool, a_claim(stage=0), instance_types={}) == units(cpu=19)
 
 
-def test_a_claim_that_was_given_up_before_its_launch_counts_nothing() -> None:
+def test_a_claim_that_is_deleted_before_its_launch_does_not_count() -> None:
     pool = a_pool(limits={"cpu": "20"})
     assert remaining(pool, a_leaving_claim(stage=0)) == units(cpu=20)
 
@@ -352,7 +352,7 @@ def test_a_limit_that_cannot_be_read_lets_nothing_through() -> None:
     assert closed["general"].startswith("spec.limits[cpu]: got 'plenty', expected a Kubernetes")
 
 
-def test_a_user_may_ask_for_the_pseudo_resource_and_it_is_not_counted_twice() -> None:
+def test_a_user_may_request_the_pseudo_resource_and_it_is_not_counted_twice() -> None:
     odd = ResourceRequests(requests={"cpu": "1", "nodes": "1"})
     claim = a_claim(stage=0, spec={"resources": odd})
     assert remaining(a_pool(limits={"nodes": "2"}), claim) == units(nodes=1)

@@ -1,4 +1,4 @@
-"""The last steps of a leaving node: volumes that are attached, and what a deadline leaves behind."""
+"""The last steps of a terminating Node: attached volumes, and what remains at a deadline."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_instance_waits_for_its_volumes_and_names_them() -> None:
     assert (node.recheck_at, followed.recheck_at) == (DEADLINE, DEADLINE)
 
 
-def test_when_they_are_detached_that_is_written_and_the_instance_goes() -> None:
+def test_when_they_are_detached_that_is_recorded_and_the_instance_is_terminated() -> None:
     node, followed = verdicts_on(a_leaving_claim(conditions=[DRAINED, WAITING]))
     assert (node.reason, node.action) == (Reason.DRAINED, None)
     assert said(followed)["VolumesDetached"] == ("True", "VolumesDetached")
@@ -126,7 +126,7 @@ def test_a_finished_pods_volume_is_waited_for() -> None:
     assert said(followed)["VolumesDetached"][0] == "Unknown"
 
 
-def test_a_minute_after_the_deadline_the_instance_goes_whatever_is_left() -> None:
+def test_a_minute_after_the_deadline_the_instance_is_terminated_even_if_pods_remain() -> None:
     stays = a_pod(deletion_timestamp=ahead(880), deletion_grace_period_seconds=20)
     claim = a_leaving_claim(conditions=[BEGAN], spec=QUARTER)
     node, _ = verdicts_on(claim, stays, now=ahead(929))
