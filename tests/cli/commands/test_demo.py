@@ -92,7 +92,7 @@ def test_the_summary_says_why_each_node_left_and_what_held_it(plain: str) -> Non
     assert "because it was unhealthy; its replacement was ready before it was drained" in summary
     assert "1 pod was protected by karpenter.sh/do-not-disrupt" in summary
     assert "because its Node was deleted" in summary
-    assert "2 pods had to wait for a disruption budget" in summary
+    assert "2 pods had to wait for a PDB" in summary
     assert "Leaks none" in summary
 
 

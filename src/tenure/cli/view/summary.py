@@ -125,8 +125,8 @@ _WHY: Final[dict[str, str]] = {
 }
 
 _HELD: Final[dict[str, str]] = {
-    Reason.EVICTION_WAITS: "had to wait for a disruption budget",
-    Reason.EVICTION_REFUSED: "could not be evicted as its disruption budget was",
+    Reason.EVICTION_WAITS: "had to wait for a PDB",
+    Reason.EVICTION_REFUSED: "could not be evicted because of a PDB",
     Reason.PROTECTED: "was protected by karpenter.sh/do-not-disrupt",
 }
 
@@ -137,9 +137,9 @@ def sentences(summary: Summary, width: int = 80) -> list[str]:
     """The summary for a user who sees it for the first time, in lines."""
     elapsed = words.span(timedelta(seconds=summary.elapsed_seconds))
     launched = ", ".join(f"{count} × {what}" for what, count in summary.launched.items())
-    machines = words.count(sum(summary.launched.values()), "machine")
+    instances = words.count(sum(summary.launched.values()), "instance")
     told = [
-        ("Launched", f"{machines}: {launched}"),
+        ("Launched", f"{instances}: {launched}"),
         ("Pods", _pods(summary)),
         *(("Left", _departed(departure)) for departure in summary.departures),
         ("Cost", _cost(summary, elapsed)),
@@ -177,9 +177,9 @@ def _departed(departure: Departure) -> str:
 
 
 def _cost(summary: Summary, elapsed: str) -> str:
-    machines = words.count(summary.instances_running, "machine")
+    instances = words.count(summary.instances_running, "instance")
     return (
-        f"{words.money(summary.spent_micro_dollars)} in {elapsed}; the {machines} that still run "
+        f"{words.money(summary.spent_micro_dollars)} in {elapsed}; the {instances} that still run "
         f"cost {words.money(summary.hourly_micro_dollars)} an hour"
     )
 
@@ -187,7 +187,7 @@ def _cost(summary: Summary, elapsed: str) -> str:
 def _leaks(summary: Summary) -> str:
     if summary.instances_leaked or summary.promises_broken:
         return (
-            f"{words.count(summary.instances_leaked, 'machine')} leaked, "
+            f"{words.count(summary.instances_leaked, 'instance')} leaked, "
             f"{words.count(summary.promises_broken, 'promise')} broken: please report this"
         )
-    return "none: every machine that runs belongs to a claim, and no promise was broken"
+    return "none: every instance that runs belongs to a claim, and no promise was broken"
