@@ -1,4 +1,4 @@
-"""Decides what to do, purely: (view, settings, now) to verdicts. One room for each capability.
+"""Decides what to do, purely: (view, settings, now) to verdicts. One package for each capability.
 
 May import: core.claim, core.disrupt, core.pool, core.protect, core.provision, core.reboot,
 core.repair, core.terminate, core.unreadable, model, errors.

@@ -13,7 +13,7 @@ import msgspec
 
 
 class Reason(StrEnum):
-    # Claims, from the request to a node that takes pods.
+    # Claims, from the request to a node that accepts pods.
     NOT_OURS = "NotOurs"
     ADOPTING = "Adopting"
     LAUNCHING = "Launching"
@@ -538,14 +538,14 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Pending pods need a new node; a claim is created.", event=_NORMAL
     ),
     Reason.FAILED_SCHEDULING: ReasonInfo(
-        "No node and no pool can take the pod.",
+        "The pod fits no existing node, and no node that a pool may launch.",
         "Change the pod or one of the pools that are named: allow an instance type, zone or taint, or "
         "raise a limit in spec.limits.",
         _WARNING,
     ),
     Reason.DAEMON_SETS_TOO_LARGE: ReasonInfo(
-        "Pods wait for new nodes of the pool, and no instance type holds all DaemonSets that run on "
-        "them. No room is kept for those of the lowest priority, the largest first.",
+        "Pods wait for new nodes of the pool, and no instance type fits all DaemonSet pods that run on "
+        "them. Nothing is reserved for those of the lowest priority, the largest first.",
         "Lower the requests of the DaemonSets that are named, allow larger instance types, or delete "
         "the DaemonSets. See launch-breaker.md.",
         _WARNING,
@@ -556,7 +556,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.LAUNCH_BREAKER_OPEN: ReasonInfo(
         "The launch breaker of an owner is open: three times within 10m nodes were launched for its "
         "pods, and its pods were pending again. Launches for that owner back off from 1m to 30m.",
-        "Find out from the events of the owner's pods what takes them away (preemption, a taint, a "
+        "Find out from the events of the owner's pods what removes them (preemption, a taint, a "
         "controller) and stop that; a pod that runs for 10m ends the back-off. See "
         "launch-breaker.md.",
         _WARNING,

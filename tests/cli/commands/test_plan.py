@@ -52,7 +52,10 @@ def test_what_waits_is_told_with_its_reason(plan: Told) -> None:
     assert lines[0].endswith("; nothing was changed")
     assert "To do now: nothing" in lines
     assert "Not now: 2" in lines
-    assert "  FailedScheduling: No node and no pool can take the pod." in lines
+    assert (
+        "  FailedScheduling: The pod fits no existing node, and no node that a pool may launch."
+        in lines
+    )
     assert any(line.startswith("    Pod/default/huge: ") for line in lines)
     assert any(
         line.startswith("  DrainNotGraceful: If the claim's node were drained") for line in lines

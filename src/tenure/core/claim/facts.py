@@ -233,7 +233,7 @@ class TemplateMatches(Fact, frozen=True):
     pool: str
 
     def __str__(self) -> str:
-        return f"the claim is as the template of NodePool {self.pool} asks for"
+        return f"the claim matches the template of NodePool {self.pool}"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (

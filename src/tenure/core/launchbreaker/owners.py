@@ -85,7 +85,7 @@ def namespace_of(owner: str) -> str:
 
 
 def _short(text: str, usual: re.Pattern[str]) -> str:
-    """The text if it is a usual one; else its beginning, and a digest that tells it from others."""
+    """The text if it is a valid name; else its beginning and a digest, which keeps it unique."""
     if usual.fullmatch(text):
         return text
     beginning = _UNUSUAL.sub("_", text[:_BEGINNING_MAX])

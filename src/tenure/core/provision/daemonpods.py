@@ -92,6 +92,6 @@ def _holds_any(spec: PodSpec, snapshot: Snapshot) -> bool:
 
 
 def _is_current(pod: Pod, daemon_set: DaemonSet) -> bool:
-    """Whether the pod was made from the template as it is now, as far as either says so."""
+    """Whether the pod was made from the present template, as far as either object shows it."""
     wanted = daemon_set.annotations.get(_TEMPLATE_GENERATION)
     return pod.labels.get(_POD_GENERATION, wanted) == wanted or wanted is None

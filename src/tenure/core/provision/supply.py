@@ -194,7 +194,7 @@ def _least_of(
 
 
 def could_hold(kind: InstanceType, wanted: Requirements, requests: Mapping[str, int]) -> bool:
-    """Whether a claim that asks for this may get an instance of that type."""
+    """Whether a claim with these requirements and requests may get an instance of that type."""
     return (
         wanted.allowed(names.INSTANCE_TYPE).has(kind.name)
         and fits(requests, kind.allocatable)
@@ -260,7 +260,7 @@ def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
 
 
 def unlisted_pools(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> tuple[str, ...]:
-    """Those whose instance types the cloud has not been asked for yet: right after a start."""
+    """Pools whose instance types have not been listed yet: right after a start."""
     known = snapshot.observations.instance_types
     return tuple(
         template.pool
