@@ -10,7 +10,7 @@ import pytest
 
 from tenure.kube.client.client import Client
 from tenure.model.api.names import FINALIZER
-from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
+from tenure.model.api.resource import CONFIG_MAPS, DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pod
@@ -89,14 +89,28 @@ def test_releasing_a_node_whose_instance_runs_is_caught(world: World) -> None:
     assert sends(world, call) == ["early release"]
 
 
-def test_a_person_may_take_a_finalizer_off_but_then_the_instance_must_go(world: World) -> None:
+def test_a_user_may_remove_a_finalizer_but_then_the_empty_instance_must_go(world: World) -> None:
     name = claim_of(world)["metadata"]["name"]
     world.crash(stay_down=True)  # No garbage collection, so the instance leaks in the end.
+    world.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+    world.run(MINUTE)
     world.store.delete(NODE_CLAIMS, "", name)
     world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
     world.run(world.checkers.allowance)
     assert not world.checkers.violations
     world.run(SECOND)
+    assert [violation.rule for violation in world.checkers.violations] == ["leaked instance"]
+
+
+def test_an_instance_without_a_claim_may_wait_for_the_pods_of_its_node(world: World) -> None:
+    name = claim_of(world)["metadata"]["name"]
+    world.crash(stay_down=True)
+    world.store.delete(NODE_CLAIMS, "", name)
+    world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
+    world.run(2 * world.checkers.allowance)
+    assert not world.checkers.violations
+    world.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+    world.run(2 * world.checkers.allowance)
     assert [violation.rule for violation in world.checkers.violations] == ["leaked instance"]
 
 
