@@ -50,7 +50,7 @@ from tenure.providers.kwok.nodeclass import (
     image_of,
 )
 from tenure.providers.kwok.repairs import kwok_statements
-from tenure.sim.actors.kubelet.nodestatus import Machine
+from tenure.sim.actors.kubelet.nodestatus import BootedInstance
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.cloud.billing import Bill
 from tenure.sim.environment import Environment
@@ -97,10 +97,10 @@ class CloudEvent(StrEnum):
 CloudListener = Callable[[CloudEvent, Instance], object]
 
 
-class Machines(Protocol):
-    """Who is told when a machine comes up or is switched off."""
+class KubeletPort(Protocol):
+    """What follows an instance that boots, reboots or is switched off."""
 
-    def boot(self, machine: Machine) -> None: ...
+    def boot(self, booted: BootedInstance) -> None: ...
 
     def halt(self, node: str) -> None: ...
 
@@ -118,13 +118,13 @@ class SimulatedCloud:
         self,
         environment: Environment,
         store: Store,
-        machines: Machines,
+        kubelets: KubeletPort,
         market: Market,
         *,
         timings: CloudTimings | None = None,
         faults: FaultSwitch | None = None,
     ) -> None:
-        self._environment, self._store, self._machines = environment, store, machines
+        self._environment, self._store, self._kubelets = environment, store, kubelets
         self._market = market
         self._timings = timings or CloudTimings()
         self._faults = faults or FaultSwitch()
@@ -321,15 +321,15 @@ class SimulatedCloud:
         timings, faults = self._timings, self._faults.current
         delay = timings.boot_for + drawn(timings.boot_spread, self._random)
         delay += drawn(faults.boot_latency, self._random) + registration_delay
-        machine = Machine(
+        booted = BootedInstance(
             instance=instance, node_name=name, labels=request.labels, taints=request.taints
         )
-        self._environment.after(delay, self._boot, machine)
+        self._environment.after(delay, self._boot, booted)
 
-    def _boot(self, machine: Machine) -> None:
-        current = self._instances.get(machine.instance.provider_id)
+    def _boot(self, booted: BootedInstance) -> None:
+        current = self._instances.get(booted.instance.provider_id)
         if current is not None and current.state is InstanceState.RUNNING:
-            self._machines.boot(machine)
+            self._kubelets.boot(booted)
 
     def _reboot(self, provider_id: str, operation_id: str) -> None:
         instance = self._found(provider_id)
@@ -338,7 +338,7 @@ class SimulatedCloud:
         if self._reboots.get(provider_id) != operation_id:
             self._reboots[provider_id] = operation_id
             self._tell(CloudEvent.REBOOTING, instance)
-            self._machines.reboot(self.node_name(provider_id), self._timings.reboot_for)
+            self._kubelets.reboot(self.node_name(provider_id), self._timings.reboot_for)
 
     def _terminate(self, provider_id: str) -> None:
         instance = self._found(provider_id)
@@ -358,7 +358,7 @@ class SimulatedCloud:
         if provider_id in self._node_names:
             self.bill.stop(instance.price, self._environment.now())
             self._running_for.pop(instance.claim_uid, None)
-            self._machines.halt(self._node_names[provider_id])
+            self._kubelets.halt(self._node_names[provider_id])
 
     def _forget(self, provider_id: str) -> None:
         instance = self._instances.pop(provider_id, None)

@@ -1,4 +1,4 @@
-"""Kubelets: how a machine becomes a node, and what it says of itself."""
+"""Kubelets: how an instance becomes a Node, and which conditions it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubelets: a booted machine becomes a Node, says how it is, and keeps saying it.
+"""Kubelets: a booted instance becomes a Node and reports its conditions.
 
 The life of a node, in order: it registers (with the taint that says "not ours yet", its
 startup taints, Ready=False) · its network comes up (Ready=True) · device plugins announce
@@ -30,7 +30,7 @@ from tenure.sim.actors.kubelet.nodestatus import (
     HEALTHY,
     NETWORK_NOT_READY,
     READY,
-    Machine,
+    BootedInstance,
     Words,
     is_extended,
     micro_time,
@@ -111,14 +111,14 @@ class Kubelets:
 
     # What the cloud does.
 
-    def boot(self, machine: Machine) -> None:
-        """The machine is up: its kubelet registers the Node and gets to work."""
+    def boot(self, booted: BootedInstance) -> None:
+        """The instance has booted: its kubelet registers the Node and gets to work."""
         now = self._environment.now()
-        kubelet = self._kubelets[machine.node_name] = _Kubelet(machine.node_name, now)
-        self._register(kubelet, machine)
+        kubelet = self._kubelets[booted.node_name] = _Kubelet(booted.node_name, now)
+        self._register(kubelet, booted)
         faults = self._faults.current
         if not strikes(faults.never_ready_rate, self._random):
-            self._environment.after(self._timings.ready_for, self._become_ready, kubelet, machine)
+            self._environment.after(self._timings.ready_for, self._become_ready, kubelet, booted)
         if faults.kubelet_dies_after is not None:
             life = self._timings.ready_for + faults.kubelet_dies_after
             self._environment.after(life, self._die, kubelet)
@@ -128,7 +128,7 @@ class Kubelets:
             self._environment.after(life, self._die, kubelet)
 
     def halt(self, node: str) -> None:
-        """The machine is switched off, for good."""
+        """The instance is switched off, for good."""
         self.silence(node)
         kubelet = self._kubelets.pop(node, None)
         self._workers.switched_off(node)
@@ -235,10 +235,10 @@ class Kubelets:
 
     # What it writes.
 
-    def _register(self, kubelet: _Kubelet, machine: Machine) -> None:
+    def _register(self, kubelet: _Kubelet, booted: BootedInstance) -> None:
         now = self._environment.now()
         try:
-            node = self._store.create(NODES, node_object(machine, kubelet.boot_id, now))
+            node = self._store.create(NODES, node_object(booted, kubelet.boot_id, now))
         except AlreadyExists:
             # As the real one: it takes over the object of that name, whatever created it.
             node = self._store.get(NODES, "", kubelet.name)
@@ -273,20 +273,20 @@ class Kubelets:
             return lease
         return put(lease, ("spec", "renewTime"), micro_time(renewed_at))
 
-    def _become_ready(self, kubelet: _Kubelet, machine: Machine) -> None:
+    def _become_ready(self, kubelet: _Kubelet, booted: BootedInstance) -> None:
         if (
             self._kubelets.get(kubelet.name) is not kubelet
             or kubelet.words[READY] != NETWORK_NOT_READY
         ):
             return  # Switched off, or a story has something else to say about it.
         self.heal(kubelet.name)
-        if any(map(is_extended, machine.instance.capacity)):
-            self._environment.after(self._timings.devices_for, self._announce, kubelet, machine)
+        if any(map(is_extended, booted.instance.capacity)):
+            self._environment.after(self._timings.devices_for, self._announce, kubelet, booted)
 
-    def _announce(self, kubelet: _Kubelet, machine: Machine) -> None:
+    def _announce(self, kubelet: _Kubelet, booted: BootedInstance) -> None:
         """The device plugin has found its devices."""
         if self.is_alive(kubelet.name):
-            instance = machine.instance
+            instance = booted.instance
             status = {"capacity": instance.capacity, "allocatable": instance.allocatable}
             self._write(kubelet, {name: dict(values) for name, values in status.items()})
 

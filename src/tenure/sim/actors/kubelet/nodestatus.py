@@ -47,7 +47,7 @@ _BETA: Final = {"beta.kubernetes.io/arch": ARCH, "beta.kubernetes.io/os": OS}
 _LABEL_LENGTH: Final = 63
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class BootedInstance(msgspec.Struct, frozen=True, kw_only=True):
     """An instance that has booted, and how it was told to introduce itself."""
 
     instance: Instance
@@ -57,16 +57,16 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
 
 
-def node_object(machine: Machine, boot_id: str, now: datetime) -> dict[str, Any]:
+def node_object(booted: BootedInstance, boot_id: str, now: datetime) -> dict[str, Any]:
     """The Node as it is registered: unregistered for Tenure, not ready for the scheduler."""
-    instance = machine.instance
-    labels = {**machine.labels, **instance.labels, HOSTNAME: machine.node_name[:_LABEL_LENGTH]}
+    instance = booted.instance
+    labels = {**booted.labels, **instance.labels, HOSTNAME: booted.node_name[:_LABEL_LENGTH]}
     labels |= {beta: labels[key] for beta, key in _BETA.items() if key in labels}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": machine.node_name, "labels": labels},
-        "spec": {"providerID": instance.provider_id, "taints": _first_taints(machine)},
+        "metadata": {"name": booted.node_name, "labels": labels},
+        "spec": {"providerID": instance.provider_id, "taints": _first_taints(booted)},
         "status": {
             "capacity": without_extended(instance.capacity),
             "allocatable": without_extended(instance.allocatable),
@@ -76,7 +76,7 @@ def node_object(machine: Machine, boot_id: str, now: datetime) -> dict[str, Any]
     }
 
 
-def _first_taints(machine: Machine) -> list[dict[str, str]]:
+def _first_taints(booted: BootedInstance) -> list[dict[str, str]]:
     own = [
         Taint(key=UNREGISTERED_TAINT, effect="NoExecute"),
         # Put there by the API server's admission, so that no pod is bound before the
@@ -84,7 +84,7 @@ def _first_taints(machine: Machine) -> list[dict[str, str]]:
         Taint(key=NOT_READY_TAINT, effect="NoSchedule"),
     ]
     seen: dict[tuple[str, str], Taint] = {}
-    for taint in (*own, *machine.taints):
+    for taint in (*own, *booted.taints):
         seen.setdefault((taint.key, taint.effect), taint)
     return [msgspec.to_builtins(taint) for taint in seen.values()]
 

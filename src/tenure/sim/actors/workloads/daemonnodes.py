@@ -31,7 +31,7 @@ class Fate(msgspec.Struct, frozen=True):
     tolerated: bool
 
 
-def judge(spec: PodSpec, name: str, node: NodeView) -> Fate:
+def fate_of(spec: PodSpec, name: str, node: NodeView) -> Fate:
     if not matches_node(spec, name, node.labels):
         return Fate(wanted=False, tolerated=False)
     wanted = untolerated(node.taints, spec.tolerations) is None
@@ -39,8 +39,8 @@ def judge(spec: PodSpec, name: str, node: NodeView) -> Fate:
     return Fate(wanted=wanted, tolerated=tolerated)
 
 
-class Judgements:
-    """Fates by daemon set and node; judged again only when either changes."""
+class Fates:
+    """By DaemonSet and node; evaluated again only when either changes."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Obj, PodSpec, dict[str, tuple[NodeView, Fate]]]] = {}
@@ -51,14 +51,14 @@ class Judgements:
         if known is None or known[0] is not template:
             spec = msgspec.convert(with_tolerations(template["spec"]), PodSpec)
             known = self._known[uid] = (template, spec, {})
-        _, spec, judged = known
-        for name in [name for name in judged if name not in nodes]:
-            del judged[name]
+        _, spec, fates = known
+        for name in [name for name in fates if name not in nodes]:
+            del fates[name]
         for name, view in nodes.items():
-            before = judged.get(name)
+            before = fates.get(name)
             if before is None or before[0] is not view:
-                judged[name] = (view, judge(spec, name, view))
-        return {name: fate for name, (_, fate) in judged.items()}
+                fates[name] = (view, fate_of(spec, name, view))
+        return {name: fate for name, (_, fate) in fates.items()}
 
     def forget(self, uid: str) -> None:
         self._known.pop(uid, None)

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.resource import DAEMON_SETS, NODES, PODS
-from tenure.sim.actors.workloads.daemonnodes import Fate, Judgements, NodeView
+from tenure.sim.actors.workloads.daemonnodes import Fate, Fates, NodeView
 from tenure.sim.actors.workloads.daemonpods import (
     REVISION_LABEL,
     daemon_pod,
@@ -49,7 +49,7 @@ class DaemonSets:
         self._nodes: dict[str, NodeView] = {}
         self._known: dict[str, None] = {}
         self._pods = OwnedPods(store, DAEMON_SETS.kind)
-        self._judged = Judgements()
+        self._fates = Fates()
         self._failures = Failures()
         self._pods.listen(self._queue.add)
         store.subscribe(NODES, self._on_node, replay=True)
@@ -72,7 +72,7 @@ class DaemonSets:
         key = queue_key(new)
         if type_ == DELETED:
             self._known.pop(key, None)
-            self._judged.forget(new["metadata"]["uid"])
+            self._fates.forget(new["metadata"]["uid"])
             self._failures.forget(new["metadata"]["uid"])
         elif old is None or new["spec"] is not old["spec"]:
             self._known[key] = None
@@ -84,7 +84,7 @@ class DaemonSets:
             return
         group = self._pods.of(daemon_set["metadata"]["uid"])
         on_node = _by_node(group)
-        fates = self._judged.fates(daemon_set, self._nodes)
+        fates = self._fates.fates(daemon_set, self._nodes)
         changes = 0
         for node, fate in fates.items():
             changes += self._tend(daemon_set, node, fate, on_node.pop(node, []))

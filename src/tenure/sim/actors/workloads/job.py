@@ -23,7 +23,7 @@ from typing import Any, Final
 from tenure.model.api.resource import JOBS, PODS
 from tenure.sim.actors.workloads.jobpods import (
     TRACKING,
-    Standing,
+    JobPods,
     failed_at,
     is_complete,
     job_pod,
@@ -86,42 +86,45 @@ class Jobs:
         if "deletionTimestamp" in job["metadata"]:
             self._let_go(pods)
             return
-        standing = Standing.of(job, pods)
-        status = self._counted(job, standing)
-        outcome = _outcome(status) or self._new_outcome(job, status, standing)
+        pods_by_state = JobPods.of(job, pods)
+        status = self._counted(job, pods_by_state)
+        outcome = _outcome(status) or self._new_outcome(job, status, pods_by_state)
         if outcome is None:
-            self._fit(job, status, standing)
+            self._fit(job, status, pods_by_state)
         else:
             _note(status, outcome, self._store.stamp())
-            self._end(job, status, standing)
+            self._end(job, status, pods_by_state)
         if status != job.get("status"):
             self._store.update(JOBS, {**job, "status": status}, "status")
-        self._let_go([*standing.succeeded, *standing.failed])
+        self._let_go([*pods_by_state.succeeded, *pods_by_state.failed])
 
-    def _counted(self, job: Obj, standing: Standing) -> dict[str, Any]:
+    def _counted(self, job: Obj, pods_by_state: JobPods) -> dict[str, Any]:
         """The job's status with those counted that have not been yet."""
         status = {**(job.get("status") or {})}
         if not job["spec"].get("suspend") and not _outcome(status):
             status.setdefault("startTime", self._store.stamp())
         failures = self._failures.setdefault(job["metadata"]["uid"], _Failures())
-        for pod in standing.failed:
+        for pod in pods_by_state.failed:
             failures.count += 1
             failures.last = failed_at(pod, self._env.now())
-        if standing.succeeded:
+        if pods_by_state.succeeded:
             failures.count = 0
-        for field, more in (("succeeded", standing.succeeded), ("failed", standing.failed)):
+        for field, more in (
+            ("succeeded", pods_by_state.succeeded),
+            ("failed", pods_by_state.failed),
+        ):
             if more:
                 status[field] = status.get(field, 0) + len(more)
         status.pop("active", None)
-        if standing.active:
-            status["active"] = len(standing.active)
-        status["terminating"] = len(standing.terminating)
-        status["ready"] = ready_count(standing)
+        if pods_by_state.active:
+            status["active"] = len(pods_by_state.active)
+        status["terminating"] = len(pods_by_state.terminating)
+        status["ready"] = ready_count(pods_by_state)
         status["uncountedTerminatedPods"] = {}
         return status
 
     def _new_outcome(
-        self, job: Obj, status: Obj, standing: Standing
+        self, job: Obj, status: Obj, pods_by_state: JobPods
     ) -> tuple[str, tuple[str, str]] | None:
         spec = job["spec"]
         if status.get("failed", 0) > spec["backoffLimit"]:
@@ -132,15 +135,15 @@ class Jobs:
             if due <= self._env.now():
                 return "FailureTarget", _TOO_LONG
             self._queue.add_at(queue_key(job), due)
-        if is_complete(job, standing, status.get("succeeded", 0)):
+        if is_complete(job, pods_by_state, status.get("succeeded", 0)):
             return "SuccessCriteriaMet", _REACHED
         return None
 
-    def _fit(self, job: Obj, status: Obj, standing: Standing) -> None:
+    def _fit(self, job: Obj, status: Obj, pods_by_state: JobPods) -> None:
         """Make the pods that are missing, delete those that are too many."""
-        count = missing_count(job, standing, status.get("succeeded", 0))
+        count = missing_count(job, pods_by_state, status.get("succeeded", 0))
         if count < 0:
-            self._delete(standing.active[count:])
+            self._delete(pods_by_state.active[count:])
         if count <= 0:
             return
         failures = self._failures[job["metadata"]["uid"]]
@@ -151,12 +154,12 @@ class Jobs:
                 return
         for _ in range(count):
             self._store.create(PODS, job_pod(job))
-        status["active"] = len(standing.active) + count
+        status["active"] = len(pods_by_state.active) + count
 
-    def _end(self, job: Obj, status: Obj, standing: Standing) -> None:
+    def _end(self, job: Obj, status: Obj, pods_by_state: JobPods) -> None:
         """Delete what still runs; when nothing does, the job is over."""
-        self._delete(standing.active)
-        if standing.active or standing.terminating:
+        self._delete(pods_by_state.active)
+        if pods_by_state.active or pods_by_state.terminating:
             return
         first = next(c for c in status["conditions"] if c["type"] in _OUTCOMES)
         last = _OUTCOMES[first["type"]]

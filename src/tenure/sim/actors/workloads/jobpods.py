@@ -1,4 +1,4 @@
-"""How a job's pods stand: who runs, who is done, and how long to wait after failures.
+"""Which pods of a job run, which are done, and how long to wait after failures.
 
 Pure: the job's pods and what it has counted so far go in, a tally comes out.
 """
@@ -24,7 +24,7 @@ BACKOFF_LAST: Final = timedelta(minutes=10)
 _BACKOFF_DOUBLINGS_MAX: Final = 10
 
 
-class Standing(msgspec.Struct, frozen=True):
+class JobPods(msgspec.Struct, frozen=True):
     """A job's pods, each in one of these."""
 
     active: list[Obj]
@@ -35,11 +35,11 @@ class Standing(msgspec.Struct, frozen=True):
     failed: list[Obj]
 
     @classmethod
-    def of(cls, job: Obj, pods: Iterable[Obj]) -> Standing:
-        standing = cls([], [], [], [])
+    def of(cls, job: Obj, pods: Iterable[Obj]) -> JobPods:
+        pods_by_state = cls([], [], [], [])
         for pod in pods:
-            standing._sort_in(job, pod)
-        return standing
+            pods_by_state._sort_in(job, pod)
+        return pods_by_state
 
     def _sort_in(self, job: Obj, pod: Obj) -> None:
         metadata, now = pod["metadata"], phase(pod)
@@ -69,24 +69,26 @@ def job_pod(job: Obj) -> Obj:
     return pod
 
 
-def missing_count(job: Obj, standing: Standing, succeeded: int) -> int:
+def missing_count(job: Obj, pods_by_state: JobPods, succeeded: int) -> int:
     """How many pods to make now; negative when there are too many."""
     spec = job["spec"]
     if spec.get("suspend"):
-        return -len(standing.active)
+        return -len(pods_by_state.active)
     wanted: int = spec["parallelism"]
     if (completions := spec.get("completions")) is not None:
         wanted = min(wanted, max(0, completions - succeeded))
     elif succeeded:  # A work queue: running pods finish, no new pod starts.
-        wanted = min(wanted, len(standing.active))
-    busy = len(standing.active) + (len(standing.terminating) if waits_for_end(job) else 0)
-    return wanted - busy if wanted >= len(standing.active) else wanted - len(standing.active)
+        wanted = min(wanted, len(pods_by_state.active))
+    busy = len(pods_by_state.active) + (len(pods_by_state.terminating) if waits_for_end(job) else 0)
+    return (
+        wanted - busy if wanted >= len(pods_by_state.active) else wanted - len(pods_by_state.active)
+    )
 
 
-def is_complete(job: Obj, standing: Standing, succeeded: int) -> bool:
+def is_complete(job: Obj, pods_by_state: JobPods, succeeded: int) -> bool:
     completions = job["spec"].get("completions")
     if completions is None:
-        return bool(succeeded) and not standing.active and not standing.terminating
+        return bool(succeeded) and not pods_by_state.active and not pods_by_state.terminating
     return bool(succeeded >= completions)
 
 
@@ -98,8 +100,8 @@ def pause_after(failures: int) -> timedelta:
     return min(BACKOFF_FIRST * (1 << doublings), BACKOFF_LAST)
 
 
-def ready_count(standing: Standing) -> int:
-    return sum(is_ready(pod) for pod in standing.active)
+def ready_count(pods_by_state: JobPods) -> int:
+    return sum(is_ready(pod) for pod in pods_by_state.active)
 
 
 def failed_at(pod: Obj, now: datetime) -> datetime:
