@@ -156,7 +156,7 @@ def sizes(world: World) -> dict[str, int]:
         "in force": len(evaluator.verdicts),
         "actionable": len(evaluator.actionable()),
         "ended": len(evaluator.verdicts._ended),
-        "said": len(controller.events._said),
+        "said": len(controller.events._subjects),
         "instances": len(observations.launches.launched_instances),
         "failures": len(observations.launches.failures),
         "terminations": len(observations.instances.terminations),

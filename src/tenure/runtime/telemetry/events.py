@@ -54,8 +54,8 @@ _RESOLUTION: Final = 1e-6
 _RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
 
 
-class _Told(msgspec.Struct):
-    """What one event says."""
+class _EventState(msgspec.Struct):
+    """What one event contains, and since when."""
 
     content: str = ""
     #: On the monotonic clock.
@@ -66,16 +66,16 @@ class _Told(msgspec.Struct):
     newer: Verdict | None = None
 
 
-class _Said(msgspec.Struct):
-    """What one subject's events have said."""
+class _SubjectEvents(msgspec.Struct):
+    """The events of one subject."""
 
     current: dict[Concern, Reason] = {}
-    told: dict[Reason, _Told] = {}
+    by_reason: dict[Reason, _EventState] = {}
 
     def outdate(self, reason: Reason | None) -> None:
         """It does not hold any more: what waits to be written of it is not written."""
-        if reason is not None and (told := self.told.get(reason)) is not None:
-            told.newer = None
+        if reason is not None and (event := self.by_reason.get(reason)) is not None:
+            event.newer = None
 
 
 class _Late(msgspec.Struct, frozen=True, order=True):
@@ -102,8 +102,8 @@ class EventRecorder:
         self._clock = clock
         self._report = report
         self._bucket = Bucket(settings.event_rate, settings.event_burst, clock)
-        self._said: dict[Subject, _Said] = {}
-        self._queue: deque[tuple[dict[str, Any], _Told]] = deque()
+        self._subjects: dict[Subject, _SubjectEvents] = {}
+        self._queue: deque[tuple[dict[str, Any], _EventState]] = deque()
         #: A heap.
         self._late: list[_Late] = []
         self._something_to_do = asyncio.Event()
@@ -115,37 +115,37 @@ class EventRecorder:
         resource = self._resources.get(subject.kind)
         if resource is None or not subject.uid:
             return  # No object, or none yet: ``acted`` tells when there is one.
-        said = self._said.setdefault(subject, _Said())
-        known, said.current[verdict.concern] = said.current.get(verdict.concern), reason
+        events = self._subjects.setdefault(subject, _SubjectEvents())
+        known, events.current[verdict.concern] = events.current.get(verdict.concern), reason
         if known != reason:
-            said.outdate(known)
+            events.outdate(known)
         if not REASONS[reason].event or isinstance(verdict.action, Evict | DeletePod):
             return  # That a pod has to go is news only once the API has agreed: ``acted``.
-        told = said.told.setdefault(reason, _Told())
-        if told.at is None:
-            self._tell(verdict, told)
-        elif verdict.content != told.content:
-            self._rewrite(verdict, told)
+        event = events.by_reason.setdefault(reason, _EventState())
+        if event.at is None:
+            self._write_now(verdict, event)
+        elif verdict.content != event.content:
+            self._rewrite(verdict, event)
         else:
-            told.newer = None
+            event.newer = None
             if (
                 known != reason
-                and self._clock.monotonic() >= told.at + REPEAT_AFTER.total_seconds()
+                and self._clock.monotonic() >= event.at + REPEAT_AFTER.total_seconds()
             ):
-                self._tell(verdict, told)
+                self._write_now(verdict, event)
 
-    def _rewrite(self, verdict: Verdict, told: _Told) -> None:
-        """Once the event has said what it says for long enough, and no new event waits."""
-        assert told.at is not None, "it was written"
-        if told.newer is None:
-            due = told.at + REWRITE_AFTER.total_seconds()
+    def _rewrite(self, verdict: Verdict, event: _EventState) -> None:
+        """Once the event had its content for long enough, and no new event waits."""
+        assert event.at is not None, "it was written"
+        if event.newer is None:
+            due = event.at + REWRITE_AFTER.total_seconds()
             heapq.heappush(self._late, _Late(due, verdict.subject, verdict.reason))
             self._something_to_do.set()
-        told.newer = verdict
+        event.newer = verdict
 
-    def _tell(self, verdict: Verdict, told: _Told) -> None:
-        told.content, told.at, told.newer = verdict.content, self._clock.monotonic(), None
-        self._publish(verdict, told)
+    def _write_now(self, verdict: Verdict, event: _EventState) -> None:
+        event.content, event.at, event.newer = verdict.content, self._clock.monotonic(), None
+        self._publish(verdict, event)
 
     def acted(self, verdict: Verdict, made: ApiObject | None = None) -> None:
         """An action was carried out: the news of an eviction, which a budget could have refused,
@@ -161,39 +161,39 @@ class EventRecorder:
             return
         elif verdict.reason in REFUSED:
             # Tried again, and agreed to: that it had been refused is no longer the case.
-            said = as_fact("evicting pod: the API server agreed after it had refused")
-            verdict = msgspec.structs.replace(verdict, reason=Reason.EVICTING, facts=(said,))
+            agreed = as_fact("evicting pod: the API server agreed after it had refused")
+            verdict = msgspec.structs.replace(verdict, reason=Reason.EVICTING, facts=(agreed,))
             kind = REASONS[Reason.EVICTING].event
         if kind:
-            self._publish(verdict, _Told())
+            self._publish(verdict, _EventState())
 
     def ended(self, verdict: Verdict) -> None:
         """It holds no more: if it comes back, that is a change."""
-        if (said := self._said.get(verdict.subject)) is not None:
-            said.outdate(said.current.pop(verdict.concern, None))
+        if (events := self._subjects.get(verdict.subject)) is not None:
+            events.outdate(events.current.pop(verdict.concern, None))
 
     def forget(self, subject: Subject) -> None:
         """The object is gone."""
-        self._said.pop(subject, None)
+        self._subjects.pop(subject, None)
 
-    def _publish(self, verdict: Verdict, told: _Told) -> None:
+    def _publish(self, verdict: Verdict, event: _EventState) -> None:
         if len(self._queue) >= QUEUE_MAX:
             self.dropped += 1
             return
-        self._queue.append((self._manifest(verdict), told))
+        self._queue.append((self._manifest(verdict), event))
         self._something_to_do.set()
 
     async def run(self) -> None:
         """Write what is queued, at a bounded rate, until cancelled."""
         while True:
-            manifest, told = await self._next()
+            manifest, event = await self._next()
             await self._bucket.take()
             try:
-                await self._write(manifest, told)
+                await self._write(manifest, event)
             except TenureError as error:
                 self._report(error)  # An event is news: what could not be written is let go.
 
-    async def _next(self) -> tuple[dict[str, Any], _Told]:
+    async def _next(self) -> tuple[dict[str, Any], _EventState]:
         while True:
             self._something_to_do.clear()
             now = self._clock.monotonic()
@@ -210,32 +210,32 @@ class EventRecorder:
         """Queue the first that has waited for its turn and still holds."""
         while self._late and self._late[0].due <= now and not self._queue:
             late = heapq.heappop(self._late)
-            said = self._said.get(late.subject)
-            told = said.told.get(late.reason) if said is not None else None
-            if told is None or told.at is None or told.newer is None:
+            events = self._subjects.get(late.subject)
+            event = events.by_reason.get(late.reason) if events is not None else None
+            if event is None or event.at is None or event.newer is None:
                 continue
-            if told.at + REWRITE_AFTER.total_seconds() <= now:  # Else another entry stands for it.
-                self._tell(told.newer, told)
+            if event.at + REWRITE_AFTER.total_seconds() <= now:  # Else another entry stands for it.
+                self._write_now(event.newer, event)
 
-    async def _write(self, manifest: dict[str, Any], told: _Told) -> None:
+    async def _write(self, manifest: dict[str, Any], event: _EventState) -> None:
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
-        if not told.count:
+        if not event.count:
             try:
                 await self._client.create(EVENTS, manifest, namespace)
             except AlreadyExists:
                 known = decode(EVENTS, await self._client.get(EVENTS, name, namespace))
-                told.count = known.count if isinstance(known, Event) else 1
+                event.count = known.count if isinstance(known, Event) else 1
             else:
-                told.count = 1
+                event.count = 1
                 return
         news = {key: manifest[key] for key in ("lastTimestamp", "message")}
         try:
-            body = {**news, "count": told.count + 1}
+            body = {**news, "count": event.count + 1}
             await self._client.patch(EVENTS, name, body, namespace=namespace)
         except NotFound:  # Kubernetes keeps events for an hour.
             await self._client.create(EVENTS, manifest, namespace)
-            told.count = 0
-        told.count += 1
+            event.count = 0
+        event.count += 1
 
     def _manifest(self, verdict: Verdict) -> dict[str, Any]:
         subject, kind = verdict.subject, REASONS[verdict.reason].event
