@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -378,6 +380,36 @@ def test_a_list_may_take_longer_than_other_answers() -> None:
 async def _silent(request: web.Request) -> web.Response:
     await asyncio.Event().wait()
     raise AssertionError("no test sets it")
+
+
+def test_a_cancellation_is_not_lost_in_a_call_that_times_out_after_a_pause() -> None:
+    """As after SIGSTOP: every timer of the call is due, and the elector ends the term."""
+    arrived = asyncio.Event()
+
+    async def silent(request: web.Request) -> web.Response:
+        arrived.set()
+        return await _silent(request)
+
+    async def work(transport: HttpTransport) -> None:
+        with suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(SOON.total_seconds()):
+                await transport.request(PODS)
+        await asyncio.Event().wait()  # For the next thing to do.
+
+    async def story() -> None:
+        limits = Limits(answer=SOON)
+        async with (
+            serving(silent) as port,
+            HttpTransport(plain(port), ANONYMOUS, limits=limits) as transport,
+        ):
+            task = asyncio.create_task(work(transport))
+            await arrived.wait()
+            time.sleep(2 * SOON.total_seconds())  # noqa: ASYNC251 - the process is stopped
+            asyncio.get_running_loop().call_soon(task.cancel)
+            await asyncio.wait({task}, timeout=5)
+            assert task.cancelled()
+
+    told(story())
 
 
 def test_a_closed_transport_sends_nothing() -> None:

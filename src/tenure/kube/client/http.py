@@ -49,6 +49,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 _USUAL: Final = Limits()
 
 
+#: aiohttp's own timer takes back one cancellation more than it has made when it goes off after a
+#: pause of the process, and so swallows that of the caller: a task that was told to end goes on.
+_NO_TIMER: Final = aiohttp.ClientTimeout(total=None)
+
+
 class HttpTransport:
     def __init__(
         self,
@@ -96,9 +101,9 @@ class HttpTransport:
         if self._fence is not None and request.method not in READS:
             assert request.body, "without a body the fence is not asked"
         limit = self._limits.list_page if _is_list(request) else self._limits.answer
-        timeout = aiohttp.ClientTimeout(total=limit.total_seconds())
         try:
-            return await _whole(await self._send(request, timeout))
+            async with asyncio.timeout(limit.total_seconds()):
+                return await _whole(await self._send(request, _NO_TIMER))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _no_answer(request, error) from error
 
