@@ -404,7 +404,7 @@ def test_a_cancellation_is_not_lost_in_a_call_that_times_out_after_a_pause() -> 
         ):
             task = asyncio.create_task(work(transport))
             await arrived.wait()
-            time.sleep(2 * SOON.total_seconds())  # noqa: ASYNC251 - the process is stopped
+            time.sleep(2 * SOON.total_seconds())  # As if the process were stopped.
             asyncio.get_running_loop().call_soon(task.cancel)
             await asyncio.wait({task}, timeout=5)
             assert task.cancelled()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -157,13 +158,18 @@ def test_who_lost_the_race_to_make_it_waits_no_less_if_the_other_stops_before_it
 # The work itself.
 
 
-def run_to_the_end(setup: LeaseSetup, lead: Callable[[], Awaitable[None]]) -> Awaitable[None]:
+def run_to_the_end(
+    setup: LeaseSetup,
+    lead: Callable[[], Awaitable[None]],
+    stuck: Callable[[], str] = lambda: "",
+) -> Awaitable[None]:
     elector = Elector(
         client=setup.client,
         clock=setup.environment.clock,
         settings=Settings(),
         identity="a",
         steady=setup.loop.time,
+        stuck=stuck,
     )
     return elector.run(lead)
 
@@ -186,6 +192,26 @@ def test_work_that_fails_gives_the_lease_back_and_fails() -> None:
         with pytest.raises(ZeroDivisionError):
             await run_to_the_end(setup, fails)
         assert (await setup.lease()).spec.holder_identity == ""
+
+    told(story)
+
+
+def test_work_that_cannot_be_ended_ends_the_replica() -> None:
+    """Another replica leads, and what starts this one again gives it a fresh start."""
+
+    async def story(setup: LeaseSetup) -> None:
+        async def stubborn() -> None:
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(3600)
+                if setup.loop.time() > 300:
+                    return
+
+        def stuck() -> str:
+            return "a turn is overdue by 31 s" if setup.loop.time() > 20 else ""
+
+        with pytest.raises(RuntimeError, match="has not ended within 30 s"):
+            await run_to_the_end(setup, stubborn, stuck=stuck)
 
     told(story)
 

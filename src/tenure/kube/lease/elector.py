@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from random import Random
+from typing import Final
 
 from tenure.errors import AlreadyExists, Conflict, TenureError
 from tenure.kube.client.client import Client
@@ -44,6 +46,9 @@ from tenure.model.api.workload import Lease
 from tenure.model.settings import Settings
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.ports.clock import Clock
+
+#: How long the work of a term may take to end once the term is over; its calls take 5 s at most.
+END_MAX: Final = timedelta(seconds=30)
 
 
 class Elector:
@@ -131,8 +136,7 @@ class Elector:
             ended = work.done()
         finally:
             self.fence.close(self.fence.closed() or f"the Lease {self._key} is not held")
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
+            await _cancelled(work)
         if ended or self._gave_up or self.state.role is LeaseRole.HELD_BACK:
             await self._let_go()
         if ended:
@@ -267,6 +271,15 @@ class Elector:
     def _pause(self) -> float:
         retry = self._settings.lease_retry.total_seconds() * self._loop_speed
         return retry * (1 - JITTER / 2 + JITTER * self._random.random())
+
+
+async def _cancelled(work: asyncio.Task[None]) -> None:
+    """Work that goes on although it was cancelled would keep this replica from leading ever again."""
+    work.cancel()
+    _, unfinished = await asyncio.wait({work}, timeout=END_MAX.total_seconds())
+    if unfinished:
+        seconds = END_MAX // timedelta(seconds=1)
+        raise RuntimeError(f"the term is over, and its work has not ended within {seconds} s")
 
 
 async def _awaited(lead: Callable[[], Awaitable[None]]) -> None:
