@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Concern, Subject
+from tenure.core.marks.deadline import deadline_of
 from tenure.core.policy import deciders
-from tenure.core.terminate.deadline import deadline_of
 from tenure.model.api.kinds import decode
 from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
 from tenure.model.api.nodeclaim import NodeClaim

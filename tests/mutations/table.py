@@ -115,8 +115,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="replacement not awaited",
-        point="tenure.core.disrupt.command:Exchange.complete"
-        "|tenure.core.disrupt.command:Command.complete",
+        point="tenure.core.marks.command:Exchange.complete"
+        "|tenure.core.marks.command:Command.complete",
         breaks=_yes,
         scene=scenes.graceful_repair,
         guard="is not Initialized",
@@ -172,7 +172,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="force an hour early",
-        point="tenure.core.terminate.deadline:force_at",
+        point="tenure.core.marks.deadline:force_at",
         breaks=_hour_early,
         scene=scenes.drain_until_deadline,
         guard="it would be forced before it has to be",
@@ -188,7 +188,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="taint not set before eviction",
-        point="tenure.core.taints:close_terminating",
+        point="tenure.core.marks.taints:close_terminating",
         breaks=always(None),
         # The drain looks for the taint itself, so that is broken, too.
         beside=("tenure.core.terminate.drain:DrainDecider.view", _as_if_closed),

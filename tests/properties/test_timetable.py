@@ -9,7 +9,7 @@ from hypothesis import given
 
 from tenure.core.decider import decide_all
 from tenure.core.decision import DeletePod, Evict, Verdict
-from tenure.core.terminate.deadline import deadline_of
+from tenure.core.marks.deadline import deadline_of
 from tenure.core.terminate.drain import DrainDecider
 from tenure.core.terminate.podtimes import PodTimes
 from tenure.core.terminate.schedule import Timetable, as_if_deleted, timetable

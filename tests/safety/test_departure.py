@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Delete, Ground
-from tenure.core.terminate.stamp import stamp_claim, take_off_stamp
+from tenure.core.marks.ownership import claim_status
+from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time

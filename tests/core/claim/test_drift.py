@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tenure.core.claim.drift import DriftDecider
-from tenure.core.pool.hash import HASH_VERSION, template_hash
+from tenure.core.marks.templatehash import HASH_VERSION, template_hash
 from tenure.core.reasons import Reason
 from tenure.model.api.names import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
 from tenure.model.api.nodepool import NodePool

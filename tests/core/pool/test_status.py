@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Patch, Subject, Verdict
-from tenure.core.pool.hash import template_hash
+from tenure.core.marks.templatehash import template_hash
 from tenure.core.pool.status import PoolDecider
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.api import names

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.launchbreaker.ledger import launched_for
-from tenure.core.pool.hash import template_hash
+from tenure.core.marks.templatehash import template_hash
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.model.api import names
 from tenure.model.values.requirements import Requirement, Requirements

@@ -16,10 +16,10 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
-from tenure.core.claim.ownership import is_our_node
 from tenure.core.decision import Subject, Verdict
+from tenure.core.marks.deadline import requested_at
+from tenure.core.marks.ownership import is_our_node
 from tenure.core.reasons import NO_ADVICE, REASONS
-from tenure.core.terminate.deadline import requested_at
 from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.errors import SpecError
 from tenure.model.api import resource as r

@@ -10,7 +10,6 @@ import msgspec
 
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
-from tenure.core.claim.ownership import is_ours
 from tenure.core.disrupt.gates.budgets import allowance, fleet_of
 from tenure.core.disrupt.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.disrupt.methods import REPAIR
@@ -18,9 +17,10 @@ from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
 from tenure.core.health.rules import FORCEFUL, Rules
+from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.reboot import rebooted_at
 from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
-from tenure.core.reboot.history import rebooted_at
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR

@@ -27,13 +27,13 @@ from datetime import datetime
 from tenure.core.claim.facts import Adopting, Initialized, NodeGone, NodeNotReady, Rebooting
 from tenure.core.claim.initialize import initialize
 from tenure.core.claim.launch import launch
-from tenure.core.claim.ownership import claims_touched, class_label, is_ours
 from tenure.core.claim.register import register, restore
 from tenure.core.claim.view import ClaimView, readiness_of, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.marks.ownership import claims_touched, class_label, is_ours
+from tenure.core.marks.reboot import requested_at
 from tenure.core.pool.facts import NodeClassNotServed
 from tenure.core.reasons import Reason
-from tenure.core.reboot.history import requested_at
 from tenure.core.writes import hold, patch
 from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim

@@ -1,6 +1,6 @@
 """Report for every claim whether its pool's template has changed since the claim was created.
 
-The template's hash is on the pool, and the hash at its creation on each claim (see ``hash``). If
+The template's hash is on the pool, and the hash at its creation on each claim (see ``marks/templatehash``). If
 they differ, the node no longer matches the pool's template: condition ``Drifted``. A hash of
 another version cannot be compared: the claim gets the present one, and has not drifted. A claim
 without a hash was created by a user, and is ignored.
@@ -17,11 +17,11 @@ from typing import Final
 import msgspec
 
 from tenure.core.claim.facts import HashVersionOld, TemplateChanged, TemplateMatches
-from tenure.core.claim.ownership import claim_status, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact
-from tenure.core.pool.hash import HASH_VERSION
+from tenure.core.marks.ownership import claim_status, is_ours
+from tenure.core.marks.templatehash import HASH_VERSION
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
 from tenure.model.api.names import FINALIZER, NODEPOOL_HASH, NODEPOOL_HASH_VERSION

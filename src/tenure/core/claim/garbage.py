@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import is_missing, is_ours
 from tenure.core.decision import Concern, Ground, Subject, Terminate, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.marks.deadline import stops_at
+from tenure.core.marks.ownership import is_missing, is_ours
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import stops_at
 from tenure.core.terminate.drain import unfinished_pods
 from tenure.core.terminate.pods import STUCK_AFTER, holds_node
 from tenure.core.writes import delete_claim, subject_of

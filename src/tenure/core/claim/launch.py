@@ -21,11 +21,11 @@ from tenure.core.claim.facts import (
     InstanceLaunched,
     LaunchRefused,
 )
-from tenure.core.claim.ownership import claim_status
 from tenure.core.claim.view import ClaimView, say
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Ground, Launch, Verdict
 from tenure.core.facts import RetriedAt
+from tenure.core.marks.ownership import claim_status
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, patch
 from tenure.model.api.nodeclaim import NodeClaim

@@ -29,12 +29,12 @@ from tenure.core.claim.facts import (
     Rebooting,
 )
 from tenure.core.claim.initialize import why_not_initialized
-from tenure.core.claim.ownership import is_ours
 from tenure.core.claim.view import readiness_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
+from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.reboot import requested_at
 from tenure.core.reasons import Reason
-from tenure.core.reboot.history import requested_at
 from tenure.core.terminate.drain import is_held
 from tenure.core.writes import subject_of
 from tenure.model.api.node import Node

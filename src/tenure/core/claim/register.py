@@ -22,10 +22,10 @@ from tenure.core.claim.facts import (
     RegisteringNode,
     TaintMissing,
 )
-from tenure.core.claim.ownership import claim_status, class_label
 from tenure.core.claim.view import ClaimView, say, several
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Patch, Verdict
+from tenure.core.marks.ownership import claim_status, class_label
 from tenure.core.reasons import Reason
 from tenure.core.writes import hold, patch
 from tenure.model.api import names

@@ -6,7 +6,7 @@ The walk of a command: ``methods`` → ``gates`` → ``simulate`` → ``plan`` (
 ``command`` and ``gates`` are for every room that disrupts: they import neither ``repair`` nor
 ``reboot``.
 
-May import: core, core.claim, core.health, core.launchbreaker, core.pool, core.protect,
-core.provision, core.reboot, core.repair, core.terminate, core.unreadable, packing, schema, model.
+May import: core, core.health, core.launchbreaker, core.marks, core.pool, core.protect,
+core.provision, core.repair, core.terminate, packing, schema, model.
 Start reading: methods/__init__.py, then pipeline.py.
 """

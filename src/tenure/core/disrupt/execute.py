@@ -27,7 +27,6 @@ import msgspec
 
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
-from tenure.core.disrupt.command import add_replacements, commands_under_way, is_readable
 from tenure.core.disrupt.gates.fleet import PoolFleet, fleet_of
 from tenure.core.disrupt.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.disrupt.method import Methods, UnderWay
@@ -38,10 +37,11 @@ from tenure.core.disrupt.simulate import (
     Plan,
     leaving_node,
 )
+from tenure.core.marks.command import add_replacements, commands_under_way, is_readable
+from tenure.core.marks.deadline import grace_period, written_between
+from tenure.core.marks.stamp import stamp_claim, take_off_stamp
+from tenure.core.marks.taints import is_closed
 from tenure.core.reasons import Reason
-from tenure.core.taints import is_closed
-from tenure.core.terminate.deadline import grace_period, written_between
-from tenure.core.terminate.stamp import stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_judged, delete_claim
 from tenure.model.api.meta import format_time

@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.command import Command
 from tenure.core.disrupt.gates.gates import GateFacts, Operation
 from tenure.core.disrupt.gates.traits import Traits
+from tenure.core.marks.command import Command
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings

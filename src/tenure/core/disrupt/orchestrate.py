@@ -20,18 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from tenure.core.claim.ownership import claims_touched, is_ours
 from tenure.core.decision import Action, Concern, Subject, Verdict
-from tenure.core.disrupt.command import (
-    command_of,
-    is_marked,
-    is_readable,
-    is_replaced,
-    left_over,
-    mark_next,
-    replaced_uids,
-    roll_back,
-)
 from tenure.core.disrupt.method import Methods, UnderWay
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.replacements import (
@@ -41,8 +30,19 @@ from tenure.core.disrupt.replacements import (
     failures_of,
     roll_back_failed,
 )
+from tenure.core.marks.command import (
+    command_of,
+    is_marked,
+    is_readable,
+    is_replaced,
+    left_over,
+    mark_next,
+    replaced_uids,
+    roll_back,
+)
+from tenure.core.marks.ownership import claims_touched, is_ours
+from tenure.core.marks.stamp import stale_stamp, take_off_stamp
 from tenure.core.reasons import Reason
-from tenure.core.terminate.stamp import stale_stamp, take_off_stamp
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS

@@ -24,7 +24,6 @@ import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
-from tenure.core.disrupt.command import begin
 from tenure.core.disrupt.gates.gates import (
     Blocked,
     GateFacts,
@@ -36,9 +35,10 @@ from tenure.core.disrupt.method import Candidate, Method
 from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
+from tenure.core.marks.command import begin
+from tenure.core.marks.deadline import grace_period
+from tenure.core.marks.reboot import commit
 from tenure.core.reasons import Reason
-from tenure.core.reboot.history import commit
-from tenure.core.terminate.deadline import grace_period
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.nodeclaim import NodeClaim

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Patch
-from tenure.core.disrupt.command import Command, roll_back
 from tenure.core.disrupt.gates.gates import PAUSE_MAX
 from tenure.core.health.readiness import initialized_until
+from tenure.core.marks.command import Command, roll_back
 from tenure.model.api.meta import format_time, later, read_instant
 from tenure.model.api.names import REPLACEMENT_FAILED
 from tenure.model.api.nodeclaim import NodeClaim

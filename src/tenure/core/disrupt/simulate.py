@@ -24,12 +24,12 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.claim.ownership import room_of
-from tenure.core.disrupt.command import commands_under_way, replacement_marks
 from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
 from tenure.core.launchbreaker.history import History, remembered_launches
+from tenure.core.marks.command import commands_under_way, replacement_marks
+from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms

@@ -20,7 +20,7 @@ from tenure.core.health.rules import (
     UnhealthyCondition,
     unhealthy_conditions,
 )
-from tenure.core.reboot.history import rebooted_at
+from tenure.core.marks.reboot import rebooted_at
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool

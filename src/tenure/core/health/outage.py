@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tenure.core.claim.ownership import is_our_node, is_ours
 from tenure.core.health.domains import (
     IMAGE,
     NOTHING,
@@ -35,6 +34,7 @@ from tenure.core.health.domains import (
 from tenure.core.health.health import examine, limit_of, unusable
 from tenure.core.health.poolcount import count_nodes
 from tenure.core.health.rules import Rules, unhealthy_conditions
+from tenure.core.marks.ownership import is_our_node, is_ours
 from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.model.api import names

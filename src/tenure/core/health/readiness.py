@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.marks.reboot import rebooted_at
 from tenure.core.reasons import Reason
-from tenure.core.reboot.history import rebooted_at
 from tenure.errors import SpecError
 from tenure.model.api.meta import BEGINNING, find_condition, later
 from tenure.model.api.names import INITIALIZED

@@ -1,6 +1,5 @@
 """Decides whether launches for an owner's pods go on: the launch circuit breaker.
 
-May import: core, core.claim, core.disrupt, core.health, core.pool, core.provision, core.reboot,
-packing, model, parse.
+May import: core, core.health, core.marks, core.pool, core.provision, packing, model, parse.
 Start reading: breaker.py.
 """

@@ -19,8 +19,6 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import missing_after
-from tenure.core.disrupt.command import has_reason, is_replaced
 from tenure.core.health.health import LOST
 from tenure.core.launchbreaker.ledger import (
     Entry,
@@ -31,6 +29,8 @@ from tenure.core.launchbreaker.ledger import (
     read_launched_for,
 )
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
+from tenure.core.marks.command import has_reason, is_replaced
+from tenure.core.marks.ownership import missing_after
 from tenure.core.pool.lookup import is_ours
 from tenure.core.provision.demand import Demand
 from tenure.model.api import names

@@ -20,6 +20,7 @@ from tenure.core.facts import Fact
 from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
+from tenure.core.marks.templatehash import HASH_VERSION, template_hash
 from tenure.core.pool.facts import (
     DisruptionUnusable,
     LaunchesNothing,
@@ -29,7 +30,6 @@ from tenure.core.pool.facts import (
     RepairUnusable,
     TemplateHashMissing,
 )
-from tenure.core.pool.hash import HASH_VERSION, template_hash
 from tenure.core.pool.lookup import is_ours, node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
     Registrations,

@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import is_our_node, is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact
+from tenure.core.marks.ownership import is_our_node, is_ours
 from tenure.core.protect.facts import (
     DurationBegins,
     DurationGone,

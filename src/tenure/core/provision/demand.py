@@ -13,15 +13,15 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.claim.ownership import is_our_node
-from tenure.core.disrupt.command import (
+from tenure.core.marks.command import (
     Command,
     commands_under_way,
     disrupted_since,
     is_replaced,
 )
+from tenure.core.marks.deadline import deadline_of, force_at
+from tenure.core.marks.ownership import is_our_node
 from tenure.core.protect.protection import CREATION, protection_of
-from tenure.core.terminate.deadline import deadline_of, force_at
 from tenure.core.terminate.drain import is_held, protection_cap, unmarked_nodes
 from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.api.node import Node

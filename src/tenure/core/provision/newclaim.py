@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.claim.ownership import class_label
 from tenure.core.launchbreaker.ledger import launched_for
-from tenure.core.pool.hash import HASH_VERSION, template_hash
+from tenure.core.marks.ownership import class_label
+from tenure.core.marks.templatehash import HASH_VERSION, template_hash
 from tenure.model.api import names
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod

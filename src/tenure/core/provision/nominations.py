@@ -21,8 +21,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import is_ours, listed, room_of
 from tenure.core.health.readiness import initialized_until
+from tenure.core.marks.ownership import is_ours, listed, room_of
 from tenure.core.provision.demand import Demand
 from tenure.core.provision.supply import in_service_at
 from tenure.model.api.meta import later

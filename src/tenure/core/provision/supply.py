@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from tenure.core.claim.initialize import is_ephemeral, is_startup
-from tenure.core.claim.ownership import class_label
-from tenure.core.claim.ownership import is_ours as claim_is_ours
 from tenure.core.claim.register import registered_taints
+from tenure.core.marks.ownership import class_label
+from tenure.core.marks.ownership import is_ours as claim_is_ours
 from tenure.core.pool.lookup import (
     is_ours,
     node_class_key,

@@ -21,15 +21,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from tenure.core.claim.ownership import claim_status, claims_touched, is_ours
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
-from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.disrupt.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.health import unusable
-from tenure.core.pool.lookup import rules_of
-from tenure.core.reasons import Reason
-from tenure.core.reboot.history import (
+from tenure.core.marks.command import REASON_CONDITION
+from tenure.core.marks.deadline import hurried_until, hurry
+from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
+from tenure.core.marks.reboot import (
     ISSUED,
     REBOOTING,
     SPARED,
@@ -40,12 +39,13 @@ from tenure.core.reboot.history import (
     is_spared,
     mark_of,
 )
+from tenure.core.marks.stamp import stamp_claim
+from tenure.core.marks.taints import is_closed, is_tainted_rebooting, untaint_rebooting
+from tenure.core.pool.lookup import rules_of
+from tenure.core.reasons import Reason
 from tenure.core.reboot.steps import RebootSteps
 from tenure.core.reboot.view import RebootView
-from tenure.core.taints import is_closed, is_tainted_rebooting, untaint_rebooting
-from tenure.core.terminate.deadline import hurried_until, hurry
 from tenure.core.terminate.drain import drain_until
-from tenure.core.terminate.stamp import stamp_claim
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.verdicts import say
 from tenure.core.writes import delete_claim, patch

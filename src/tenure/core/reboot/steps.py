@@ -31,15 +31,14 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
-from tenure.core.disrupt.command import REASON_CONDITION
 from tenure.core.disrupt.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.facts import as_fact
 from tenure.core.health.readiness import READY_ONCE, SPENT, was_ready
-from tenure.core.reasons import Reason
-from tenure.core.reboot.history import (
+from tenure.core.marks.command import REASON_CONDITION
+from tenure.core.marks.ownership import claim_status
+from tenure.core.marks.reboot import (
     FAILED,
     ISSUED,
     PROVIDER_ERROR,
@@ -54,13 +53,14 @@ from tenure.core.reboot.history import (
     mark_of,
     requested_at,
 )
-from tenure.core.reboot.view import RebootView
-from tenure.core.taints import (
+from tenure.core.marks.taints import (
     is_closed_for_reboot,
     is_tainted_rebooting,
     taint_rebooting,
     untaint_rebooting,
 )
+from tenure.core.reasons import Reason
+from tenure.core.reboot.view import RebootView
 from tenure.core.terminate.node import blockers_of, some
 from tenure.core.terminate.pods import DrainView, judge_pods, left_alone
 from tenure.core.terminate.view import next_change, waiting_pods

@@ -3,7 +3,6 @@
 ``core/health`` says which conditions count. Forceful repair is carried out here (``force``), graceful
 repair by ``core/disrupt``.
 
-May import: core, core.claim, core.disrupt, core.health, core.pool, core.protect, core.reboot,
-core.terminate, core.unreadable, model.
+May import: core, core.disrupt, core.health, core.marks, core.pool, core.unreadable, model.
 Start reading: evaluate.py.
 """

@@ -28,22 +28,22 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
-from tenure.core.disrupt.command import is_replaced, is_replacement
 from tenure.core.disrupt.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import LOST, Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
 from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
+from tenure.core.marks.command import is_replaced, is_replacement
+from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
+from tenure.core.marks.ownership import claim_status
+from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
+from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.reasons import Reason
-from tenure.core.reboot.history import MOST, changes_at, is_spared, recent
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
 from tenure.core.repair.force import committed, force, note_probe, probe_mark
-from tenure.core.terminate.deadline import deadline_of, hurried_until, hurry, stamp_of
-from tenure.core.terminate.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_judged
 from tenure.model.api.meta import format_time, later

@@ -12,8 +12,8 @@ import msgspec
 from tenure.core.decision import Action, Commitment, Delete, Ground, Precondition, Verdict
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Member
-from tenure.core.terminate.deadline import deadline_of, stamp_of
-from tenure.core.terminate.stamp import stamp_claim
+from tenure.core.marks.deadline import deadline_of, stamp_of
+from tenure.core.marks.stamp import stamp_claim
 from tenure.core.writes import as_judged, delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time

@@ -20,12 +20,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Blocker, Ground, Subject, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.marks.deadline import deadline_of, stops_at
+from tenure.core.marks.ownership import claim_status
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import deadline_of, stops_at
 from tenure.core.terminate.drain import is_held
 from tenure.core.terminate.node import blockers_of, remaining, some, volume_blocks
 from tenure.core.terminate.pods import STUCK_AFTER, holds_node

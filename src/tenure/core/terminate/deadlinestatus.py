@@ -17,13 +17,13 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.core.claim.ownership import is_ours
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.marks.deadline import Deadline, deadline_of, grace_of, stamp_of
+from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.stamp import stamp_with
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import Deadline, deadline_of, grace_of, stamp_of
 from tenure.core.terminate.pods import left_alone
-from tenure.core.terminate.stamp import stamp_with
 from tenure.core.writes import subject_of
 from tenure.errors import shown
 from tenure.model.api.meta import BEGINNING, format_time

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from tenure.core.claim.ownership import is_our_node, is_ours
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.marks.ownership import is_our_node, is_ours
 from tenure.core.terminate.claim import decide_claim
 from tenure.core.terminate.drain import (
     drain_of,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from tenure.core.claim.ownership import is_our_node
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.taints import is_closed
-from tenure.core.terminate.deadline import Deadline, deadline_of
+from tenure.core.marks.deadline import Deadline, deadline_of
+from tenure.core.marks.ownership import is_our_node
+from tenure.core.marks.taints import is_closed
 from tenure.core.terminate.pods import Attachment, DrainView, PodView, judge_pods
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names

@@ -24,9 +24,9 @@ from typing import Final
 
 from tenure.core.decision import Blocker, Subject, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.marks.deadline import stops_at
+from tenure.core.marks.taints import close_terminating
 from tenure.core.reasons import Reason
-from tenure.core.taints import close_terminating
-from tenure.core.terminate.deadline import stops_at
 from tenure.core.terminate.pdb import blocked_since
 from tenure.core.terminate.pods import REFUSED, Attachment, DrainView, PodView, refusal_of
 from tenure.core.terminate.view import (

@@ -27,9 +27,7 @@ import msgspec
 
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
 from tenure.core.facts import Fact, RetriedAt, as_fact
-from tenure.core.protect.protection import Protection, protection_of
-from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import (
+from tenure.core.marks.deadline import (
     LAST_MINUTE,
     Deadline,
     force_at,
@@ -38,6 +36,8 @@ from tenure.core.terminate.deadline import (
     shortened,
     stops_at,
 )
+from tenure.core.protect.protection import Protection, protection_of
+from tenure.core.reasons import Reason
 from tenure.core.terminate.pdb import Allowances, blocks, never_allows
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, format_time, later

@@ -20,9 +20,9 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import DeletePod, Evict, Verdict
+from tenure.core.marks.deadline import force_at, grace_of, requested_at, shortened, stops_at
 from tenure.core.protect.protection import protection_of
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import force_at, grace_of, requested_at, shortened, stops_at
 from tenure.core.terminate.pdb import Allowances, blocks
 from tenure.core.terminate.pods import (
     REFUSED,

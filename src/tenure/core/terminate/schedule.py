@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tenure.core.terminate.deadline import Deadline, deadline_of, stops_at
+from tenure.core.marks.deadline import Deadline, deadline_of, stops_at
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.pods import DrainView, holds_node, left_alone
 from tenure.core.terminate.podtimes import PodTimes, pod_times

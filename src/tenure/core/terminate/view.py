@@ -9,11 +9,11 @@ from functools import partial
 import msgspec
 
 from tenure.core import verdicts as saying
-from tenure.core.claim.ownership import is_missing
 from tenure.core.decision import Concern, Delete, Inspect, Patch, Terminate, Verdict
+from tenure.core.marks.deadline import deadline_of, force_at, stops_at
+from tenure.core.marks.ownership import is_missing
+from tenure.core.marks.taints import close_terminating
 from tenure.core.reasons import Reason
-from tenure.core.taints import close_terminating
-from tenure.core.terminate.deadline import deadline_of, force_at, stops_at
 from tenure.core.terminate.pods import (
     REFUSED,
     STUCK_AFTER,

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.marks.deadline import grace_in
 from tenure.core.protect.protection import positive
-from tenure.core.terminate.deadline import grace_in
 from tenure.core.terminate.pdb import arithmetic, never_allows
 from tenure.errors import SpecError, shown
 from tenure.model.api.names import DO_NOT_DISRUPT

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from tenure.core.health.health import unusable
 from tenure.core.health.readiness import boot_of, initialization_ttl
+from tenure.core.marks.deadline import deadline_of, grace_of, stamp_of
+from tenure.core.marks.reboot import is_issued, mark_of
 from tenure.core.protect.protection import CREATION, protection_of, protection_on
-from tenure.core.reboot.history import is_issued, mark_of
-from tenure.core.terminate.deadline import deadline_of, grace_of, stamp_of
 from tenure.core.terminate.pdb import arithmetic, blocked_since
 from tenure.model.api import resource as r
 from tenure.model.api.meta import later

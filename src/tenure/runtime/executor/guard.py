@@ -25,7 +25,7 @@ from tenure.core.decision import (
     Reboot,
     Terminate,
 )
-from tenure.core.terminate.deadline import deadline_of
+from tenure.core.marks.deadline import deadline_of
 from tenure.core.terminate.drain import protection_cap, unfinished_pods
 from tenure.core.terminate.pods import holds_node
 from tenure.core.unreadable.decider import in_the_way

@@ -15,9 +15,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from tenure.core.decision import Commitment, Concern, Create, Delete, Evict, Verdict
+from tenure.core.marks.deadline import grace_period, stamp_of
+from tenure.core.marks.reboot import mark_of, rebooted_at, requested_at, result_of
 from tenure.core.reasons import Reason
-from tenure.core.reboot.history import mark_of, rebooted_at, requested_at, result_of
-from tenure.core.terminate.deadline import grace_period, stamp_of
 from tenure.model.api.meta import find_condition
 from tenure.model.api.names import FINALIZER, NODEPOOL, ZONE
 from tenure.model.api.node import Node

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from prometheus_client.core import GaugeMetricFamily
 
-from tenure.core.claim.ownership import is_our_node
+from tenure.core.marks.ownership import is_our_node
 from tenure.errors import SpecError
 from tenure.model.api.meta import controller_of
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, OS, REGION, ZONE

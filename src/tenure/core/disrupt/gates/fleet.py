@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.claim.ownership import is_ours
-from tenure.core.disrupt.command import is_replaced
-from tenure.core.taints import is_disrupted
+from tenure.core.marks.command import is_replaced
+from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.taints import is_disrupted
 from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from tenure.core.decision import Blocker, Subject
 from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.facts import as_fact
+from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on
-from tenure.core.terminate.deadline import grace_period
 from tenure.core.terminate.pdb import Allowances, blocks
 from tenure.core.terminate.pods import DrainView, left_alone
 from tenure.core.writes import subject_of

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.command import Command
 from tenure.core.disrupt.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
 from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
@@ -22,6 +21,7 @@ from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.health.health import HealthView, Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
 from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition
+from tenure.core.marks.command import Command
 from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.breakers import breakers_of

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from tenure.core.pool.hash import template_hash
+from tenure.core.marks.templatehash import template_hash
 from tenure.model.api.nodepool import NodeClaimTemplate
 from tests.folders import DATA
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch
-from tenure.core.reboot.history import MOST, changes_at, commit, rebooted_at, recent, result_of
+from tenure.core.marks.reboot import MOST, changes_at, commit, rebooted_at, recent, result_of
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY, REBOOT_PRE_BOOT_ID
 from tenure.model.api.nodeclaim import NodeClaim

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.terminate.deadline import Deadline, deadline_of, force_at, shortened
+from tenure.core.marks.deadline import Deadline, deadline_of, force_at, shortened
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.nodeclaim import NodeClaim
 from tests.core.build import NOW, a_claim, a_leaving_claim, a_pod, ago, ahead

@@ -13,14 +13,14 @@ SRC = Path(tenure.__file__).parent
 
 #: What is written, and by which module alone.
 OWNERS = {
-    "REPLACES": "core/disrupt/command.py",
-    "REPLACED_BY": "core/disrupt/command.py",
-    "DISRUPTION_REASON": "core/disrupt/command.py",
-    "REASON_CONDITION": "core/disrupt/command.py",
+    "REPLACES": "core/marks/command.py",
+    "REPLACED_BY": "core/marks/command.py",
+    "DISRUPTION_REASON": "core/marks/command.py",
+    "REASON_CONDITION": "core/marks/command.py",
     "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
-    "TERMINATION_TIMESTAMP": "core/terminate/stamp.py",
-    "DISRUPTED_TAINT": "core/taints.py",
-    "REBOOTING_TAINT": "core/taints.py",
+    "TERMINATION_TIMESTAMP": "core/marks/stamp.py",
+    "DISRUPTED_TAINT": "core/marks/taints.py",
+    "REBOOTING_TAINT": "core/marks/taints.py",
 }
 
 #: How a name is written: as a key of a body, as the dated annotation, as a taint or a condition.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.core.claim.ownership import claim_status, class_label, is_missing, is_our_node, is_ours
 from tenure.core.conditions import Wanted
+from tenure.core.marks.ownership import claim_status, class_label, is_missing, is_our_node, is_ours
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,

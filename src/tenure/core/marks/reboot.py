@@ -20,10 +20,10 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.claim.ownership import claim_status
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action
-from tenure.core.disrupt.command import REASON_CONDITION, says_reason
+from tenure.core.marks.command import REASON_CONDITION, says_reason
+from tenure.core.marks.ownership import claim_status
 from tenure.core.writes import patch
 from tenure.errors import SpecError
 from tenure.model.api.meta import LONG_AGO, Condition, earlier, later, read_instant

@@ -10,8 +10,8 @@ mark                                      on                       says
 ``karpenter.sh/replaced-by``              the disrupted claim      its replacements, which all exist
 ``karpenter.sh/disruption-reason``        the disrupted claim      the reason (see ``methods``)
 condition ``DisruptionReason``            the disrupted claim      the same, for users
-taint ``karpenter.sh/disrupted``          its Node                 no new pods (``core/taints``)
-``…/nodeclaim-termination-timestamp``     the disrupted claim      by when (``terminate/stamp``)
+taint ``karpenter.sh/disrupted``          its Node                 no new pods (``taints``)
+``…/nodeclaim-termination-timestamp``     the disrupted claim      by when (``stamp``)
 ========================================  =======================  ================================
 
 The first two make the command; rolling it back takes all marks off the claim and its Node.
@@ -25,11 +25,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.claim.ownership import claim_status, is_ours, listed
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Patch
-from tenure.core.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
-from tenure.core.terminate.stamp import no_stamp
+from tenure.core.marks.ownership import claim_status, is_ours, listed
+from tenure.core.marks.stamp import no_stamp
+from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.writes import patch
 from tenure.model.api import names
