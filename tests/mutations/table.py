@@ -107,7 +107,7 @@ def _no(original: Any, world: World) -> Any:
 MUTATIONS: Final = (
     Mutation(
         name="budget ignored",
-        point="tenure.core.disrupt.gates.budgets:allowance",
+        point="tenure.core.gates.budgets:allowance",
         breaks=_every_budget_open,
         scene=scenes.graceful_repair_of_two,
         guard="budget 1 allows 1 of",

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.gates.gates import GateFacts
-from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.disrupt.method import Candidate, Due, Methods, Standing, Watch
 from tenure.core.disrupt.methods import SHIPPED
+from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.marks.ownership import is_ours
 from tenure.model.api.node import Node

@@ -10,9 +10,9 @@ import msgspec
 
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
-from tenure.core.disrupt.gates.budgets import allowance, fleet_of
-from tenure.core.disrupt.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.disrupt.methods import REPAIR
+from tenure.core.gates.budgets import allowance, fleet_of
+from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of

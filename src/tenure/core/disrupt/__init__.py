@@ -1,12 +1,11 @@
 """Decides which nodes are disrupted, for which reason, and when.
 
-The walk of a command: ``methods`` → ``gates`` → ``simulate`` → ``plan`` (launch, mark) →
-``orchestrate`` (wait, roll back) → ``gates`` → ``execute`` (stamp, delete).
+The walk of a command: ``methods`` → ``core/gates`` → ``simulate`` → ``plan`` (launch, mark) →
+``orchestrate`` (wait, roll back) → ``core/gates`` → ``execute`` (stamp, delete).
 
-``command`` and ``gates`` are for every room that disrupts: they import neither ``repair`` nor
-``reboot``.
+``core/marks/command`` and ``core/gates`` are for every room that disrupts.
 
-May import: core, core.health, core.launchbreaker, core.marks, core.pool, core.protect,
-core.provision, core.repair, core.terminate, packing, schema, model.
+May import: core, core.gates, core.health, core.launchbreaker, core.marks, core.pool, core.protect,
+core.provision, core.repair, core.terminate, packing, model.
 Start reading: methods/__init__.py, then pipeline.py.
 """

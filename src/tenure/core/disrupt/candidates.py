@@ -11,9 +11,9 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.disrupt.gates.fleet import PoolFleet, fleet_of
 from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
+from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.marks.command import is_replaced, replacements_by_uid
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until

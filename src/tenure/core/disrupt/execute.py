@@ -27,8 +27,6 @@ import msgspec
 
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
-from tenure.core.disrupt.gates.fleet import PoolFleet, fleet_of
-from tenure.core.disrupt.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.disrupt.method import Methods, UnderWay
 from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
@@ -37,6 +35,8 @@ from tenure.core.disrupt.simulate import (
     Plan,
     leaving_node,
 )
+from tenure.core.gates.fleet import PoolFleet, fleet_of
+from tenure.core.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.marks.command import add_replacements, commands_under_way, is_readable
 from tenure.core.marks.deadline import grace_period, written_between
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp

@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.gates.gates import GateFacts, Operation
-from tenure.core.disrupt.gates.traits import Traits
+from tenure.core.gates.gates import GateFacts, Operation
+from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

@@ -18,9 +18,6 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
 from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
-from tenure.core.disrupt.gates.gates import (
-    PAUSE_MAX,
-)
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
@@ -29,6 +26,9 @@ from tenure.core.disrupt.simulate import (
     Reservations,
     Simulation,
     simulation_in,
+)
+from tenure.core.gates.gates import (
+    PAUSE_MAX,
 )
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.nodecache import Rooms

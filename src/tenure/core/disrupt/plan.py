@@ -24,17 +24,17 @@ import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
-from tenure.core.disrupt.gates.gates import (
+from tenure.core.disrupt.method import Candidate, Method
+from tenure.core.disrupt.passes import Pass, launched
+from tenure.core.disrupt.replacements import comes_up
+from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
+from tenure.core.gates.gates import (
     Blocked,
     GateFacts,
     Operation,
     first_blocked,
     without_capacity,
 )
-from tenure.core.disrupt.method import Candidate, Method
-from tenure.core.disrupt.passes import Pass, launched
-from tenure.core.disrupt.replacements import comes_up
-from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.marks.command import begin
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit

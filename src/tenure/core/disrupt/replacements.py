@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Patch
-from tenure.core.disrupt.gates.gates import PAUSE_MAX
+from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.health.readiness import initialized_until
 from tenure.core.marks.command import Command, roll_back
 from tenure.model.api.meta import format_time, later, read_instant

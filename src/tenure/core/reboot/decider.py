@@ -23,7 +23,7 @@ from functools import partial
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
-from tenure.core.disrupt.gates.gates import Blocked, Operation, first_blocked
+from tenure.core.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.health import unusable
 from tenure.core.marks.command import REASON_CONDITION
 from tenure.core.marks.deadline import hurried_until, hurry

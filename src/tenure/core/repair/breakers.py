@@ -1,11 +1,11 @@
-"""What the gates have to know of a pool's breaker and of failure domains (``disrupt/gates``)."""
+"""What the gates have to know of a pool's breaker and of failure domains (``core/gates``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from tenure.core.disrupt.gates.gates import GateFacts
+from tenure.core.gates.gates import GateFacts
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine, limit_of

@@ -8,7 +8,7 @@ Keyed on the claim, arbitrated over its pool. Of each claim, the first of these 
 3. unhealthy     a condition says so (see ``rules``): tolerated until when, and by which policy;
 4. booting       its TTL runs (see ``readiness``): until when. It overrides ``Ready`` alone.
 
-What is due may be blocked (``disrupt/gates``). The probe of a domain in outage is written on the
+What is due may be blocked (``core/gates``). The probe of a domain in outage is written on the
 pool first.
 
 Forceful: see ``force``. A stamp on a claim that stays and is not due is taken off.
@@ -30,7 +30,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
-from tenure.core.disrupt.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import LOST, Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl

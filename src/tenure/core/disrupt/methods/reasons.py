@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from tenure.core.disrupt.gates.traits import Traits
+from tenure.core.gates.traits import Traits
 
 
 class Disruption(StrEnum):

@@ -14,10 +14,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
-from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
+from tenure.core.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
+from tenure.core.gates.traits import Traits
 from tenure.core.health.health import HealthView, Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
 from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition

@@ -25,10 +25,10 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Blocker
-from tenure.core.disrupt.gates.budgets import Allowance, allowance
-from tenure.core.disrupt.gates.fleet import PoolFleet
-from tenure.core.disrupt.gates.podblockers import blockers_of
-from tenure.core.disrupt.gates.traits import Traits
+from tenure.core.gates.budgets import Allowance, allowance
+from tenure.core.gates.fleet import PoolFleet
+from tenure.core.gates.podblockers import blockers_of
+from tenure.core.gates.traits import Traits
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView

@@ -22,8 +22,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
-from tenure.core.disrupt.gates.traits import Traits
+from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
+from tenure.core.gates.traits import Traits
 from tenure.core.recurrence import Phase, phase
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Budget, NodePool

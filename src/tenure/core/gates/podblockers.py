@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Blocker, Subject
-from tenure.core.disrupt.gates.traits import Traits
 from tenure.core.facts import as_fact
+from tenure.core.gates.traits import Traits
 from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on
 from tenure.core.terminate.pdb import Allowances, blocks

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.disrupt.gates.fleet import fleet_of
-from tenure.core.disrupt.gates.gates import (
+from tenure.core.gates.fleet import fleet_of
+from tenure.core.gates.gates import (
     ASKED,
     GATES,
     PLAN_ONLY,
@@ -18,7 +18,7 @@ from tenure.core.disrupt.gates.gates import (
     Operation,
     first_blocked,
 )
-from tenure.core.disrupt.gates.traits import Traits
+from tenure.core.gates.traits import Traits
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_REPAIR

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.disrupt.gates.budgets import (
+from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
+from tenure.core.gates.budgets import (
     UNLIMITED,
     Allowance,
     allowance,
@@ -18,7 +19,6 @@ from tenure.core.disrupt.gates.budgets import (
     fleet_of,
     limit,
 )
-from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.recurrence import phase
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import INITIALIZED, REPLACED_BY, ZONE
