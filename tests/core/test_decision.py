@@ -21,7 +21,7 @@ from tenure.core.decision import (
     Terminate,
     takes_away,
 )
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import deciders
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.writes import delete_claim, release
 from tenure.model.api.resource import NODE_CLAIMS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.core.decider import AnyDecider
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import deciders
 from tenure.model.api.meta import FOR_EVER, Condition, later, read_instant
 from tenure.model.api.names import (
     DO_NOT_REPAIR,

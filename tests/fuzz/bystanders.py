@@ -18,9 +18,9 @@ import msgspec
 
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict
-from tenure.core.policy import UNMOVED, deciders
+from tenure.core.policy.deciders import UNMOVED, deciders
+from tenure.core.policy.readers import READERS
 from tenure.core.reasons import Reason
-from tenure.core.unreadable.readers import READERS
 from tenure.model.api import names
 from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject

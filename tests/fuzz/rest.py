@@ -11,7 +11,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Subject
 from tenure.core.marks.deadline import deadline_of
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import deciders
 from tenure.model.api.kinds import decode
 from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
 from tenure.model.api.nodeclaim import NodeClaim

@@ -15,7 +15,7 @@ from tenure.core.claim.view import ClaimView
 from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import as_fact
-from tenure.core.policy import UNMOVED, deciders
+from tenure.core.policy.deciders import UNMOVED, deciders
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings

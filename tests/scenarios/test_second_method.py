@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import deciders
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.runtime.controller import Controller
 from tenure.sim.dsl import Story

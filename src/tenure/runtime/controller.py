@@ -12,7 +12,7 @@ from random import Random
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Verdict
-from tenure.core.policy import PATIENCE, UNMOVED, deciders
+from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.errors import TenureError
 from tenure.kube.client.client import Client
 from tenure.kube.client.ratelimit import RateLimit

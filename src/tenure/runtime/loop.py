@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from tenure.core.decision import Concern, Create, Delete, Patch, Verdict
-from tenure.core.policy import AWAIT_CREATIONS
+from tenure.core.policy.deciders import AWAIT_CREATIONS
 from tenure.kube.cache.cache import Cache, Place
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.snapshot.snapshot import Snapshot

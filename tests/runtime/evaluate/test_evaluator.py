@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenure.core.decision import Concern, Delete, Subject, Verdict
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import deciders
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.pod import Pod, PodSpec

@@ -22,8 +22,8 @@ from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_ti
 from tenure.cli.explain.explanation import Question
 from tenure.cli.plan.evictions import foresee_refusals
 from tenure.cli.view.instants import span
-from tenure.core.policy import PATIENCE, UNMOVED, deciders
-from tenure.core.unreadable.readers import READERS
+from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
+from tenure.core.policy.readers import READERS
 from tenure.errors import ApiError, SpecError, TenureError, Unavailable
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import in_words

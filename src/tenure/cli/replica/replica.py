@@ -21,7 +21,7 @@ from prometheus_client import ProcessCollector
 from tenure.cli.cluster.access import Reached
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, patiently, server_version
 from tenure.cli.replica.webhook import new_webhook
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import deciders
 from tenure.errors import NotLeader, SpecError, TenureError
 from tenure.kube.cache.informer import Informer, in_words, plainly
 from tenure.kube.client.client import Client

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from tenure.core.unreadable.readers import READERS
+from tenure.core.policy.readers import READERS
 from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import Informer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.unreadable.readers import READERS
+from tenure.core.policy.readers import READERS
 from tenure.model.api import resource as r
 from tenure.model.snapshot.snapshot import Tables
 from tests.core.build import a_budget, a_claim, a_node, a_pod, a_pool, a_window

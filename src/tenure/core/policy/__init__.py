@@ -1,0 +1,6 @@
+"""Says which deciders there are, and in which order: the policy.
+
+May import: core, core.claim, core.disrupt, core.health, core.marks, core.pool, core.protect,
+core.provision, core.reboot, core.repair, core.terminate, core.unreadable, packing, schema, model.
+Start reading: deciders.py.
+"""
