@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decider import AnyDecider, decide_all
+from tenure.core.decider import AnyDecider
 from tenure.core.decision import Verdict
+from tenure.core.policy.deciders import decide_all
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, Condition, ObjectMeta, OwnerReference
 from tenure.model.api.node import Node, NodeSpec, NodeStatus, Taint

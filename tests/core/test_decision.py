@@ -8,7 +8,6 @@ import pytest
 
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.launch import launch_request
-from tenure.core.decider import decide_all
 from tenure.core.decision import (
     Concern,
     Create,
@@ -21,7 +20,7 @@ from tenure.core.decision import (
     Terminate,
     takes_away,
 )
-from tenure.core.policy.deciders import deciders
+from tenure.core.policy.deciders import decide_all, deciders
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.writes import delete_claim, release
 from tenure.model.api.resource import NODE_CLAIMS

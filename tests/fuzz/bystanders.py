@@ -16,9 +16,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict
-from tenure.core.policy.deciders import UNMOVED, deciders
+from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.policy.readers import READERS
 from tenure.core.reasons import Reason
 from tenure.model.api import names

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta
 
-from tenure.core.decider import AnyDecider, decide_all
+from tenure.core.decider import AnyDecider
 from tenure.core.decision import Verdict
+from tenure.core.policy.deciders import decide_all
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.view import ClaimView
-from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import as_fact
-from tenure.core.policy.deciders import UNMOVED, deciders
+from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings

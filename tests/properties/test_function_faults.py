@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import Concern
-from tenure.core.policy.deciders import UNMOVED, deciders
+from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.provision import decider as provision
 from tenure.core.reasons import Reason
 from tenure.core.unreadable.decider import UnreadableDecider

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Verdict, takes_away
 from tenure.core.marks.deadline import deadline_of
-from tenure.core.policy.deciders import UNMOVED, deciders
+from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.provision.supply import nodes_with_room
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.decider import AnyDecider, decide_all
+from tenure.core.decider import AnyDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.policy.deciders import decide_all
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider

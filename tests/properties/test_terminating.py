@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import DeletePod, Evict, Verdict
+from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import DrainDecider
 from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, FINALIZER, TERMINATION_TIMESTAMP

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import msgspec
 from hypothesis import given
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import DeletePod, Evict, Verdict
 from tenure.core.marks.deadline import deadline_of
+from tenure.core.policy.deciders import decide_all
 from tenure.core.terminate.drain import DrainDecider
 from tenure.core.terminate.podtimes import PodTimes
 from tenure.core.terminate.schedule import Timetable, as_if_deleted, timetable

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -54,18 +53,3 @@ class Patience(NamedTuple):
     may_wait: Callable[[Change], bool]
     #: The delay, as a multiple of ``settings.placement_gap``.
     gaps: int = 1
-
-
-def decide_all(
-    decider: AnyDecider, snapshot: Snapshot, settings: Settings, now: datetime
-) -> list[Verdict]:
-    """Evaluate every key from nothing; incremental evaluation must give the same verdicts.
-
-    Exceptions of a decider are passed on; the evaluator isolates them.
-    """
-    verdicts: list[Verdict] = []
-    for key in sorted(set(decider.keys(snapshot))):
-        view = decider.view(snapshot, key)
-        if view is not None:
-            verdicts += fail_closed(tuple(decider.decide(view, settings, now)), snapshot)
-    return verdicts

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import Create, Patch, Verdict
 from tenure.core.launchbreaker.ledger import (
     LENGTH_MAX,
@@ -21,6 +20,7 @@ from tenure.core.launchbreaker.ledger import (
     read_launched_for,
     written,
 )
+from tenure.core.policy.deciders import decide_all
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.model.api import names

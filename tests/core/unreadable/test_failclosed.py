@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tenure.core.decider import decide_all
 from tenure.core.decision import Concern, Delete, Evict, Patch, Subject, Terminate, Verdict
 from tenure.core.facts import as_fact
+from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.terminate.decider import TerminationDecider

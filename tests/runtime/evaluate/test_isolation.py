@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tenure.core.decider import decide_all
+from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.unreadable.decider import UnreadableDecider
 from tenure.errors import SpecError

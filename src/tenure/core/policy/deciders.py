@@ -7,6 +7,7 @@ several deciders may write checks first that no other decider needs it.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from tenure.core.claim.decider import LifecycleDecider
@@ -14,7 +15,7 @@ from tenure.core.claim.drift import DriftDecider
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
 from tenure.core.decider import AnyDecider, Patience
-from tenure.core.decision import Concern
+from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
@@ -31,8 +32,10 @@ from tenure.core.terminate.decider import TerminationDecider
 from tenure.core.terminate.drain import DrainDecider
 from tenure.core.terminate.outlook import OutlookDecider
 from tenure.core.unreadable.decider import UnreadableDecider
+from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
 
 USUAL: Final = Settings()
 
@@ -85,3 +88,18 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         PoolDecider(),
         WindowDecider(),
     )
+
+
+def decide_all(
+    decider: AnyDecider, snapshot: Snapshot, settings: Settings, now: datetime
+) -> list[Verdict]:
+    """Evaluate every key from nothing; incremental evaluation must give the same verdicts.
+
+    Exceptions of a decider are passed on; the evaluator isolates them.
+    """
+    verdicts: list[Verdict] = []
+    for key in sorted(set(decider.keys(snapshot))):
+        view = decider.view(snapshot, key)
+        if view is not None:
+            verdicts += fail_closed(tuple(decider.decide(view, settings, now)), snapshot)
+    return verdicts
