@@ -1,5 +1,5 @@
 """Decides which pods and nodes are protected, and until when.
 
-May import: core, core.marks, core.terminate, model, errors.
+May import: core, core.marks, model, errors.
 Start reading: protection.py.
 """

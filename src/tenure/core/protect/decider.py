@@ -32,12 +32,12 @@ from tenure.core.protect.protection import (
     Protection,
     cap_of,
     noted_at,
+    protection_cap,
     protection_of,
     protection_on,
     since_key,
 )
 from tenure.core.reasons import Reason
-from tenure.core.terminate.drain import protection_cap
 from tenure.core.writes import patch
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR

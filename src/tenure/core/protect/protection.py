@@ -25,11 +25,12 @@ from typing import Final
 from tenure.core.facts import Fact
 from tenure.errors import SpecError, shown
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time, later, read_instant
-from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 from tenure.model.values.duration import parse_duration
 
@@ -42,6 +43,12 @@ UNREADABLE: Final = 'is neither "true", "false" nor a duration such as 4h, and'
 def cap_of(pool: ApiObject | None) -> str | None:
     """The pool's ``maxPodProtection``; None where there is no pool."""
     return pool.spec.disruption.max_pod_protection if isinstance(pool, NodePool) else None
+
+
+def protection_cap(node: Node, snapshot: Snapshot) -> str | None:
+    """The ``maxPodProtection`` of the node's pool."""
+    pool = snapshot.pools.get(node.labels.get(NODEPOOL, ""))
+    return cap_of(pool)
 
 
 class Protection(Fact, frozen=True):

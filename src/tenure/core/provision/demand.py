@@ -21,8 +21,8 @@ from tenure.core.marks.command import (
 )
 from tenure.core.marks.deadline import deadline_of, force_at
 from tenure.core.marks.ownership import is_our_node
-from tenure.core.protect.protection import CREATION, protection_of
-from tenure.core.terminate.drain import is_held, protection_cap, unmarked_nodes
+from tenure.core.protect.protection import CREATION, protection_cap, protection_of
+from tenure.core.terminate.drain import is_held, unmarked_nodes
 from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod

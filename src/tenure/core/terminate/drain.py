@@ -13,6 +13,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.marks.deadline import Deadline, deadline_of
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.marks.taints import is_closed
+from tenure.core.protect.protection import protection_cap
 from tenure.core.terminate.pods import Attachment, DrainView, PodView, judge_pods
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names
@@ -143,12 +144,6 @@ def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
     for node in nodes:
         pods = snapshot.pods_on(node.name)
         yield from (pods[name] for name in sorted(pods) if not pods[name].finished)
-
-
-def protection_cap(node: Node, snapshot: Snapshot) -> str | None:
-    """The ``maxPodProtection`` of the node's pool."""
-    pool = snapshot.pools.get(node.labels.get(names.NODEPOOL, ""))
-    return pool.spec.disruption.max_pod_protection if pool is not None else None
 
 
 def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:

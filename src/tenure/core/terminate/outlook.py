@@ -24,9 +24,8 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.marks.deadline import grace_of
 from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
-from tenure.core.protect.protection import cap_of
+from tenure.core.protect.protection import cap_of, protection_cap
 from tenure.core.reasons import Reason
-from tenure.core.terminate.drain import protection_cap
 from tenure.core.terminate.pdb import arithmetic, never_allows
 from tenure.core.terminate.pods import left_alone
 from tenure.core.terminate.workloads import (

@@ -26,7 +26,8 @@ from tenure.core.decision import (
     Terminate,
 )
 from tenure.core.marks.deadline import deadline_of
-from tenure.core.terminate.drain import protection_cap, unfinished_pods
+from tenure.core.protect.protection import protection_cap
+from tenure.core.terminate.drain import unfinished_pods
 from tenure.core.terminate.pods import holds_node
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names
