@@ -16,10 +16,9 @@ from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
-from tenure.core.health.rules import FORCEFUL, Rules
+from tenure.core.health.rules import FORCEFUL, Rules, rules_of
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.reboot import rebooted_at
-from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time

@@ -33,9 +33,8 @@ from tenure.core.health.domains import (
 )
 from tenure.core.health.health import examine, limit_of, unusable
 from tenure.core.health.poolcount import count_nodes
-from tenure.core.health.rules import Rules, unhealthy_conditions
+from tenure.core.health.rules import Rules, rules_of, unhealthy_conditions
 from tenure.core.marks.ownership import is_our_node, is_ours
-from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant

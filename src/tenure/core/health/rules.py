@@ -32,6 +32,7 @@ from tenure.model.api.meta import BEGINNING, Condition, later
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Repair, RepairPolicy
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import NEVER, Duration, compact, parse_duration
 from tenure.schema.semantics.repair import policy_problems
 
@@ -106,6 +107,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             statuses = {entry.status} if entry.status else watched or set(KNOWN.get(type_, ()))
             found |= {(type_, status) for status in statuses}
         return frozenset(found)
+
+
+def rules_of(pool: str, snapshot: Snapshot) -> Rules:
+    """Which conditions mean unhealthy in that pool, and how its nodes are repaired."""
+    found = snapshot.pools.get(pool)
+    repair = found.spec.repair if found is not None else None
+    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
 
 
 def unhealthy_conditions(

@@ -1,11 +1,10 @@
-"""What several deciders need of a pool: whether it may launch, its size, its repair rules."""
+"""What several deciders need of a pool: whether it may launch, and its size."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from tenure.core.health.rules import Rules
 from tenure.model.api.meta import ApiObject, Condition, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
@@ -18,13 +17,6 @@ from tenure.packing.demand.problem import NODES
 def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:
     ref = pool.node_class_ref
     return (ref.group, ref.kind) in snapshot.ours
-
-
-def rules_of(pool: str, snapshot: Snapshot) -> Rules:
-    """Which conditions mean unhealthy in that pool, and how its nodes are repaired."""
-    found = snapshot.pools.get(pool)
-    repair = found.spec.repair if found is not None else None
-    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
 
 
 def node_class_key(ref: NodeClassRef) -> str:

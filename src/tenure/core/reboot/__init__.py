@@ -3,7 +3,7 @@
 ``core/marks/reboot`` reads and writes what a claim says of its reboots; a reboot is committed by
 ``core/disrupt/plan``.
 
-May import: core, core.gates, core.health, core.marks, core.pool, core.terminate, core.unreadable,
-model, errors.
+May import: core, core.gates, core.health, core.marks, core.terminate, core.unreadable, model,
+errors.
 Start reading: decider.py, then steps.py.
 """

@@ -25,6 +25,7 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.health import unusable
+from tenure.core.health.rules import rules_of
 from tenure.core.marks.command import REASON_CONDITION
 from tenure.core.marks.deadline import hurried_until, hurry
 from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
@@ -41,7 +42,6 @@ from tenure.core.marks.reboot import (
 )
 from tenure.core.marks.stamp import stamp_claim
 from tenure.core.marks.taints import is_closed, is_tainted_rebooting, untaint_rebooting
-from tenure.core.pool.lookup import rules_of
 from tenure.core.reasons import Reason
 from tenure.core.reboot.steps import RebootSteps
 from tenure.core.reboot.view import RebootView

@@ -18,9 +18,8 @@ from tenure.core.health.domains import Domains
 from tenure.core.health.health import LOST, HealthView, Member, unusable
 from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
 from tenure.core.health.poolcount import PoolCount, count_nodes
-from tenure.core.health.rules import Rules
+from tenure.core.health.rules import Rules, rules_of
 from tenure.core.marks.ownership import is_our_node, is_ours
-from tenure.core.pool.lookup import rules_of
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api.names import NODEPOOL

@@ -20,9 +20,8 @@ from tenure.core.gates.gates import ROLLS_BACK, GateFacts, Operation, first_bloc
 from tenure.core.gates.traits import Traits
 from tenure.core.health.health import HealthView, Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
-from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition
+from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition, rules_of
 from tenure.core.marks.command import Command
-from tenure.core.pool.lookup import rules_of
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.breakers import breakers_of
 from tenure.core.repair.cause import merged
