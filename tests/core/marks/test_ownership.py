@@ -1,4 +1,4 @@
-"""What several deciders need of a claim: whether it is ours, whether it is missing, its status."""
+"""Whether a claim, Node or pool is ours, whether an instance is missing, and a claim's status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from tenure.core.conditions import Wanted
-from tenure.core.marks.ownership import claim_status, class_label, is_missing, is_our_node, is_ours
+from tenure.core.marks.ownership import (
+    claim_status,
+    class_label,
+    is_missing,
+    is_our_node,
+    is_our_pool,
+    is_ours,
+)
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -16,6 +23,7 @@ from tests.core.build import (
     SETTINGS,
     a_claim,
     a_node,
+    a_pool,
     ago,
     condition,
 )
@@ -80,3 +88,8 @@ def test_status_fields_are_written_whatever_the_conditions_say() -> None:
     assert patch is not None
     assert patch.body["status"]["nodeName"] == "node-a"
     assert (patch.subresource, patch.resource_version) == ("status", "7")
+
+
+def test_a_pool_is_ours_by_the_kind_of_its_class() -> None:
+    assert is_our_pool(a_pool(), snapshot_with())
+    assert not is_our_pool(a_pool(ref=FOREIGN), snapshot_with())

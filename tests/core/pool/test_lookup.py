@@ -8,7 +8,6 @@ import pytest
 
 from tenure.core.pool.lookup import (
     capacity_of,
-    is_ours,
     node_class_key,
     node_class_of,
     node_class_problem,
@@ -73,15 +72,6 @@ def test_a_node_class_can_be_used_or_says_why_not(node_class: Any, problem: Any)
     assert node_class_problem(OURS, node_class) == problem
 
 
-def test_a_pool_is_ours_by_the_kind_of_its_class() -> None:
-    snapshot = snapshot_with(a_class())
-    assert is_ours(a_pool(), snapshot)
-    assert not is_ours(a_pool(ref=FOREIGN), snapshot)
-    assert node_class_of(a_pool(), snapshot) == a_class()
-    assert node_class_of(a_pool(ref=FOREIGN), snapshot) is None
-    assert node_class_key(OURS) == "KWOKNodeClass/default"
-
-
 @pytest.mark.parametrize(
     ("claim", "node", "size"),
     [
@@ -132,3 +122,10 @@ def test_of_two_nodes_with_one_provider_id_neither_counts() -> None:
         a_node("node-b", status={"capacity": {"cpu": "2"}}),
     )
     assert usage_of("general", snapshot) == FOUR_CPUS
+
+
+def test_the_class_of_a_pool_is_found_by_kind_and_name() -> None:
+    snapshot = snapshot_with(a_class())
+    assert node_class_of(a_pool(), snapshot) == a_class()
+    assert node_class_of(a_pool(ref=FOREIGN), snapshot) is None
+    assert node_class_key(OURS) == "KWOKNodeClass/default"

@@ -13,8 +13,7 @@ import msgspec
 
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.workloads import grounds_for, places
-from tenure.core.marks.ownership import is_our_node, is_ours
-from tenure.core.pool.lookup import is_ours as is_our_pool
+from tenure.core.marks.ownership import is_our_node, is_our_pool, is_ours
 from tenure.core.protect.protection import protection_cap, protection_on
 from tenure.core.terminate.outlook import living_workloads
 from tenure.core.terminate.workloads import Ground, Workload, all_findings, invalid_protection

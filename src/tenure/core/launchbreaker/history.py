@@ -30,8 +30,7 @@ from tenure.core.launchbreaker.ledger import (
 )
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.marks.command import has_reason, is_replaced
-from tenure.core.marks.ownership import missing_after
-from tenure.core.pool.lookup import is_ours
+from tenure.core.marks.ownership import is_our_pool, missing_after
 from tenure.core.provision.demand import Demand
 from tenure.model.api import names
 from tenure.model.api.meta import later
@@ -113,7 +112,7 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
     demands = list(demands)
     whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
     revisions = {demand.pod.uid: revision_of(demand.pod) for demand in demands}
-    pools = {n: pool for n, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot)}
+    pools = {n: pool for n, pool in sorted(snapshot.pools.items()) if is_our_pool(pool, snapshot)}
     ledgers = {name: ledger_of(pool) for name, pool in pools.items()}
     remembered = {owner for ledger in ledgers.values() for owner in ledger}
     if not whose and not remembered:

@@ -1,4 +1,4 @@
-"""What several deciders need of a claim: whether Tenure manages it, and its status patch."""
+"""Whether Tenure manages a claim, Node or pool, and the patch of a claim's status."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tenure.core.decision import Patch
 from tenure.model.api.meta import find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
+from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -49,6 +50,11 @@ def is_our_node(node: Node, snapshot: Snapshot) -> bool:
     if claim is not None:
         return is_ours(claim, snapshot)
     return any(class_label_key(group, kind) in node.labels for group, kind in snapshot.ours)
+
+
+def is_our_pool(pool: NodePool, snapshot: Snapshot) -> bool:
+    ref = pool.node_class_ref
+    return (ref.group, ref.kind) in snapshot.ours
 
 
 def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:

@@ -14,11 +14,6 @@ from tenure.model.values.quantity import UNIT, readable_amounts, total
 from tenure.packing.demand.problem import NODES
 
 
-def is_ours(pool: NodePool, snapshot: Snapshot) -> bool:
-    ref = pool.node_class_ref
-    return (ref.group, ref.kind) in snapshot.ours
-
-
 def node_class_key(ref: NodeClassRef) -> str:
     """The key of instance types in the observations."""
     return f"{ref.kind}/{ref.name}"

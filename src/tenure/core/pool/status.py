@@ -20,6 +20,7 @@ from tenure.core.facts import Fact
 from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
+from tenure.core.marks.ownership import is_our_pool
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
 from tenure.core.pool.facts import (
     DisruptionUnusable,
@@ -30,7 +31,7 @@ from tenure.core.pool.facts import (
     RepairUnusable,
     TemplateHashMissing,
 )
-from tenure.core.pool.lookup import is_ours, node_class_of, node_class_problem, usage_of
+from tenure.core.pool.lookup import node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
     Registrations,
     generations_of,
@@ -111,7 +112,7 @@ class PoolDecider:
         node_class = node_class_of(pool, snapshot)
         return PoolView(
             pool=pool,
-            ours=is_ours(pool, snapshot),
+            ours=is_our_pool(pool, snapshot),
             node_class=node_class,
             usage=usage_of(key, snapshot),
             registrations=registrations_of(

@@ -19,10 +19,8 @@ from datetime import datetime
 
 from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.register import registered_taints
-from tenure.core.marks.ownership import class_label
-from tenure.core.marks.ownership import is_ours as claim_is_ours
+from tenure.core.marks.ownership import class_label, is_our_pool, is_ours
 from tenure.core.pool.lookup import (
-    is_ours,
     node_class_key,
     node_class_of,
     node_class_problem,
@@ -151,7 +149,7 @@ def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
     """
     if is_unreadable(claim) or claim.deleting or claim.registered:
         return False
-    if not claim_is_ours(claim, snapshot):
+    if not is_ours(claim, snapshot):
         return False
     return not snapshot.nodes_with_provider(claim.provider_id)
 
@@ -249,7 +247,7 @@ def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
     templates: list[PoolTemplate] = []
     closed: dict[str, str] = {}
     for name, pool in sorted(snapshot.pools.items()):
-        if not is_ours(pool, snapshot):
+        if not is_our_pool(pool, snapshot):
             ref = pool.node_class_ref
             closed[name] = f"its node class is a {ref.kind}.{ref.group}, which is not served here"
         elif why := closed_because(pool, snapshot):

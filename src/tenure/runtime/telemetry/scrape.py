@@ -23,7 +23,8 @@ from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.health.outage import domains_in, pool_health_of
 from tenure.core.launchbreaker.breaker import open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
-from tenure.core.pool.lookup import is_ours, usage_of
+from tenure.core.marks.ownership import is_our_pool
+from tenure.core.pool.lookup import usage_of
 from tenure.core.provision.demand import is_provisionable
 from tenure.core.reasons import Reason
 from tenure.kube.cache.informer import Informer
@@ -228,7 +229,7 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
     allowed: list[Row] = []
     used: list[Row] = []
     for name, pool in sorted(snapshot.pools.items()):
-        if not is_ours(pool, snapshot):
+        if not is_our_pool(pool, snapshot):
             continue
         fleet = fleet_of(name, snapshot)
         for reason, traits in TRAITS.items():
@@ -242,7 +243,7 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
 def _breakers(
     snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Iterator[tuple[Named, list[Row]]]:
-    ours = (name for name, pool in sorted(snapshot.pools.items()) if is_ours(pool, snapshot))
+    ours = (name for name, pool in sorted(snapshot.pools.items()) if is_our_pool(pool, snapshot))
     yield (
         names.BREAKER_TRIPPED,
         [((name,), float(pool_health_of(name, snapshot).tripped_at(now))) for name in ours],
