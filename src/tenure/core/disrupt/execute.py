@@ -27,7 +27,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
-from tenure.core.disrupt.method import Methods, UnderWay
+from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
 from tenure.core.disrupt.simulate import (
@@ -37,7 +37,7 @@ from tenure.core.disrupt.simulate import (
 )
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
-from tenure.core.marks.command import add_replacements, commands_under_way, is_readable
+from tenure.core.marks.command import add_replacements, commands_under_way
 from tenure.core.marks.deadline import grace_period, written_between
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.marks.taints import is_closed

@@ -24,6 +24,7 @@ from tenure.core.decision import Commitment
 from tenure.core.gates.gates import GateFacts, Operation
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
+from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
@@ -125,6 +126,12 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
 
     command: Command
     facts: Any = None
+
+
+def is_readable(command: Command, snapshot: Snapshot) -> bool:
+    """Whether it may go on: the claim, its Nodes, their pods and its pool can all be read."""
+    pool = snapshot.pools.get(command.claim.pool_name)
+    return not in_the_way(command.claim, command.nodes, pool, snapshot)
 
 
 class Methods:

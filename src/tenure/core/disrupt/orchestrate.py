@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from tenure.core.decision import Action, Concern, Subject, Verdict
-from tenure.core.disrupt.method import Methods, UnderWay
+from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.replacements import (
     awaited,
@@ -33,7 +33,6 @@ from tenure.core.disrupt.replacements import (
 from tenure.core.marks.command import (
     command_of,
     is_marked,
-    is_readable,
     is_replaced,
     left_over,
     mark_next,

@@ -4,6 +4,6 @@ The cluster is Tenure's only memory. Each mark that Tenure writes on an object (
 condition, a taint, a label) has one module here that reads it, and alone writes it. Every decider
 may ask; nothing here decides.
 
-May import: core, core.unreadable, model, errors.
+May import: core, model, errors.
 Start reading: ownership.py, then command.py.
 """

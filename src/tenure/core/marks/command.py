@@ -30,7 +30,6 @@ from tenure.core.decision import Action, Patch
 from tenure.core.marks.ownership import claim_status, is_ours, listed
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
-from tenure.core.unreadable.decider import in_the_way
 from tenure.core.writes import patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
@@ -119,12 +118,6 @@ def commands_under_way(snapshot: Snapshot) -> tuple[Command, ...]:
     marked = snapshot.replaced_claims()
     ours = (marked[name] for name in sorted(marked) if is_ours(marked[name], snapshot))
     return tuple(command_of(claim, snapshot) for claim in ours)
-
-
-def is_readable(command: Command, snapshot: Snapshot) -> bool:
-    """Whether it may go on: the claim, its Nodes, their pods and its pool can all be read."""
-    pool = snapshot.pools.get(command.claim.pool_name)
-    return not in_the_way(command.claim, command.nodes, pool, snapshot)
 
 
 def replacements_by_uid(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
