@@ -291,7 +291,7 @@ def simulation_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Si
         leaving=tuple(_leaving_nodes(snapshot)),
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
         coming=frozenset(late),
-        history=remembered_launches(snapshot, demands),
+        history=remembered_launches(snapshot, (one.pod for one in demands)),
     )
 
 

@@ -31,12 +31,12 @@ from tenure.core.launchbreaker.ledger import (
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.marks.command import has_reason, is_replaced
 from tenure.core.marks.ownership import is_our_pool, missing_after
-from tenure.core.provision.demand import Demand
 from tenure.model.api import names
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
 from tenure.model.snapshot.observations import TerminationAnswer
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -104,14 +104,14 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.owners or self.neighbours)
 
 
-def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
-    """For the owners whose pods need capacity, and for those in a pool's ledger.
+def launch_history(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
+    """For the owners of ``pods``, which need capacity, and for those in a pool's ledger.
 
     If no pod needs capacity, only the ledgers are read: the result could not differ.
     """
-    demands = list(demands)
-    whose = {demand.pod.uid: owner_of(demand.pod) for demand in demands}
-    revisions = {demand.pod.uid: revision_of(demand.pod) for demand in demands}
+    whose, revisions = {}, {}
+    for pod in pods:
+        whose[pod.uid], revisions[pod.uid] = owner_of(pod), revision_of(pod)
     pools = {n: pool for n, pool in sorted(snapshot.pools.items()) if is_our_pool(pool, snapshot)}
     ledgers = {name: ledger_of(pool) for name, pool in pools.items()}
     remembered = {owner for ledger in ledgers.values() for owner in ledger}
@@ -125,7 +125,7 @@ def launch_history(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
     for pool, ledger in ledgers.items():
         for owner, entry in ledger.items():
             found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
-    for owner, launch in _of_claims(snapshot, wanted, namespaces) if demands else ():
+    for owner, launch in _of_claims(snapshot, wanted, namespaces) if whose else ():
         aside.append((owner, launch))
         if owner not in wanted and family_of(owner) not in families:
             continue
@@ -182,11 +182,11 @@ def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datet
     return since
 
 
-def remembered_launches(snapshot: Snapshot, demands: Iterable[Demand]) -> History:
+def remembered_launches(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
     """The history for callers that only need the open breakers: empty if every ledger is."""
     if not any(ledger_of(pool) for pool in snapshot.pools.values()):
         return History()
-    return launch_history(snapshot, demands)
+    return launch_history(snapshot, pods)
 
 
 def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:

@@ -96,7 +96,7 @@ class ProvisionDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
         demands = pods_to_place(snapshot, self._protection_clock)
-        history = launch_history(snapshot, demands)
+        history = launch_history(snapshot, (one.pod for one in demands))
         served = served_launches(snapshot)
         if not demands:
             # The usual case, and it must stay cheap: no capacity is computed.
