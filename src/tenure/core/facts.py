@@ -48,6 +48,16 @@ class RetriedAt(Fact, frozen=True):
         return f"retrying at {format_time(self.at)}"
 
 
+class NodeClassNotServed(Fact, frozen=True):
+    """A pool or claim of another provider."""
+
+    kind: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"node class {self.kind}.{self.group} is not served here"
+
+
 def sentence(facts: Iterable[Fact]) -> str:
     return "; ".join(filter(None, map(str, facts)))
 
@@ -59,4 +69,5 @@ def as_fact(said: Fact | str) -> Fact:
 EXAMPLES: Final[tuple[Fact, ...]] = (
     Quoted("Cannot evict pod as it would violate the pod's disruption budget"),
     RetriedAt(BEGINNING),
+    NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
 )

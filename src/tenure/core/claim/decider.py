@@ -30,9 +30,9 @@ from tenure.core.claim.launch import launch
 from tenure.core.claim.register import register, restore
 from tenure.core.claim.view import ClaimView, readiness_of, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.facts import NodeClassNotServed
 from tenure.core.marks.ownership import claims_touched, class_label, is_ours
 from tenure.core.marks.reboot import requested_at
-from tenure.core.pool.facts import NodeClassNotServed
 from tenure.core.reasons import Reason
 from tenure.core.writes import hold, patch
 from tenure.model.api import names

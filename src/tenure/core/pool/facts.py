@@ -7,16 +7,6 @@ from typing import Final
 from tenure.core.facts import Fact
 
 
-class NodeClassNotServed(Fact, frozen=True):
-    """A pool or claim of another provider."""
-
-    kind: str
-    group: str
-
-    def __str__(self) -> str:
-        return f"node class {self.kind}.{self.group} is not served here"
-
-
 class TemplateHashMissing(Fact, frozen=True):
     def __str__(self) -> str:
         return "writing the hash of spec.template"
@@ -84,7 +74,6 @@ class WindowNotEnforced(Fact, frozen=True):
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
     TemplateHashMissing(),
     LaunchesNothing("NodeClassReady: EC2NodeClass default does not exist"),
     DisruptionUnusable('spec.disruption.budgets[0].nodes: "ten" is not a number', closed=True),

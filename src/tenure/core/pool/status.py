@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import Fact
+from tenure.core.facts import Fact, NodeClassNotServed
 from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
@@ -26,7 +26,6 @@ from tenure.core.pool.facts import (
     DisruptionUnusable,
     LaunchesNothing,
     LimitsUsedUp,
-    NodeClassNotServed,
     PoolSize,
     RepairUnusable,
     TemplateHashMissing,
