@@ -1,5 +1,5 @@
 """Decides how a NodeClaim comes to life: launch, register, initialize; drift; garbage.
 
-May import: core, core.health, core.marks, core.terminate, packing, schema, model, errors.
+May import: core, core.marks, core.terminate, packing, schema, model, errors.
 Start reading: decider.py.
 """

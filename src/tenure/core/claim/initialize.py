@@ -20,8 +20,7 @@ from tenure.core.claim.view import ClaimView, readiness_of, say, several
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Verdict
 from tenure.core.facts import Fact
-from tenure.core.health.readiness import READY_ONCE
-from tenure.core.marks.ownership import claim_status
+from tenure.core.marks.ownership import READY_ONCE, claim_status
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch
 from tenure.errors import SpecError

@@ -27,9 +27,6 @@ from tenure.model.api.nodepool import NodePool
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.repair import block_problems
 
-#: The condition of a claim whose Node is gone.
-LOST: Final = "NodeLost"
-
 #: How many of a pool's nodes may be unhealthy if the pool does not set ``maxUnhealthy``.
 DEFAULT_LIMIT: Final = "20%"
 

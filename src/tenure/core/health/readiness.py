@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.marks.ownership import READY_ONCE
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.reasons import Reason
 from tenure.errors import SpecError
@@ -25,12 +26,10 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.duration import NEVER, parse_duration
 
-READY_ONCE: Final = "ReadyOnce"
-
 #: How long a claim without ``initializationTTL`` may be Ready and not initialized, and still count
 #: as a node in flight.
 INITIALIZES_WITHIN: Final = timedelta(minutes=10)
-#: Its reason on a node that has been initialized once, and is not while it is rebooted.
+#: The reason of ``ReadyOnce`` on a node that was initialized once, and is not while it is rebooted.
 SPENT: Final = "Initialized"
 #: For claims that a user created without the field.
 DEFAULT_TTL: Final = timedelta(minutes=15)

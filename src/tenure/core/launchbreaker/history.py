@@ -19,7 +19,6 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.health import LOST
 from tenure.core.launchbreaker.ledger import (
     Entry,
     For,
@@ -30,7 +29,7 @@ from tenure.core.launchbreaker.ledger import (
 )
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.marks.command import has_reason, is_replaced
-from tenure.core.marks.ownership import is_our_pool, missing_after
+from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
 from tenure.model.api import names
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node

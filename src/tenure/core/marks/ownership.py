@@ -18,6 +18,10 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 
 #: The claim's Ready is True when all of these are.
 STAGES: Final = ("Launched", "Registered", "Initialized")
+#: The condition of a claim whose Node has been Ready.
+READY_ONCE: Final = "ReadyOnce"
+#: The condition of a claim whose Node is gone.
+LOST: Final = "NodeLost"
 
 
 def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:

@@ -35,9 +35,9 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
 from tenure.core.facts import as_fact
 from tenure.core.gates.gates import Blocked, Operation, first_blocked
-from tenure.core.health.readiness import READY_ONCE, SPENT, was_ready
+from tenure.core.health.readiness import SPENT, was_ready
 from tenure.core.marks.command import REASON_CONDITION
-from tenure.core.marks.ownership import claim_status
+from tenure.core.marks.ownership import READY_ONCE, claim_status
 from tenure.core.marks.reboot import (
     FAILED,
     ISSUED,
