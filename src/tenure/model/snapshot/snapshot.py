@@ -30,6 +30,7 @@ from tenure.model.api.workload import (
     PodDisruptionBudget,
     VolumeAttachment,
 )
+from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in
 
@@ -212,15 +213,16 @@ class Tables:
     """Every object we watch, by kind and key, with the indexes above."""
 
     def __init__(
-        self, readers: Mapping[r.Resource, Sequence[Callable[[Any], object]]] = {}
+        self,
+        readers: Mapping[r.Resource, Sequence[Callable[[Any], object]]] = {},
+        derived: Derived | None = None,
     ) -> None:
         """``readers``: of each kind, what deciders read of an object by itself."""
         self._readers = readers
+        self.derived = Derived() if derived is None else derived
         self.objects: dict[r.Resource, dict[str, Any]] = {}
         #: Those in the tables that are stand-ins: they cannot be read, or not be evaluated.
         self.unreadable: dict[tuple[r.Resource, str], ApiObject] = {}
-        #: What was worked out from all of this, until something changes: see ``Snapshot.once``.
-        self.kept: dict[Any, Any] = {}
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
@@ -237,23 +239,27 @@ class Tables:
     def newest(self, resource: r.Resource, name: str, group: str) -> ApiObject | None:
         return self._indexes[resource, name].newest(group)
 
-    def put(self, resource: r.Resource, item: ApiObject) -> Change:
-        """An object on which an index or a reader fails gets a stand-in, and stops no other."""
+    def put(self, resource: r.Resource, item: ApiObject, *, unchanged: bool = False) -> Change:
+        """An object on which an index or a reader fails gets a stand-in, and stops no other.
+
+        ``unchanged``: nothing that we read differs from the version that is here.
+        """
         indexes = self._indexes_of.get(resource, ())
         try:
-            self._read(resource, item)
+            if not unchanged:
+                self._read(resource, item)
             groups = [index.group_of(item) for index in indexes]
         except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is that object's
             item = stand_in(item, f"{type(error).__name__}: {error}", decoded=True)
             groups = [index.group_of(item) for index in indexes]
         key = item.key
-        self.kept.clear()
         if is_unreadable(item):
             self.unreadable[resource, key] = item
         else:
             self.unreadable.pop((resource, key), None)
         table = self.table(resource)
         old = table.get(key)
+        self._keep_derived(old, item, unchanged=unchanged)
         for index, group in zip(indexes, groups, strict=True):
             if old is None:
                 index.add(key, item, group)
@@ -261,6 +267,12 @@ class Tables:
                 index.replace(key, old, item, group)
         table[key] = item
         return Change(resource, key, old, item)
+
+    def _keep_derived(self, old: ApiObject | None, new: ApiObject, *, unchanged: bool) -> None:
+        self.derived.of_all.clear()
+        self.derived.admit(new, old if unchanged else None)
+        if old is not None and old is not new:
+            self.derived.drop(old)
 
     def _read(self, resource: r.Resource, item: ApiObject) -> None:
         if is_unreadable(item):
@@ -277,10 +289,11 @@ class Tables:
         return self.put(resource, stand_in(item, problem, field=field, decoded=True))
 
     def remove(self, resource: r.Resource, key: str) -> Change:
-        self.kept.clear()
+        self.derived.of_all.clear()
         self.unreadable.pop((resource, key), None)
         old = self.table(resource).pop(key, None)
         if old is not None:
+            self.derived.drop(old)
             for index in self._indexes_of.get(resource, ()):
                 index.discard(key, old)
         return Change(resource, key, old, None)
@@ -319,11 +332,16 @@ class Snapshot:
 
         This spares work and nothing else, so it must not depend on our other observations.
         """
-        kept = self._tables.kept
+        kept = self.derived.of_all
         key = work_out, self.observations.repair_statements, self.ours
         if key not in kept:
             kept[key] = work_out(self)
         return cast("V", kept[key])
+
+    @property
+    def derived(self) -> Derived:
+        """What was derived from single objects, kept with the tables."""
+        return self._tables.derived
 
     def kinds(self) -> Iterable[r.Resource]:
         """Those of which there are, or were, objects: a provider's node classes included."""
