@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -40,6 +40,7 @@ from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 
 
@@ -82,17 +83,6 @@ def _all_unhealthy(snapshot: Snapshot) -> tuple[UnhealthyNode, ...]:
 
 def _surveyed(snapshot: Snapshot) -> Domains:
     return _Survey(snapshot).domains()
-
-
-class _Known(NamedTuple):
-    """The cached result for a Node, kept with the object, which is immutable."""
-
-    claim: NodeClaim
-    asked: tuple[Rules, bool]
-    unhealthy_node: UnhealthyNode | None
-
-
-_UNHEALTHY_NODE: Final = "unhealthy_node"
 
 
 class _Survey:
@@ -138,42 +128,10 @@ class _Survey:
             if claim is None or not claim.registered or not is_ours(claim, snapshot):
                 continue
             if len(snapshot.nodes_with_provider(claim.provider_id)) == 1:
-                unhealthy_node = self._unhealthy_node(claim, node)
+                asked = self._of_pool(claim), self._is_broken(claim.pool_name)
+                unhealthy_node = snapshot.derived.of(_UNHEALTHY_NODE, node, claim, *asked)
                 if unhealthy_node is not None:
                     yield _Located(unhealthy_node, claim, node)
-
-    def _unhealthy_node(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
-        """Computed again only when the Node, its claim or its pool's rules have changed."""
-        asked = (self._of_pool(claim), self._is_broken(claim.pool_name))
-        known: _Known | None = node.__dict__.get(_UNHEALTHY_NODE)
-        if known is None or known.claim is not claim or known.asked != asked:
-            unhealthy_node = self._examined(claim, node)
-            known = node.__dict__[_UNHEALTHY_NODE] = _Known(claim, asked, unhealthy_node)
-        return known.unhealthy_node
-
-    def _examined(self, claim: NodeClaim, node: Node) -> UnhealthyNode | None:
-        """As the circuit breaker of its own pool counts it."""
-        health = examine(claim, node, self._of_pool(claim))
-        found = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
-        boot, before_ready = health.boot, health.before_ready
-        if not before_ready and not found:
-            return None
-        repaired_at = min((i.due_at for i in found if i.due_at is not None), default=None)
-        since = min((unhealthy.since for unhealthy in found), default=BEGINNING)
-        if boot is not None and before_ready:
-            since = min(boot.due_at, *health.due()) if found else boot.due_at
-        if claim.rebooting or self._is_broken(claim.pool_name):
-            repaired_at = None
-        timed_out_at = boot.due_at if boot is not None else None
-        free_at = _free_at(claim, node)
-        return UnhealthyNode(
-            claim=claim.name,
-            pool=claim.pool_name,
-            since=since,
-            booting=before_ready,
-            repaired_at=_no_sooner(repaired_at, free_at),
-            timed_out_at=_no_sooner(timed_out_at, free_at),
-        )
 
     def _of_pool(self, claim: NodeClaim) -> Rules:
         pool = claim.pool_name
@@ -273,6 +231,35 @@ class _Survey:
         if claim is None or claim.pool_name != probe.pool or claim.initialized:
             return False
         return _is_since(probe, claim)
+
+
+def _examined(node: Node, claim: NodeClaim, rules: Rules, broken: bool) -> UnhealthyNode | None:
+    """As the circuit breaker of its own pool counts it; ``broken``: that pool repairs nothing."""
+    health = examine(claim, node, rules)
+    found = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
+    boot, before_ready = health.boot, health.before_ready
+    if not before_ready and not found:
+        return None
+    repaired_at = min((i.due_at for i in found if i.due_at is not None), default=None)
+    since = min((unhealthy.since for unhealthy in found), default=BEGINNING)
+    if boot is not None and before_ready:
+        since = min(boot.due_at, *health.due()) if found else boot.due_at
+    if claim.rebooting or broken:
+        repaired_at = None
+    timed_out_at = boot.due_at if boot is not None else None
+    free_at = _free_at(claim, node)
+    return UnhealthyNode(
+        claim=claim.name,
+        pool=claim.pool_name,
+        since=since,
+        booting=before_ready,
+        repaired_at=_no_sooner(repaired_at, free_at),
+        timed_out_at=_no_sooner(timed_out_at, free_at),
+    )
+
+
+#: As its pool's circuit breaker counts a Node; None if it does not.
+_UNHEALTHY_NODE: Final = Derivation("unhealthy node", _examined)
 
 
 def domains_of(claim: NodeClaim, node: Node) -> Iterator[Domain]:

@@ -9,7 +9,7 @@ then a change of any node's health touches every pool that has a claim to evalua
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -28,13 +28,11 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
-
-#: Kept with a Node that was found healthy: with which claim, by which rules.
-_HEALTHY: Final = "well_by"
 
 
 class RepairDecider:
@@ -125,34 +123,25 @@ def _key(claim: NodeClaim) -> str:
 
 
 def _members(pool: str, rules: Rules, snapshot: Snapshot) -> Iterator[Member]:
-    claims = snapshot.claims_of_pool(pool)
+    claims, derived = snapshot.claims_of_pool(pool), snapshot.derived
     for name in sorted(claims):
         claim = claims[name]
         nodes = snapshot.nodes_with_provider(claim.provider_id)
-        if not _is_known_healthy(claim, nodes, rules) and is_ours(claim, snapshot):
-            member = _member(claim, snapshot)
-            if not _is_healthy(member, rules):
-                yield member
-            elif member.node is not None:
-                member.node.__dict__[_HEALTHY] = (claim, rules)
+        if len(nodes) == 1:
+            (node,) = nodes.values()
+            if derived.of(_HEALTHY, node, claim, rules):
+                continue
+        if is_ours(claim, snapshot):
+            yield _member(claim, snapshot)
 
 
-def _is_known_healthy(claim: NodeClaim, nodes: Mapping[str, Node], rules: Rules) -> bool:
-    """Whether it was found healthy before: neither Node nor claim ever change, they are replaced."""
-    if len(nodes) != 1:
-        return False
-    (node,) = nodes.values()
-    found: tuple[NodeClaim, Rules] | None = node.__dict__.get(_HEALTHY)
-    return found is not None and found[0] is claim and found[1] == rules
-
-
-def _is_healthy(member: Member, rules: Rules) -> bool:
-    claim, node = member.claim, member.node
-    if node is None or not claim.initialized or claim.termination_stamp is not None:
-        return False
-    if claim.is_true(LOST):
+def _is_healthy(node: Node, claim: NodeClaim, rules: Rules) -> bool:
+    if not claim.initialized or claim.termination_stamp is not None or claim.is_true(LOST):
         return False
     return not any((c.type, c.status) in rules.watched for c in node.status.conditions)
+
+
+_HEALTHY: Final = Derivation("healthy for repair", _is_healthy)
 
 
 def _member(claim: NodeClaim, snapshot: Snapshot) -> Member:

@@ -118,7 +118,7 @@ class Cache:
         quiet = _looks_the_same(current, item)
         if quiet and current is not None:
             _inherit(item, current)
-        self._note(self.tables.put(resource, item), quiet=quiet)
+        self._note(self.tables.put(resource, item, unchanged=quiet), quiet=quiet)
 
     def _drop(self, resource: Resource, current: ApiObject) -> None:
         self._remember_gone(resource, current)
