@@ -24,6 +24,7 @@ import msgspec
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, NODEPOOL, OS, WELL_KNOWN_LABELS, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType
+from tenure.model.snapshot.derived import Derived
 from tenure.model.values.quantity import add, fits
 from tenure.model.values.requirements import Requirements, pod_requirements
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
@@ -92,7 +93,10 @@ def problem(pods: tuple[Pod, ...], types: tuple[InstanceType, ...]) -> Problem:
         Daemon(name=f"agent-{i}", spec=_pod(i, i, "50m", "128Mi", {}).spec) for i in range(3)
     ]
     template = PoolTemplate(pool="general", requirements=requirements, instance_types=types)
-    return Problem(pods=pods, templates=(template,), daemons=tuple(daemons))
+    derived = Derived()  # As the tables keep it for pods that wait.
+    for pod in pods:
+        derived.admit(pod)
+    return Problem(pods=pods, templates=(template,), daemons=tuple(daemons), derived=derived)
 
 
 class PeerClaim:
@@ -104,12 +108,12 @@ class PeerClaim:
         self.requests: dict[str, int] = {}
         self.pods = 0
 
-    def try_add(self, pod: Pod, overhead: dict[str, int]) -> bool:
+    def try_add(self, pod: Pod, asked: Resources, overhead: dict[str, int]) -> bool:
         wanted = pod_requirements(pod)
         if not self.requirements.is_compatible(wanted, WELL_KNOWN_LABELS):
             return False
         requirements = self.requirements.intersect(wanted)
-        requests = add(self.requests, pod_requests(pod))
+        requests = add(self.requests, asked)
         needed = add(requests, overhead)
         types = [t for t in self.types if self._holds(t, requirements, needed)]
         if not types:
@@ -146,10 +150,11 @@ def peer_pack(question: Problem) -> list[PeerClaim]:
         overhead = add(overhead, spec_requests(daemon.spec))
     claims: list[PeerClaim] = []
     for pod in sorted(question.pods, key=_service_order):
+        asked = pod_requests(pod)
         claims.sort(key=lambda claim: claim.pods)
-        if not any(claim.try_add(pod, overhead) for claim in claims):
+        if not any(claim.try_add(pod, asked, overhead) for claim in claims):
             claim = PeerClaim(template.requirements, template.instance_types)
-            assert claim.try_add(pod, overhead), f"no type holds {pod.name}"
+            assert claim.try_add(pod, asked, overhead), f"no type holds {pod.name}"
             claims.append(claim)
     return claims
 

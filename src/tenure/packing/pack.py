@@ -52,7 +52,9 @@ _PATIENCE: Final = 4
 def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
     topology = Topology(problem.pods, problem.nodes)
-    pods = sort_pods(problem.pods, topology, lambda asked: _offered(asked, problem))
+    pods = sort_pods(
+        problem.pods, topology, lambda asked: _offered(asked, problem), problem.derived
+    )
     daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
     by_weight = sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
     least = dict(zip(pods.resources, least_wanted(pods.classes), strict=False))

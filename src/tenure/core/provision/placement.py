@@ -35,6 +35,7 @@ from tenure.model.api.resource import (
 )
 from tenure.model.cloud.offering import OfferingKey, format_price
 from tenure.model.settings import Settings
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.snapshot.observations import ClaimRefusal
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
@@ -109,6 +110,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, ClaimRefusal] = {}
     #: Zones in which many nodes are unhealthy: new claims avoid them.
     zones: Domains = NOTHING
+    #: What was read of the pods: it does not change the result.
+    derived: Derived = NOTHING_KEPT
 
     @property
     def unknown(self) -> str:
@@ -140,6 +143,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             no_claim=no_claim | self._refused_until(now),
             apart=frozenset(self.refused),
             node_fee_cpus=fee_times * settings.node_fee_cpus,
+            derived=self.derived,
         )
 
     def _refused_until(self, now: datetime) -> frozenset[str]:
@@ -197,4 +201,5 @@ def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Pl
         claim_names=frozenset(snapshot.claims),
         refused=dict(snapshot.observations.refused_claims),
         zones=domains_in(snapshot).zones(),
+        derived=snapshot.derived,
     )

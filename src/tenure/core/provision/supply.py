@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.register import registered_taints
@@ -36,6 +37,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
@@ -52,11 +54,12 @@ _WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
 def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
     """``rooms`` caches earlier results."""
     rooms = Rooms() if rooms is None else rooms
+    work_out = partial(_existing, snapshot.derived)
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
         if not _takes_none(node, claim, pods):
-            found.append(rooms.on(node, claim, pods, _existing))
+            found.append(rooms.on(node, claim, pods, work_out))
     rooms.keep(snapshot.nodes, snapshot.claims)
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return found + [
@@ -76,6 +79,7 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
             labels=node.labels,
             taints=node.spec.taints,
             closed=True,
+            derived=snapshot.derived,
         )
         for name, node in sorted(snapshot.nodes.items())
         if _takes_none(node, snapshot.claim_of(node), snapshot.pods_on(name).values())
@@ -117,7 +121,9 @@ def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
     return sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
 
 
-def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> ExistingNode:
+def _existing(
+    derived: Derived, node: Node, claim: NodeClaim | None, pods: Iterable[Pod]
+) -> ExistingNode:
     # No taint is removed from the Node of a claim that cannot be read.
     as_it_is = claim is None or is_unreadable(claim)
     initialized = claim is None or as_it_is or (claim.initialized and not claim.rebooting)
@@ -139,6 +145,7 @@ def _existing(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> Exist
         labels=labels,
         taints=taints,
         initialized=initialized,
+        derived=derived,
     )
 
 

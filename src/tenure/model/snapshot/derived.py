@@ -21,15 +21,17 @@ from tenure.model.api.meta import ApiObject
 
 T = TypeVar("T", bound=ApiObject)
 V = TypeVar("V")
+T_contra = TypeVar("T_contra", bound=ApiObject, contravariant=True)
+V_co = TypeVar("V_co", covariant=True)
 Given = TypeVarTuple("Given")
 
 
-class Derivation(Generic[T, V, *Given]):
+class Derivation(Generic[T_contra, V_co, *Given]):
     """A pure function of an object, and of what else is given. It must not read the version."""
 
     __slots__ = ("derive", "name")
 
-    def __init__(self, name: str, derive: Callable[[T, *Given], V]) -> None:
+    def __init__(self, name: str, derive: Callable[[T_contra, *Given], V_co]) -> None:
         self.name = name
         self.derive = derive
 

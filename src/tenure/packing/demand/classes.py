@@ -19,6 +19,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, Toleration
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derivation, Derived
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.demand.requests import (
     HostPort,
@@ -28,8 +29,6 @@ from tenure.packing.demand.requests import (
     pod_requests,
 )
 from tenure.packing.demand.topology import Rules, Topology
-
-_KEPT: Final = "packing_demand"
 
 #: (index of the resource, amount), for the resources that are asked for at all.
 Wants = tuple[tuple[int, int], ...]
@@ -86,6 +85,7 @@ def sort_pods(
     pods: Iterable[Pod],
     topology: Topology,
     offered: Callable[[Collection[str]], Collection[str]] = lambda asked: asked,
+    derived: Derived = NOTHING_KEPT,
 ) -> Sorted:
     """Group pods into classes and put the classes in the order of service.
 
@@ -93,7 +93,7 @@ def sort_pods(
     are counted with: a user may invent names by the thousand, and each would otherwise be
     looked at for every type of every pool.
     """
-    demands = _Demands()
+    demands = _Demands(derived)
     members: dict[tuple[Demand, Rules], list[Pod]] = {}
     unreadable: dict[str, str] = {}
     for pod in pods:
@@ -181,21 +181,22 @@ def _age(pod: Pod) -> tuple[datetime, str]:
 class _Demands:
     """Reads each distinct spec once: replicas of a workload have the same bytes.
 
-    What was read is kept with the pod, which never changes: while it waits, every packing asks.
+    While a pod waits, every packing asks: what was read is kept in ``derived``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, derived: Derived) -> None:
+        self._derived = derived
         self._by_spec: dict[bytes, Demand] = {}
         self._known: dict[Demand, Demand] = {}
         self._encoder = msgspec.msgpack.Encoder()
 
     def of(self, pod: Pod) -> Demand:
-        kept: Demand | None = pod.__dict__.get(_KEPT)
+        kept = self._derived.known(_DEMAND, pod)
         demand = kept if kept is not None else self._read(pod)
         # One object per distinct demand: later look-ups then compare by identity.
         demand = self._known.setdefault(demand, demand)
         if demand is not kept:
-            pod.__dict__[_KEPT] = demand
+            self._derived.keep(_DEMAND, pod, demand)
         return demand
 
     def _read(self, pod: Pod) -> Demand:
@@ -216,6 +217,9 @@ def _read(pod: Pod) -> Demand:
         ports=host_ports(pod.spec),
         left_out=left_out,
     )
+
+
+_DEMAND: Final = Derivation("demand", _read)
 
 
 def _tolerations(written: Iterable[Toleration]) -> tuple[Toleration, ...]:

@@ -15,9 +15,10 @@ from tenure.model.api.names import INITIALIZED, REGISTERED
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.values.quantity import subtract, total
 from tenure.model.values.requirements import Requirements
-from tenure.packing.demand.requests import HostPort, Resources, host_ports, pod_requests
+from tenure.packing.demand.requests import REQUESTS, HostPort, Resources, host_ports
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.
 NODES: Final = "nodes"
@@ -85,26 +86,29 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
         taints: tuple[Taint, ...] = (),
         initialized: bool = True,
         closed: bool = False,
+        derived: Derived = NOTHING_KEPT,
     ) -> ExistingNode:
         """The node with what these pods, daemons included, leave of it."""
         pods = tuple(pods)
+        requests = [derived.of(REQUESTS, pod) for pod in pods]
+        of_daemons = (asked for pod, asked in zip(pods, requests, strict=True) if pod.daemon)
         return cls(
             name=name,
             labels=labels or {},
             taints=taints,
-            available=subtract(allocatable, total(map(pod_requests, pods))),
+            available=subtract(allocatable, total(requests)),
             initialized=initialized,
             host_ports=tuple(port for pod in pods for port in host_ports(pod.spec)),
-            daemon_requests=total(pod_requests(pod) for pod in pods if pod.daemon),
+            daemon_requests=total(of_daemons),
             pods=pods,
             closed=closed,
         )
 
-    def with_pod(self, pod: Pod) -> ExistingNode:
+    def with_pod(self, pod: Pod, derived: Derived = NOTHING_KEPT) -> ExistingNode:
         """The node with one pod more that is not there yet, but has its place."""
         return msgspec.structs.replace(
             self,
-            available=subtract(self.available, pod_requests(pod)),
+            available=subtract(self.available, derived.of(REQUESTS, pod)),
             host_ports=(*self.host_ports, *host_ports(pod.spec)),
             pods=(*self.pods, pod),
         )
@@ -137,3 +141,5 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     apart: frozenset[str] = frozenset()
     #: A node costs as much as so many cpus beyond its price (``Shop.fee``).
     node_fee_cpus: int = NODE_FEE_CPUS
+    #: Where what is read of a pod is kept for the next problem. It does not change the answer.
+    derived: Derived = NOTHING_KEPT

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import Container, Pod, PodSpec, ResourceRequirements
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.values.quantity import UNIT, add, maximum, parse_resources
 from tenure.model.values.requirements import Requirements, pod_alternatives
 
@@ -28,8 +29,6 @@ Resources = Mapping[str, int]
 
 #: The resource that every pod takes one unit of.
 PODS: Final = "pods"
-
-_KEPT: Final = "packing_requests"
 
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 
@@ -57,14 +56,12 @@ class HostPort(msgspec.Struct, frozen=True, order=True):
 
 
 def pod_requests(pod: Pod) -> dict[str, int]:
-    """What the scheduler reserves for the pod, one place among ``pods`` included.
+    """What the scheduler reserves for the pod, one place among ``pods`` included."""
+    return spec_requests(pod.spec)
 
-    The answer is kept with the pod: it never changes, and every placement asks for it again.
-    """
-    known: dict[str, int] | None = pod.__dict__.get(_KEPT)
-    if known is None:
-        known = pod.__dict__[_KEPT] = spec_requests(pod.spec)
-    return known
+
+#: Every placement asks for it again.
+REQUESTS: Final = Derivation("requests", pod_requests)
 
 
 def spec_requests(spec: PodSpec) -> dict[str, int]:

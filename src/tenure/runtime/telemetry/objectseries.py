@@ -18,9 +18,10 @@ from tenure.model.api.meta import controller_of
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, OS, REGION, ZONE
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts, subtract, total
-from tenure.packing.demand.requests import pod_requests
+from tenure.packing.demand.requests import REQUESTS
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Named
 
@@ -37,6 +38,7 @@ class Objects(msgspec.Struct, frozen=True, kw_only=True):
     #: Names of our nodes.
     ours: frozenset[str]
     now: datetime
+    derived: Derived
 
     @classmethod
     def of(cls, snapshot: Snapshot, now: datetime) -> Objects:
@@ -45,6 +47,7 @@ class Objects(msgspec.Struct, frozen=True, kw_only=True):
             pods=list(snapshot.pods.values()),
             ours=frozenset(n.name for n in snapshot.nodes.values() if is_our_node(n, snapshot)),
             now=now,
+            derived=snapshot.derived,
         )
 
 
@@ -58,7 +61,7 @@ class _Load(msgspec.Struct, frozen=True):
 
 
 def object_families(objects: Objects, *, per_object: bool) -> Iterator[GaugeMetricFamily]:
-    loads = _loads(objects.pods)
+    loads = _loads(objects)
     yield _utilization(objects.nodes, loads)
     if per_object:
         yield from _node_families(objects, loads)
@@ -66,21 +69,21 @@ def object_families(objects: Objects, *, per_object: bool) -> Iterator[GaugeMetr
         yield from _pod_waits(objects)
 
 
-def _loads(pods: Sequence[Pod]) -> dict[str, _Load]:
+def _loads(objects: Objects) -> dict[str, _Load]:
     on: dict[str, list[Pod]] = {}
-    for pod in pods:
+    for pod in objects.pods:
         if pod.spec.node_name and not pod.finished:
             on.setdefault(pod.spec.node_name, []).append(pod)
-    return {node: _load(there) for node, there in on.items()}
+    return {node: _load(there, objects.derived) for node, there in on.items()}
 
 
-def _load(pods: Sequence[Pod]) -> _Load:
+def _load(pods: Sequence[Pod], derived: Derived) -> _Load:
     daemons = [pod for pod in pods if pod.daemon]
     others = [pod for pod in pods if not pod.daemon]
     return _Load(
-        total(map(_requests, others)),
+        total(_requests(pod, derived) for pod in others),
         total(map(_limits, others)),
-        total(map(_requests, daemons)),
+        total(_requests(pod, derived) for pod in daemons),
         total(map(_limits, daemons)),
     )
 
@@ -88,9 +91,9 @@ def _load(pods: Sequence[Pod]) -> _Load:
 _NO_LOAD: Final = _Load({}, {}, {}, {})
 
 
-def _requests(pod: Pod) -> Resources:
+def _requests(pod: Pod, derived: Derived) -> Resources:
     try:
-        return pod_requests(pod)
+        return derived.of(REQUESTS, pod)
     except SpecError:
         return {}  # Nothing that the scheduler could place, either.
 
