@@ -11,7 +11,8 @@ from tenure.model.api.meta import ApiObject, ObjectMeta
 from tenure.model.api.node import Node, NodeStatus
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.resource import NODES, PODS
-from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.amounts import ALLOCATABLE
+from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.model.values.quantity import UNIT
 
@@ -189,11 +190,24 @@ def a_node(version: int, cpu: str) -> Node:
     return Node(metadata=metadata, status=NodeStatus(allocatable={"cpu": cpu}))
 
 
-def test_what_was_worked_out_from_a_node_outlives_its_heartbeats_and_nothing_else() -> None:
+def test_what_was_derived_from_a_node_outlives_its_heartbeats_and_nothing_else() -> None:
     cache = Cache()
+    snapshot = Snapshot(cache.tables)
     cache.upsert(NODES, a_node(1, "2"))
-    worked_out = cache.tables.table(NODES)["n1"].allocatable
+    derived = snapshot.derived.of(ALLOCATABLE, snapshot.nodes["n1"])
     cache.upsert(NODES, a_node(2, "2"))
-    assert cache.tables.table(NODES)["n1"].allocatable is worked_out
+    assert snapshot.derived.of(ALLOCATABLE, snapshot.nodes["n1"]) is derived
     cache.upsert(NODES, a_node(3, "4"))
-    assert cache.tables.table(NODES)["n1"].allocatable == {"cpu": 4 * UNIT}
+    assert snapshot.derived.of(ALLOCATABLE, snapshot.nodes["n1"]) == {"cpu": 4 * UNIT}
+
+
+def test_an_object_that_was_set_aside_is_read_again_when_it_changes() -> None:
+    read: list[str] = []
+    cache = Cache(readers={NODES: [lambda node: read.append(node.metadata.resource_version)]})
+    cache.upsert(NODES, a_node(1, "2"))
+    cache.upsert(NODES, a_node(2, "2"))
+    assert read == ["1"], "a heartbeat says nothing new"
+    cache.tables.set_aside(NODES, "n1", "a decider failed")
+    cache.upsert(NODES, a_node(3, "2"))
+    assert read == ["1", "3"]
+    assert not Snapshot(cache.tables).unreadable()

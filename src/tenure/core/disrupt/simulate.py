@@ -323,7 +323,7 @@ def _waits_for_limits(packing: Packing, pool: str) -> bool:
 
 def _credited(templates: Sequence[PoolTemplate], leaving: LeavingNode) -> list[PoolTemplate]:
     """The capacity of the terminating node is free under its pool's limits."""
-    back = capacity_of(leaving.claim, leaving.node)
+    back = capacity_of(leaving.claim, leaving.node.capacity)
     return [
         msgspec.structs.replace(
             template,

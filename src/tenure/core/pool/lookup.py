@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from tenure.model.api.meta import ApiObject, Condition, find_condition
-from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.amounts import CAPACITY
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts, total
 from tenure.packing.demand.problem import NODES
@@ -45,12 +45,11 @@ def node_class_problem(ref: NodeClassRef, node_class: ApiObject | None) -> tuple
 _ONE_NODE: Final = {NODES: UNIT}
 
 
-def capacity_of(claim: NodeClaim, node: Node | None) -> dict[str, int]:
-    """What a claim adds to its pool: one node, and what that node has."""
-    if node is not None and node.capacity and claim.initialized:
-        return {**node.capacity, **_ONE_NODE}
-    promised = readable_amounts(claim.status.capacity)
-    return {**to_come(node.capacity if node else {}, promised), **_ONE_NODE}
+def capacity_of(claim: NodeClaim, there: Mapping[str, int]) -> dict[str, int]:
+    """What a claim adds to its pool: one node; ``there``: the capacity of its Node, if it has one."""
+    if there and claim.initialized:
+        return {**there, **_ONE_NODE}
+    return {**to_come(there, readable_amounts(claim.status.capacity)), **_ONE_NODE}
 
 
 def to_come(there: Mapping[str, int], promised: Mapping[str, int]) -> dict[str, int]:
@@ -65,6 +64,6 @@ def usage_of(pool: str, snapshot: Snapshot) -> dict[str, int]:
     for claim in snapshot.claims_of_pool(pool).values():
         if not claim.deleting:
             nodes = snapshot.nodes_with_provider(claim.provider_id)
-            node = next(iter(nodes.values())) if len(nodes) == 1 else None
-            sizes.append(capacity_of(claim, node))
+            there = [snapshot.derived.of(CAPACITY, node) for node in nodes.values()]
+            sizes.append(capacity_of(claim, there[0] if len(there) == 1 else {}))
     return total(sizes)

@@ -27,6 +27,7 @@ from tenure.core.provision.limitranges import admitted
 from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.workload import DaemonSet
+from tenure.model.snapshot.amounts import ALLOCATABLE
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.quantity import fits
@@ -88,7 +89,8 @@ def _holds_any(spec: PodSpec, snapshot: Snapshot) -> bool:
         requests = spec_requests(spec)
     except SpecError:
         return False
-    return any(fits(requests, node.allocatable) for node in snapshot.nodes.values())
+    nodes, derived = snapshot.nodes.values(), snapshot.derived
+    return any(fits(requests, derived.of(ALLOCATABLE, node)) for node in nodes)
 
 
 def _is_current(pod: Pod, daemon_set: DaemonSet) -> bool:

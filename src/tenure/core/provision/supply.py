@@ -37,6 +37,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.snapshot.amounts import ALLOCATABLE
 from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
@@ -75,7 +76,7 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
         ExistingNode.holding(
             _unfinished(snapshot.pods_on(name).values()),
             name=name,
-            allocatable=node.allocatable,
+            allocatable=snapshot.derived.of(ALLOCATABLE, node),
             labels=node.labels,
             taints=node.spec.taints,
             closed=True,
@@ -127,7 +128,7 @@ def _existing(
     # No taint is removed from the Node of a claim that cannot be read.
     as_it_is = claim is None or is_unreadable(claim)
     initialized = claim is None or as_it_is or (claim.initialized and not claim.rebooting)
-    allocatable: Mapping[str, int] = node.allocatable
+    allocatable = derived.of(ALLOCATABLE, node)
     taints, labels = node.spec.taints, node.labels
     if claim is not None and not initialized:
         allocatable = to_come(allocatable, readable_amounts(claim.status.allocatable))

@@ -23,8 +23,6 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.node import Node
-from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.snapshot import Change, Tables
 
@@ -116,8 +114,6 @@ class Cache:
         if current is not None and item.uid and current.uid not in ("", item.uid):
             self._drop(resource, current)  # Its namesake: the old one went, a new one came.
         quiet = _looks_the_same(current, item)
-        if quiet and current is not None:
-            _inherit(item, current)
         self._note(self.tables.put(resource, item, unchanged=quiet), quiet=quiet)
 
     def _drop(self, resource: Resource, current: ApiObject) -> None:
@@ -167,10 +163,6 @@ def number_of(version: str) -> int:
 _BESIDE: Final = ("metadata", "kind", "api_version")
 
 
-#: Types of objects that what was worked out from them is kept with.
-_KEEPERS: Final = frozenset({Node, Pod})
-
-
 def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
     """Whether no evaluation can tell the two apart: of what we read, only the version differs."""
     if old is None or new is None or type(old) is not type(new):
@@ -180,12 +172,6 @@ def _looks_the_same(old: ApiObject | None, new: ApiObject | None) -> bool:
         return False
     content = _content_of(type(new))
     return content(old) == content(new)
-
-
-def _inherit(item: ApiObject, former: ApiObject) -> None:
-    """What was worked out from an object and kept with it is true of one that looks the same."""
-    if type(item) in _KEEPERS:
-        item.__dict__.update(former.__dict__)
 
 
 @cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -49,7 +48,7 @@ _HEALTHY: Final = frozenset(
 )
 
 
-class Node(ApiObject, frozen=True, kw_only=True, dict=True):
+class Node(ApiObject, frozen=True, kw_only=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -57,23 +56,23 @@ class Node(ApiObject, frozen=True, kw_only=True, dict=True):
     def ready(self) -> bool:
         return condition_status(self.status.conditions, "Ready") == "True"
 
-    @cached_property
+    @property
     def plainly_healthy(self) -> bool:
         """Whether it has only the conditions that every node has, each with its healthy status."""
         return all((c.type, c.status) in _HEALTHY for c in self.status.conditions)
 
-    @cached_property
+    @property
     def changed_at(self) -> datetime:
         """When one of its conditions last changed its status."""
         changes = (c.last_transition_time for c in self.status.conditions)
         return max((at for at in changes if at is not None), default=BEGINNING)
 
-    @cached_property
+    @property
     def capacity(self) -> Mapping[str, int]:
         """In nano-units; empty when it cannot be read."""
         return readable_amounts(self.status.capacity)
 
-    @cached_property
+    @property
     def allocatable(self) -> Mapping[str, int]:
         """In nano-units; empty when it cannot be read, so that nothing fits."""
         return readable_amounts(self.status.allocatable)

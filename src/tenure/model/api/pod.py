@@ -162,7 +162,7 @@ LEAVING_TAINT = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 CRITICAL_PRIORITY_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
-class Pod(ApiObject, frozen=True, kw_only=True, dict=True):
+class Pod(ApiObject, frozen=True, kw_only=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

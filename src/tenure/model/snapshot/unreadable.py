@@ -243,7 +243,6 @@ def _stand_in_type(type_: type[ApiObject]) -> Callable[..., Any]:
         bases=(Unreadable, type_),
         frozen=True,
         kw_only=True,
-        dict=True,
     )
     return cast("Callable[..., Any]", made)
 

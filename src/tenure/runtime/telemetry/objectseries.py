@@ -18,6 +18,7 @@ from tenure.model.api.meta import controller_of
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, OS, REGION, ZONE
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.amounts import ALLOCATABLE, CAPACITY
 from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.quantity import UNIT, readable_amounts, subtract, total
@@ -62,7 +63,7 @@ class _Load(msgspec.Struct, frozen=True):
 
 def object_families(objects: Objects, *, per_object: bool) -> Iterator[GaugeMetricFamily]:
     loads = _loads(objects)
-    yield _utilization(objects.nodes, loads)
+    yield _utilization(objects, loads)
     if per_object:
         yield from _node_families(objects, loads)
         yield _pod_states(objects)
@@ -102,9 +103,9 @@ def _limits(pod: Pod) -> Resources:
     return total(readable_amounts(c.resources.limits) for c in pod.spec.containers)
 
 
-def _utilization(nodes: Sequence[Node], loads: Mapping[str, _Load]) -> GaugeMetricFamily:
-    there = total(node.allocatable for node in nodes)
-    load = (loads.get(node.name, _NO_LOAD) for node in nodes)
+def _utilization(objects: Objects, loads: Mapping[str, _Load]) -> GaugeMetricFamily:
+    there = total(objects.derived.of(ALLOCATABLE, node) for node in objects.nodes)
+    load = (loads.get(node.name, _NO_LOAD) for node in objects.nodes)
     asked = total(part for one in load for part in (one.requests, one.daemon_requests))
     made = _gauge(names.UTILIZATION)
     for resource, most in there.items():
@@ -129,18 +130,19 @@ def _node_families(objects: Objects, loads: Mapping[str, _Load]) -> Iterator[Gau
     for node in objects.nodes:
         labels = _node_labels(node, objects.ours)
         ages.add_metric(labels, max((objects.now - node.created_at).total_seconds(), 0))
-        for made, amounts in zip(families, _amounts(node, loads), strict=True):
+        for made, amounts in zip(families, _amounts(node, loads, objects.derived), strict=True):
             for resource, nano in amounts.items():
                 made.add_metric((*labels, resource), nano / UNIT)
     yield ages
     yield from families
 
 
-def _amounts(node: Node, loads: Mapping[str, _Load]) -> tuple[Resources, ...]:
+def _amounts(node: Node, loads: Mapping[str, _Load], derived: Derived) -> tuple[Resources, ...]:
     load = loads.get(node.name, _NO_LOAD)
-    overhead = subtract(node.capacity, node.allocatable)
+    allocatable = derived.of(ALLOCATABLE, node)
+    overhead = subtract(derived.of(CAPACITY, node), allocatable)
     return (
-        node.allocatable,
+        allocatable,
         load.requests,
         load.limits,
         load.daemon_requests,
