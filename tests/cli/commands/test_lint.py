@@ -441,7 +441,8 @@ def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
     assert [str(remark.finding.code) for remark in remarks] == ["BudgetNeverAllows"]
     assert "maxUnavailable 0 of 4 pods can never allow an eviction" in str(remarks[0])
     assert told is not None
-    (table,) = told.timetables
+    (drain,) = told.timetables
+    table = drain.table
     assert not table.leaving
     assert table.ends_by is None
     assert {hold.message for row in table.pods for hold in row.held_by} == {

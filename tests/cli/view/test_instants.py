@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tenure.cli.explain.scheduletext import timetable_lines
+from tenure.cli.explain.scheduletext import DrainOutlook, timetable_lines
 from tenure.cli.view.instants import at_clock, relative, span, with_relative
+from tenure.core.repair.foresight import Foresight
 from tenure.core.terminate.podtimes import PodTimes
 from tenure.core.terminate.schedule import Timetable
 
@@ -55,8 +56,9 @@ def test_a_cell_has_the_date_where_it_is_another_one() -> None:
     assert at_clock(NOW - timedelta(days=1), NOW) == "2026-01-04 08:10:00, 1d ago"
 
 
-def a_table(**fields: object) -> Timetable:
-    return Timetable(node="n", began_at=NOW, leaving=True, deadline=None, **fields)  # type: ignore[arg-type]
+def a_table(**fields: object) -> DrainOutlook:
+    table = Timetable(node="n", began_at=NOW, leaving=True, deadline=None, **fields)  # type: ignore[arg-type]
+    return DrainOutlook(table, Foresight())
 
 
 def test_what_is_overdue_in_a_timetable_is_due_at_once() -> None:

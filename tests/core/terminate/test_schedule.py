@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from tenure.core.marks.deadline import ComingDeadline, Deadline
 from tenure.core.terminate.podtimes import PodTimes
 from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.model.api.meta import ApiObject
@@ -34,9 +36,14 @@ from tests.snapshots import snapshot_with
 SETTINGS = Settings()
 
 
-def table_of(*objects: ApiObject, now: datetime = NOW, **known: Any) -> Timetable:
+def table_of(
+    *objects: ApiObject,
+    now: datetime = NOW,
+    coming: Sequence[ComingDeadline] = (),
+    **known: Any,
+) -> Timetable:
     snapshot = snapshot_with(*objects, observations=Observations(**known))
-    return timetable(snapshot.nodes["node-a"], snapshot, SETTINGS, now)
+    return timetable(snapshot.nodes["node-a"], snapshot, SETTINGS, now, coming)
 
 
 def the(table: Timetable, pod: str = "default/web") -> PodTimes:
@@ -221,3 +228,44 @@ def test_a_stamp_on_a_claim_that_is_not_deleted_does_not_count() -> None:
     table = table_of(claim, a_node())
     assert table.deadline is not None
     assert table.deadline.at == ahead(900)
+
+
+# -- a deadline that is set later ----------------------------------------------------------
+
+
+def coming(since: int, at: int) -> ComingDeadline:
+    return ComingDeadline(ahead(since), Deadline(ahead(at), "repair"))
+
+
+def test_a_deadline_that_comes_forces_no_pod_before_it_is_set() -> None:
+    claim, pod = a_leaving_claim(), with_grace(600, protected="true")
+    table = table_of(claim, a_leaving_node(), pod, coming=[coming(60, 300)])
+    row = the(table)
+    assert (row.asked_at, row.forced_at, row.stopped_by) == (None, ahead(60), ahead(300))
+    assert (table.deadline, table.endless, table.ends_by) == (None, (), ahead(360))
+
+
+def test_at_a_deadline_that_is_over_when_it_is_set_a_pod_has_one_second() -> None:
+    claim, pod = a_leaving_claim(), with_grace(30, protected="true")
+    row = the(table_of(claim, a_leaving_node(), pod, coming=[coming(60, 60)]))
+    assert (row.forced_at, row.stopped_by) == (ahead(60), ahead(61))
+
+
+def test_the_present_deadline_may_force_a_pod_first() -> None:
+    claim = a_leaving_claim(spec={"termination_grace_period": "2m"})
+    pod = with_grace(60, protected="true")
+    row = the(table_of(claim, a_leaving_node(), pod, coming=[coming(60, 60)]))
+    assert (row.forced_at, row.stopped_by) == (ahead(30), ahead(60))
+
+
+def test_a_deadline_that_comes_cuts_the_grace_of_a_terminating_pod() -> None:
+    pod = with_grace(600, deletion_timestamp=ahead(590), deletion_grace_period_seconds=600)
+    row = the(table_of(a_leaving_claim(), a_leaving_node(), pod, coming=[coming(60, 300)]))
+    assert (row.terminating, row.forced_at, row.stopped_by) == (True, ahead(60), ahead(300))
+
+
+def test_of_two_deadlines_that_come_the_last_one_counts() -> None:
+    claim, pod = a_leaving_claim(), with_grace(30, protected="true")
+    both = [coming(60, 600), coming(120, 120)]
+    table = table_of(claim, a_leaving_node(), pod, coming=both)
+    assert (the(table).forced_at, table.ends_by) == (ahead(120), ahead(180))

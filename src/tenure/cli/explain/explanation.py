@@ -16,11 +16,11 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
+from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Subject, Verdict
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.reasons import NO_ADVICE, REASONS
-from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.model.api.kinds import Unreadable
@@ -108,7 +108,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: On what it stands on: a pod's node, a node's claim, a claim's node.
     around: tuple[Verdict, ...]
     #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
-    timetables: tuple[Timetable, ...] = ()
+    timetables: tuple[DrainOutlook, ...] = ()
     #: Of the same Nodes: by which rules each is, or would be, repaired.
     repairs: tuple[RepairOutlook, ...] = ()
 
@@ -135,10 +135,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
                 for verdict in _about(evaluated, resource, other)
             )
         ),
-        timetables=tuple(
-            timetable(node, evaluated.snapshot, evaluated.settings, evaluated.at)
-            for node in _nodes(evaluated, item)
-        ),
+        timetables=tuple(drain_outlook(node, evaluated) for node in _nodes(evaluated, item)),
         repairs=tuple(
             outlook
             for node in _nodes(evaluated, item)

@@ -6,21 +6,40 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
+
+from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.view.instants import at_clock
+from tenure.core.repair.foresight import Foresight, foresee
 from tenure.core.terminate.podtimes import PodTimes
-from tenure.core.terminate.schedule import Timetable
+from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.model.api.meta import format_time
+from tenure.model.api.node import Node
 
 _HEADINGS: Final = ("POD", "TIER", "EVICTION", "FORCED", "STOPPED BY", "BLOCKED BY")
 
 
-def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
+class DrainOutlook(msgspec.Struct, frozen=True):
+    table: Timetable
+    #: What repair does to the deadline.
+    repair: Foresight
+
+
+def drain_outlook(node: Node, evaluated: EvaluatedCluster) -> DrainOutlook:
+    snapshot, settings, now = evaluated.snapshot, evaluated.settings, evaluated.at
+    repair = foresee(node, snapshot, settings, now)
+    return DrainOutlook(timetable(node, snapshot, settings, now, repair.deadlines), repair)
+
+
+def timetable_lines(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
+    table = outlook.table
     began = format_time(table.began_at)
     if table.leaving:
         yield f"Drain of Node/{table.node}, since {began}"
     else:
         yield f"Drain of Node/{table.node}, if it were deleted at {began}"
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
+    yield from (f"  repair    {sentence}" for sentence in _repair(outlook, now))
     yield f"  gone      {_gone(table, now)}"
     yield from (f"  volume    {volume}" for volume in table.volumes)
     yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
@@ -29,6 +48,18 @@ def timetable_lines(table: Timetable, now: datetime) -> Iterator[str]:
         zone = f"Times are of {now:%Y-%m-%d}, in UTC; eviction tried at the earliest, stopped at the latest."
         yield from columns([_HEADINGS, *(_row(row, now) for row in table.pods)])
         yield f"  {zone}"
+
+
+def _repair(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
+    """When repair brings the deadline forward, or why it does not."""
+    for coming in outlook.repair.deadlines:
+        due = "is due" if coming.since <= now else f"falls due at {format_time(coming.since)}"
+        moved = f"from then on the deadline is {format_time(coming.deadline.at)}"
+        yield f"{due}: {moved}, unless the Node recovers before"
+    if outlook.repair.blocked:
+        yield f"sets no deadline while it is blocked: {outlook.repair.unset}"
+    elif outlook.repair.unset and outlook.table.deadline is None:
+        yield f"sets no deadline: {outlook.repair.unset}"
 
 
 def _gone(table: Timetable, now: datetime) -> str:
@@ -65,13 +96,18 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield f"  {'  '.join(cells)}".rstrip()
 
 
-def timetable_json(table: Timetable) -> dict[str, Any]:
-    deadline = table.deadline
+def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
+    table, deadline = outlook.table, outlook.table.deadline
     return {
         "node": table.node,
         "leaving": table.leaving,
         "beganAt": table.began_at,
         "deadline": None if deadline is None else {"at": deadline.at, "why": deadline.why},
+        "comingDeadlines": [
+            {"since": one.since, "at": one.deadline.at, "why": one.deadline.why}
+            for one in table.coming
+        ],
+        "noDeadlineByRepair": outlook.repair.unset,
         "pods": [
             {
                 "pod": row.pod,

@@ -33,6 +33,8 @@ DEFAULT_GRACE: Final = timedelta(seconds=30)
 #: At the deadline every pod has been deleted or evicted. The instance is terminated this much later,
 #: even if pods remain. A pod that Tenure could not delete in time has this long from its deletion.
 LAST_MINUTE: Final = timedelta(minutes=1)
+#: Never 0, which would remove a pod before it has stopped.
+SHORTEST_GRACE: Final = timedelta(seconds=1)
 
 
 class Deadline(msgspec.Struct, frozen=True):
@@ -55,6 +57,22 @@ class Deadline(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{format_time(self.at)} ({self.why})"
+
+
+class ComingDeadline(msgspec.Struct, frozen=True):
+    """A deadline that is set later, if nothing changes until then."""
+
+    #: From when on it counts.
+    since: datetime
+    deadline: Deadline
+
+    def forces_at(self, pod: Pod) -> datetime:
+        """When the pod is deleted because of it: not before it is set."""
+        return max(self.since, force_at(pod, self.deadline))
+
+    def stop_by(self, asked_at: datetime) -> datetime:
+        """When a pod that was evicted or deleted at ``asked_at`` must have stopped."""
+        return max(self.deadline.stop_by(asked_at), later(asked_at, SHORTEST_GRACE))
 
 
 def deadline_of(claim: NodeClaim | None) -> Deadline | None:

@@ -70,6 +70,11 @@ class RepairDecider:
         return diagnose(view, settings, now).verdicts
 
 
+def view_of_claim(claim: NodeClaim, snapshot: Snapshot) -> HealthView | None:
+    """The view that the claim is evaluated in; None where there is nothing to say."""
+    return RepairDecider().view(snapshot, _key(claim))
+
+
 def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
     """The claims of a pool of which there may be something to say; None if there are none."""
     pool, rules = snapshot.pools.get(name), rules_of(name, snapshot)

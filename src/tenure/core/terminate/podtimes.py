@@ -5,7 +5,8 @@ out the times of pods in later tiers. For each pod that the Node waits for:
 
 - asked       the earliest instant at which it can be evicted; none when the deadline comes first,
               or something blocks the eviction without a known end;
-- forced      the deadline minus its grace period; none without a deadline, or when it stops before;
+- forced      the deadline minus its grace period, and not before the deadline is set; none without
+              a deadline, or when it stops before;
 - stopped by  when it has stopped at the latest, if it uses its full grace period; none when that
               is unknown, because a PDB or a protection without an end blocks it.
 """
@@ -13,14 +14,21 @@ out the times of pods in later tiers. For each pod that the Node waits for:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 import msgspec
 
 from tenure.core.decision import DeletePod, Evict, Verdict
-from tenure.core.marks.deadline import force_at, grace_of, requested_at, shortened, stops_at
+from tenure.core.marks.deadline import (
+    SHORTEST_GRACE,
+    ComingDeadline,
+    force_at,
+    grace_of,
+    requested_at,
+    shortened,
+    stops_at,
+)
 from tenure.core.protect.protection import protection_of
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pdb import Allowances, blocks
@@ -38,8 +46,6 @@ from tenure.core.terminate.pods import (
 from tenure.model.api.meta import later, seconds_of
 from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
-
-_SHORTEST: Final = timedelta(seconds=1)
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -68,18 +74,28 @@ class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_times(
-    drain: DrainView, settings: Settings, now: datetime
+    drain: DrainView, settings: Settings, now: datetime, coming: Sequence[ComingDeadline] = ()
 ) -> tuple[list[PodTimes], datetime | None]:
-    """The pods that the Node waits for, in the order of eviction, and by when all have stopped."""
-    return _Rows(drain, settings, now).rows()
+    """The pods that the Node waits for, in the order of eviction, and by when all have stopped.
+
+    ``coming``: earlier deadlines that are set later.
+    """
+    return _Rows(drain, settings, now, coming).rows()
 
 
 class _Rows:
     """Makes the rows of one drain at one instant."""
 
-    def __init__(self, drain: DrainView, settings: Settings, now: datetime) -> None:
+    def __init__(
+        self,
+        drain: DrainView,
+        settings: Settings,
+        now: datetime,
+        coming: Sequence[ComingDeadline],
+    ) -> None:
         self._drain = drain
         self._deadline = drain.deadline
+        self._coming = coming
         self._settings = settings
         self._now = now
         self._allowances = Allowances()
@@ -115,22 +131,30 @@ class _Rows:
         if pod.deleting:
             return self._terminating(pod)
         holds = tuple(self._holds(item, verdict))
-        grace = max(grace_of(pod), _SHORTEST)
+        grace = max(grace_of(pod), SHORTEST_GRACE)
         if isinstance(verdict.action, DeletePod):
             assert deadline is not None, "only a deadline forces a deletion"
             seconds = verdict.action.grace_at(self._now)
-            stopped = later(self._now, seconds_of(seconds))
+            stopped = self._cut(self._now, later(self._now, seconds_of(seconds)))
             return self._times(pod, holds, None, force_at(pod, deadline), stopped)
         asked = self._asked_at(item, verdict, holds)
         asked_by = latest([self._now, *(self._ends_by(hold) for hold in holds)])
-        stopped_by = _plus(asked_by, grace)
-        if deadline is None:
-            return self._times(pod, holds, asked, None, stopped_by)
-        forced = force_at(pod, deadline)
-        if asked_by is None or asked_by >= forced:
-            stopped_by = _plus(forced, grace)
+        forced = self._forced_at(pod)
+        if forced is None:
+            return self._times(pod, holds, asked, None, _plus(asked_by, grace))
+        asked_by = min(asked_by or forced, forced)
+        stopped_by = self._cut(asked_by, later(asked_by, grace))
         asked = asked if asked is not None and asked < forced else None
         return self._times(pod, holds, asked, forced, stopped_by)
+
+    def _forced_at(self, pod: Pod) -> datetime | None:
+        """When it is deleted despite PDBs and protection, by the first deadline that needs it."""
+        known = [force_at(pod, self._deadline)] if self._deadline is not None else []
+        return min([*known, *(one.forces_at(pod) for one in self._coming)], default=None)
+
+    def _cut(self, asked_at: datetime, stops: datetime) -> datetime:
+        """When it stops, if deadlines that come cut its grace period."""
+        return min([stops, *(one.stop_by(asked_at) for one in self._coming)])
 
     def _times(
         self,
@@ -155,6 +179,10 @@ class _Rows:
         if stops is not None and seconds is not None:
             cut = self._now
             stops = later(requested_at(pod), seconds_of(seconds))
+        for coming in self._coming:
+            by = coming.stop_by(requested_at(pod))
+            if stops is not None and by < stops:
+                cut, stops = cut or coming.since, by
         return PodTimes(
             pod=pod.key,
             tier=TIERS[tier_of(pod)],

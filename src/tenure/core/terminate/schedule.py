@@ -3,17 +3,20 @@
 The times of each pod are in ``podtimes``. With a deadline, the instance is terminated at most a
 minute after it. Without one, it is terminated at most a minute after its last pod should have
 stopped, unless something may block the drain without end: then the timetable names that.
+
+A repair that falls due brings the deadline forward. When it will is known to ``repair/foresight``,
+and comes in as an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 import msgspec
 
-from tenure.core.marks.deadline import Deadline, deadline_of, stops_at
+from tenure.core.marks.deadline import ComingDeadline, Deadline, deadline_of, stops_at
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.pods import DrainView, holds_node, left_alone
 from tenure.core.terminate.podtimes import PodTimes, pod_times
@@ -42,6 +45,8 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
     #: It is being deleted; otherwise the timetable is a prediction.
     leaving: bool
     deadline: Deadline | None
+    #: Earlier deadlines that repair will set if nothing changes; the last one counts.
+    coming: tuple[ComingDeadline, ...] = ()
     #: The pods that the Node waits for, in the order of eviction.
     pods: tuple[PodTimes, ...] = ()
     bystanders: tuple[Bystander, ...] = ()
@@ -53,26 +58,34 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
     endless: tuple[str, ...] = ()
 
 
-def timetable(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -> Timetable:
+def timetable(
+    node: Node,
+    snapshot: Snapshot,
+    settings: Settings,
+    now: datetime,
+    coming: Sequence[ComingDeadline] = (),
+) -> Timetable:
     claim = snapshot.claim_of(node)
     # The Node of a claim that is being deleted is deleted in a moment.
     gone_with = claim.metadata.deletion_timestamp if claim is not None else None
     leaving = as_if_deleted(node, gone_with or now)
     deadline = deadline_of(as_if_deleted(claim, now)) if claim is not None else None
     drain = drain_until(leaving, deadline, snapshot)
-    pods, drained_by = pod_times(drain, settings, now)
+    pods, drained_by = pod_times(drain, settings, now, coming)
     volumes = tuple(f"{one.name} ({one.volume})" for one in waiting_volumes(drain, now))
-    endless = (*_unbounded(pods), *map(_undetached, volumes)) if deadline is None else ()
+    last = coming[-1].deadline if coming else deadline
+    endless = (*_unbounded(pods), *map(_undetached, volumes)) if last is None else ()
     settled = settled_at(claim, settings) if claim is not None else now
     ends_by = max(now, settled or later(now, settings.drain_min))
-    if deadline is not None:
-        drained_by = min(drained_by or deadline.end, deadline.end)
-        ends_by = max(ends_by, deadline.at) if volumes else ends_by
+    if last is not None:
+        drained_by = min(drained_by or last.end, last.end)
+        ends_by = max(ends_by, last.at) if volumes else ends_by
     return Timetable(
         node=node.name,
         began_at=leaving.metadata.deletion_timestamp or now,
         leaving=node.deleting or gone_with is not None,
         deadline=deadline,
+        coming=tuple(coming),
         pods=tuple(pods),
         bystanders=tuple(_bystanders(drain, now)),
         volumes=volumes,

@@ -1,0 +1,101 @@
+"""What repair will do to the deadline of a terminating node, if nothing changes until then.
+
+The same evaluation as ever is asked at each instant at which its verdict may change (``recheck_at``
+is honest), with the deadlines written that it sets on the way. So vetoes that end, breakers,
+time-outs and policies that fall due one after the other need no rules of their own here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Patch, Verdict
+from tenure.core.health.health import HealthView, Member
+from tenure.core.marks.deadline import ComingDeadline, Deadline
+from tenure.core.reasons import Reason
+from tenure.core.repair.decider import view_of_claim
+from tenure.core.repair.evaluate import diagnose
+from tenure.core.terminate.schedule import as_if_deleted
+from tenure.core.writes import subject_of
+from tenure.model.api.meta import format_time, later
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+
+#: More instants than conditions, vetoes and breakers of one node have.
+_STEPS_MAX: Final = 20
+#: Nothing is due yet.
+_WAITING: Final = frozenset({Reason.UNHEALTHY, Reason.BOOTING, Reason.NODE_LOST})
+#: A gate keeps what is due from being done.
+_BLOCKED: Final = frozenset(
+    {
+        Reason.REPAIR_OFF,
+        Reason.REPAIR_VETOED,
+        Reason.REPAIR_BLOCKED,
+        Reason.BLOCKED_BY_UNREADABLE,
+    }
+)
+
+
+class Foresight(msgspec.Struct, frozen=True):
+    #: Each earlier than the one before it.
+    deadlines: tuple[ComingDeadline, ...] = ()
+    #: Why what is due, or falls due, sets no deadline; empty if it does, or if nothing is wrong.
+    unset: str = ""
+    #: A gate is the reason.
+    blocked: bool = False
+
+
+def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -> Foresight:
+    """Of a node that terminates, or as if it were deleted now."""
+    claim = snapshot.claim_of(node)
+    view = view_of_claim(claim, snapshot) if claim is not None else None
+    if claim is None or view is None:
+        return Foresight()
+    claim, at = as_if_deleted(claim, now), now
+    deadlines: list[ComingDeadline] = []
+    unset: Verdict | None = None
+    for _ in range(_STEPS_MAX):
+        verdict = _verdict_on(claim, view, settings, at)
+        if verdict is None:
+            break
+        if isinstance(verdict.action, Patch) and verdict.action.dated == TERMINATION_TIMESTAMP:
+            deadline = Deadline(later(at, verdict.action.ahead), verdict.message)
+            deadlines.append(ComingDeadline(at, deadline))
+            claim = _stamped(claim, deadline.at)
+            continue
+        if verdict.reason not in _WAITING and unset is None:
+            unset = verdict
+        if verdict.recheck_at is None or verdict.recheck_at <= at:
+            break
+        at = verdict.recheck_at
+        if deadlines and at >= deadlines[-1].deadline.at:
+            break
+    if deadlines or unset is None:
+        return Foresight(tuple(deadlines))
+    return Foresight(unset=unset.message, blocked=unset.reason in _BLOCKED)
+
+
+def _verdict_on(
+    claim: NodeClaim, view: HealthView, settings: Settings, at: datetime
+) -> Verdict | None:
+    members = tuple(
+        _as(claim, one) if one.claim.name == claim.name else one for one in view.members
+    )
+    judged = diagnose(msgspec.structs.replace(view, members=members), settings, at).verdicts
+    return next((one for one in judged if one.subject == subject_of(claim)), None)
+
+
+def _as(claim: NodeClaim, member: Member) -> Member:
+    return msgspec.structs.replace(member, claim=claim)
+
+
+def _stamped(claim: NodeClaim, at: datetime) -> NodeClaim:
+    annotations = {**claim.annotations, TERMINATION_TIMESTAMP: format_time(at)}
+    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+    return msgspec.structs.replace(claim, metadata=metadata)
