@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
@@ -48,6 +49,39 @@ def test_evicting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
 def test_a_reboot_that_no_claim_asks_for_is_caught(world: World) -> None:
     (instance, *_) = world.cloud.instances()
     assert sends(world, world.cloud.reboot(instance.provider_id, "one")) == ["uncalled reboot"]
+
+
+def ask_for_reboot(world: World, *, asked: bool) -> None:
+    claim = claim_of(world)
+    others = [one for one in claim["status"]["conditions"] if one["type"] != "Rebooting"]
+    said = {
+        "type": "Rebooting",
+        "status": "True" if asked else "False",
+        "reason": "Test",
+        "message": "",
+        "lastTransitionTime": claim["metadata"]["creationTimestamp"],
+    }
+    body = {"status": {"conditions": [*others, said]}}
+    world.store.patch(NODE_CLAIMS, "", claim["metadata"]["name"], body, subresource="status")
+
+
+@pytest.mark.parametrize(
+    ("at_first", "broken"), [(True, []), (False, ["uncalled reboot"])], ids=["asked", "not asked"]
+)
+def test_a_reboot_counts_as_asked_for_when_its_call_leaves(
+    world: World, at_first: bool, broken: list[str]
+) -> None:
+    """The claim changes its mind while the call is on its way to the cloud."""
+    provider_id = claim_of(world)["status"]["providerID"]
+
+    async def call() -> None:
+        ask_for_reboot(world, asked=at_first)
+        reboot = asyncio.create_task(world.cloud.reboot(provider_id, "one"))
+        await asyncio.sleep(0)
+        ask_for_reboot(world, asked=not at_first)
+        await reboot
+
+    assert sends(world, call()) == broken
 
 
 def test_deleting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:

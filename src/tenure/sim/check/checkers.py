@@ -78,6 +78,7 @@ class Checkers:
         #: How often each rule was asked.
         self.asked: Counter[str] = Counter()
         cloud.listen(self._on_instance)
+        cloud.listen_for_reboot_calls(self._on_reboot_call)
         store.subscribe(r.NODE_CLAIMS, self._on_claim, replay=True)
 
     @property
@@ -260,10 +261,9 @@ class Checkers:
             if self._is_ours(instance) and instance.claim_uid not in self._claim_uids:
                 self._begin_unclaimed(provider_id)
             return
-        claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
         if event is CloudEvent.REBOOTING:
-            self._check("uncalled reboot", uncalled_reboot(claim, provider_id))
-            return
+            return  # It was checked as the call left.
+        claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
         self._unclaimed.pop(provider_id, None)
         if event is CloudEvent.ENDING and claim is not None:
             name = claim["metadata"]["name"]
@@ -271,6 +271,13 @@ class Checkers:
             self._check("live termination", stays)
             if not stays:
                 self._check("pods lost", self._lost_pods(claim))
+
+    def _on_reboot_call(self, provider_id: str) -> None:
+        """As the call leaves: what changes while it is on its way cannot be known."""
+        called = (one for one in self._cloud.instances() if one.provider_id == provider_id)
+        for instance in called:
+            claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
+            self._check("uncalled reboot", uncalled_reboot(claim, provider_id))
 
     def _doubled(self, instance: Instance) -> str:
         live = [

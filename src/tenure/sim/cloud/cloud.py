@@ -134,6 +134,7 @@ class SimulatedCloud:
         self._node_names: dict[str, str] = {}
         self._reboots: dict[str, str] = {}
         self._listeners: list[CloudListener] = []
+        self._reboot_calls: list[Callable[[str], object]] = []
         self._streams: list[tuple[str, asyncio.Queue[Notice]]] = []
         self.bill = Bill(environment.now())
         self.launch_count = 0
@@ -151,6 +152,8 @@ class SimulatedCloud:
         await self._call(lambda: self._terminate(provider_id))
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
+        for listener in self._reboot_calls:
+            listener(provider_id)
         await self._call(lambda: self._reboot(provider_id, operation_id))
 
     async def get(self, provider_id: str) -> Instance:
@@ -176,6 +179,10 @@ class SimulatedCloud:
             self._streams.remove(stream)
 
     # Stories and checkers.
+
+    def listen_for_reboot_calls(self, listener: Callable[[str], object]) -> None:
+        """With the provider id, as the call leaves: the cloud accepts it later, if at all."""
+        self._reboot_calls.append(listener)
 
     def listen(self, listener: CloudListener) -> None:
         """Call back, inside the change, whenever an instance begins or ends."""
