@@ -298,7 +298,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.UNHEALTHY: ReasonInfo(
         "A condition of the node means unhealthy; it is tolerated until the instant that is named.",
-        "Look at the node's kubelet and instance before that instant: from then on it is repaired.",
+        "Look at the node's kubelet and instance before that instant: then its repair falls due, and "
+        "is carried out unless a gate blocks it.",
         _WARNING,
     ),
     Reason.REPAIRING: ReasonInfo(
@@ -306,7 +307,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.REPAIR_DUE: ReasonInfo(
         "The node has been unhealthy for longer than is tolerated; it is replaced gracefully, or "
-        "rebooted. Another verdict on the node says what blocks that, or how far it is.",
+        "rebooted. Another verdict on the node says what blocks that, or how far it is. A node that "
+        "terminates already may get an earlier deadline, and nothing else.",
         event=_WARNING,
     ),
     Reason.REPAIR_BLOCKED: ReasonInfo(

@@ -11,7 +11,9 @@ from tenure.cli.explain.explanation import Question, explanation
 from tenure.cli.explain.text import as_text, to_json
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
+from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool
 from tests.cli.readclusters import seen
 
@@ -132,6 +134,7 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
             "toleration": None,
             "dueAt": None,
             "then": "nothing",
+            "blockedBy": None,
             "policy": "the pool's defaultTolerationDuration Never",
         }
         claim = story.the(NODE_CLAIMS)["metadata"]["name"]
@@ -181,3 +184,57 @@ def test_the_breaker_is_told_in_numbers_of_nodes() -> None:
             told = as_text(answer)
             assert said in told
         assert "at most 1 (maxUnhealthy 20%, rounded up); no Node is repaired" in told
+
+
+# -- what blocks a repair is not promised ----------------------------------------------------
+
+BROKEN = {
+    "maxUnhealthy": 1,
+    "policies": [{"conditionType": "DiskBroken", "status": "True", "toleration": "10m"}],
+}
+
+
+def row_of_broken_disk(
+    *, veto: str = "", max_unhealthy: int = 1, settings: Settings | None = None
+) -> tuple[str, str]:
+    """The row of an unhealthy condition that is due in ten minutes, and the whole answer."""
+    pool = a_pool(repair={**BROKEN, "maxUnhealthy": max_unhealthy})
+    options = WorldOptions(settings=settings or Settings())
+    with Story(a_node_class(), pool, a_deployment(replicas=1), options=options) as story:
+        story.run(3 * MINUTE)
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, "DiskBroken", "True", "Test")
+        if veto:
+            marked = {"name": node, "annotations": {DO_NOT_REPAIR: veto}}
+            story.apply({"apiVersion": "v1", "kind": "Node", "metadata": marked})
+        story.run(30 * SECOND)
+        text = explained(story)
+    (row,) = (line for line in section(text) if line.startswith("DiskBroken"))
+    return row, text
+
+
+def test_a_repair_that_nothing_blocks_is_said_with_its_instant() -> None:
+    assert (
+        "10m replaced forcefully at 08:13:00, in 9m30s the pool's policy"
+        in (row_of_broken_disk()[0])
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "gate"),
+    [
+        ({"veto": "true"}, "veto"),
+        ({"veto": "20m"}, "veto"),
+        ({"settings": Settings(node_repair=False)}, "switched off"),
+        ({"max_unhealthy": 0}, "circuit breaker"),
+    ],
+    ids=["veto", "veto until after it is due", "switched off", "breaker"],
+)
+def test_a_repair_that_a_gate_blocks_is_not_promised(more: dict[str, Any], gate: str) -> None:
+    row, text = row_of_broken_disk(**more)
+    assert f"10m blocked ({gate}); otherwise replaced forcefully at 08:13:00, in 9m30s" in row
+    assert "it is repaired" not in text
+
+
+def test_a_veto_that_ends_before_the_repair_is_due_does_not_block_it() -> None:
+    assert "10m replaced forcefully at 08:13:00" in row_of_broken_disk(veto="5m")[0]

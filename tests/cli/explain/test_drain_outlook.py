@@ -88,6 +88,7 @@ def test_a_repair_that_falls_due_brings_the_deadline_forward(
     assert table.ends_by is not None
     assert coming.deadline.at <= gone + MINUTE <= table.ends_by + MINUTE
     assert "never by itself" not in text
+    assert f"deadline of {'5m' if repair is BOUNDED else '0s'} set at 08:08:00, in " in text
     assert f"falls due at 2026-01-05T08:08:00Z, in {span(119 * SECOND - later * SECOND)}: " in text
 
 
@@ -152,3 +153,4 @@ def test_a_graceful_repair_without_a_bound_sets_no_deadline() -> None:
         assert not story.when("Disrupted", "Pod/*")
     assert outlook.table.ends_by is None
     assert "repair    sets no deadline: DiskBroken=True" in text
+    assert "replaced" not in text.partition("CONDITION")[2], "it terminates already"

@@ -12,7 +12,7 @@ from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
 from tenure.core.disrupt.methods import REPAIR
 from tenure.core.gates.budgets import allowance, fleet_of
-from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
@@ -20,7 +20,8 @@ from tenure.core.health.rules import FORCEFUL, Rules, rules_of
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.protect.protection import protection_on
-from tenure.core.repair.policies import Prospect, what_would_happen
+from tenure.core.repair.foresight import blocked_at
+from tenure.core.repair.policies import IDLE, Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
@@ -39,7 +40,8 @@ class RepairOutlook(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     #: What is said of the whole node: a word, and a sentence.
     remarks: tuple[tuple[str, str], ...]
-    rows: tuple[Prospect, ...]
+    #: Each with the gate that blocks it when it is due, or would now.
+    rows: tuple[tuple[Prospect, Blocked | None], ...]
 
 
 def repair_outlook(
@@ -53,6 +55,8 @@ def repair_outlook(
     if settings.legacy_node_repair:
         rules = msgspec.structs.replace(rules, default_mode=FORCEFUL)
     pool = snapshot.pools.get(claim.pool_name)
+    leaving = claim.deleting or node.deleting
+    rows = what_would_happen(node, rules, rebooted_at=rebooted_at(claim), leaving=leaving)
     return RepairOutlook(
         node=node.name,
         at=now,
@@ -63,7 +67,9 @@ def repair_outlook(
             *_vetoes(claim, node, now),
             *(_of_pool(pool, node, claim, snapshot, now) if pool is not None else ()),
         ),
-        rows=tuple(what_would_happen(node, rules, rebooted_at=rebooted_at(claim))),
+        rows=tuple(
+            (row, blocked_at(node, snapshot, settings, max(now, row.due_at or now))) for row in rows
+        ),
     )
 
 
@@ -144,20 +150,29 @@ def repair_lines(outlook: RepairOutlook) -> Iterator[str]:
         yield "  rules     none: no condition of the Node is evaluated"
         return
     yield ""
-    yield from columns([_HEADINGS, *(_row(row, outlook.at) for row in outlook.rows)])
+    yield from columns([_HEADINGS, *(_row(row, gate, outlook.at) for row, gate in outlook.rows)])
     yield f"  For each condition the first row that matches applies. Times are of {outlook.at:%Y-%m-%d}, in UTC."
 
 
-def _row(row: Prospect, now: datetime) -> tuple[str, ...]:
+def _row(row: Prospect, blocked: Blocked | None, now: datetime) -> tuple[str, ...]:
     reason = f" ({row.reason})" if row.reason else ""
     return (
         row.condition_type,
         f"{' or '.join(row.statuses)}{reason}",
         _state(row, now),
         "for ever" if row.toleration is None else compact(Duration.of(row.toleration)),
-        row.then if row.due_at is None else f"{row.then} at {at_clock(row.due_at, now)}",
+        _then(row, blocked, now),
         row.policy,
     )
+
+
+def _then(row: Prospect, blocked: Blocked | None, now: datetime) -> str:
+    if row.then in IDLE:
+        return row.then
+    at = "" if row.due_at is None else f" at {at_clock(row.due_at, now)}"
+    if blocked is None:
+        return f"{row.then}{at}"
+    return f"blocked ({blocked.gate}); otherwise {row.then}{at}"
 
 
 def _state(row: Prospect, now: datetime) -> str:
@@ -186,8 +201,9 @@ def repair_json(outlook: RepairOutlook) -> dict[str, Any]:
                 else compact(Duration.of(row.toleration)),
                 "dueAt": row.due_at,
                 "then": row.then,
+                "blockedBy": None if blocked is None else blocked.gate,
                 "policy": row.policy,
             }
-            for row in outlook.rows
+            for row, blocked in outlook.rows
         ],
     }

@@ -1,8 +1,11 @@
-"""What repair will do to the deadline of a terminating node, if nothing changes until then.
+"""What repair will do, if nothing changes until then.
 
-The same evaluation as ever is asked at each instant at which its verdict may change (``recheck_at``
-is honest), with the deadlines written that it sets on the way. So vetoes that end, breakers,
-time-outs and policies that fall due one after the other need no rules of their own here.
+``foresee``: what becomes of the deadline of a terminating node. The same evaluation as ever is
+asked at each instant at which its verdict may change (``recheck_at`` is honest), with the deadlines
+written that it sets on the way. So vetoes that end, breakers, time-outs and policies that fall due
+one after the other need no rules of their own here.
+
+``blocked_at``: which gate would block a repair that falls due at an instant.
 """
 
 from __future__ import annotations
@@ -13,9 +16,12 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Patch, Verdict
-from tenure.core.health.health import HealthView, Member
+from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
+from tenure.core.health.health import HealthView, Member, unusable
+from tenure.core.health.outage import pool_health_of
 from tenure.core.marks.deadline import ComingDeadline, Deadline
 from tenure.core.reasons import Reason
+from tenure.core.repair.breakers import breakers_of
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.terminate.schedule import as_if_deleted
@@ -79,6 +85,33 @@ def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -
     if deadlines or unset is None:
         return Foresight(tuple(deadlines))
     return Foresight(unset=unset.message, blocked=unset.reason in _BLOCKED)
+
+
+def blocked_at(node: Node, snapshot: Snapshot, settings: Settings, at: datetime) -> Blocked | None:
+    """By the gates that every repair asks; budgets and pods are those of that moment."""
+    claim = snapshot.claim_of(node)
+    if claim is None:
+        return None
+    facts = _gate_facts(claim, node, snapshot, settings, at)
+    return first_blocked(Operation.FORCEFUL_REPAIR, facts, settings, at)
+
+
+def _gate_facts(
+    claim: NodeClaim, node: Node, snapshot: Snapshot, settings: Settings, at: datetime
+) -> GateFacts:
+    view = view_of_claim(claim, snapshot)
+    for member in view.members if view is not None else ():
+        if view is not None and member.claim.name == claim.name:
+            return breakers_of(view, settings, at).facts(member)
+    pool = snapshot.pools.get(claim.pool_name)
+    breaker = pool_health_of(claim.pool_name, snapshot).breaker(at)
+    return GateFacts(
+        claim=claim,
+        node=node,
+        pool=pool,
+        broken=unusable(pool),
+        breaker=str(breaker) if breaker.tripped else "",
+    )
 
 
 def _verdict_on(

@@ -8,7 +8,7 @@ makes of such a condition; an unhealthy one has its due instant in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,6 +31,12 @@ from tenure.model.values.duration import Duration, compact
 _EVERY: Final = ("", ".*")
 
 
+#: What is done once a condition is due.
+_Words = Callable[[UnhealthyCondition], str]
+#: Of rows by which nothing is done.
+IDLE: Final = frozenset({"reported only", "nothing"})
+
+
 class Prospect(msgspec.Struct, frozen=True, kw_only=True):
     """What would be done about a condition, and by which policy."""
 
@@ -51,30 +57,31 @@ class Prospect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def what_would_happen(
-    node: Node, rules: Rules, *, rebooted_at: datetime | None = None
+    node: Node, rules: Rules, *, rebooted_at: datetime | None = None, leaving: bool = False
 ) -> list[Prospect]:
-    """By condition; those that the Node has come first."""
+    """By condition; those that the Node has come first. ``leaving``: it terminates already."""
     waiting = list(unhealthy_conditions(node, rules, rebooted_at=rebooted_at))
-    ranked = sorted(_prospects(rules), key=lambda pair: pair[0])
-    rows = [_now(row, node, waiting) for row in _merged(row for _, row in ranked)]
+    words = terminating_words if leaving else in_words
+    ranked = sorted(_prospects(rules, words), key=lambda pair: pair[0])
+    rows = [_now(row, node, waiting, words) for row in _merged(row for _, row in ranked)]
     return sorted(rows, key=lambda row: row.now is None)
 
 
-def _now(row: Prospect, node: Node, waiting: list[UnhealthyCondition]) -> Prospect:
+def _now(row: Prospect, node: Node, waiting: list[UnhealthyCondition], words: _Words) -> Prospect:
     """With what the Node has of it; an unhealthy goes to the first row that made it."""
     condition = find_condition(node.status.conditions, row.condition_type)
     row = msgspec.structs.replace(row, now=condition)
     for unhealthy in waiting:
-        if unhealthy.condition == condition and _is_of(row, unhealthy):
+        if unhealthy.condition == condition and _is_of(row, unhealthy, words):
             waiting.remove(unhealthy)
             return msgspec.structs.replace(row, since=unhealthy.since, due_at=unhealthy.due_at)
     return row
 
 
-def _is_of(row: Prospect, unhealthy: UnhealthyCondition) -> bool:
+def _is_of(row: Prospect, unhealthy: UnhealthyCondition, words: _Words) -> bool:
     if unhealthy.condition.status not in row.statuses:
         return False
-    return (row.policy, row.then) == (unhealthy.policy, in_words(unhealthy))
+    return (row.policy, row.then) == (unhealthy.policy, words(unhealthy))
 
 
 # -- the rules, one by one -----------------------------------------------------------------
@@ -84,7 +91,7 @@ def _is_of(row: Prospect, unhealthy: UnhealthyCondition) -> bool:
 _Rank = tuple[str, bool, bool, bool]
 
 
-def _prospects(rules: Rules) -> Iterator[tuple[_Rank, Prospect]]:
+def _prospects(rules: Rules, words: _Words) -> Iterator[tuple[_Rank, Prospect]]:
     for type_, status in sorted(rules.watched):
         condition = Condition(type=type_, status=status)
         for entry, statement in _cases(condition, rules):
@@ -96,7 +103,7 @@ def _prospects(rules: Rules) -> Iterator[tuple[_Rank, Prospect]]:
                 statuses=(status,),
                 reason="" if reason in _EVERY else reason,
                 toleration=unhealthy.due_at - BEGINNING if unhealthy.due_at is not None else None,
-                then=in_words(unhealthy),
+                then=words(unhealthy),
                 policy=unhealthy.policy,
             )
             of_all = entry is None or entry.status is None
@@ -163,3 +170,14 @@ def in_words(unhealthy: UnhealthyCondition) -> str:
         return "replaced gracefully"
     how = f"drained within {within}" if bound else "then terminated at once"
     return f"replaced gracefully, {how}"
+
+
+def terminating_words(unhealthy: UnhealthyCondition) -> str:
+    """The same for a node that terminates already."""
+    said = in_words(unhealthy)
+    if said in IDLE:
+        return said
+    bound = timedelta() if unhealthy.mode == FORCEFUL else unhealthy.bound
+    if unhealthy.action is RepairAction.REBOOT or bound is None:
+        return "nothing"
+    return f"deadline of {compact(Duration.of(bound))} set"
