@@ -29,7 +29,12 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
-from tenure.model.snapshot.observations import DepartedClaim, Observations, TerminationAnswer
+from tenure.model.snapshot.observations import (
+    ClaimRefusal,
+    DepartedClaim,
+    Observations,
+    TerminationAnswer,
+)
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
@@ -137,6 +142,13 @@ def test_the_third_within_ten_minutes_opens_the_breaker() -> None:
     assert "StatefulSet default/web" in told.message
     assert "3 of 3 launches" in told.message
     assert on(verdicts, "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN
+
+
+def test_a_closed_breaker_is_not_blamed_for_a_claim_that_the_api_server_refused() -> None:
+    pod = waiting()
+    refusal = ClaimRefusal(claim="general-x", message="denied", at=ago(10), retry_at=ahead(50))
+    verdicts = decided(*launches(5), pod, refused_claims={pod.uid: refusal})
+    assert on(verdicts, "Pod").reason is Reason.FAILED_SCHEDULING
 
 
 def test_three_within_more_than_ten_minutes_do_not() -> None:

@@ -141,9 +141,11 @@ def limit_launches(
     if any(
         not over.isdisjoint(one.pods) and not over.issuperset(one.pods) for one in packing.claims
     ):
-        packing = pack_(no_claim | over)
+        no_claim |= over
+        packing = pack_(no_claim)
         over = breakers.over(packing)
-    stopped = {uid: breakers.of(uid) for uid in sorted(packing.no_claim | over)}
+    # Others may get no claim for another reason: the API server refused one.
+    stopped = {uid: breakers.of(uid) for uid in sorted(packing.no_claim & no_claim | over)}
     return Limited(
         packing=_without(packing, over),
         pods={uid: state for uid, state in stopped.items() if state is not None},
