@@ -79,7 +79,7 @@ def test_an_agent_that_taints_every_node_costs_eight_nodes_an_hour() -> None:
         assert "LaunchBreakerOpen" in story.reasons("NodePool/general")
         assert conditions(story)["LaunchBreakerOpen"] == "True"
         assert conditions(story)["Ready"] == "True"
-        assert "launch breaker of Deployment default/web is open: " in warned(story, "Pod")[0]
+        assert "Deployment default/web" in warned(story, "Pod")[0]
         assert warned(story, "NodePool")
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
+from tenure.core.launchbreaker.facts import BreakerOpen, TooManyInVain
 from tenure.core.launchbreaker.ledger import (
     LENGTH_MAX,
     Entry,
@@ -139,9 +140,10 @@ def test_the_third_within_ten_minutes_opens_the_breaker() -> None:
     assert created(verdicts) == []
     told = on(verdicts, "Pod")
     assert (told.reason, told.recheck_at) == (Reason.LAUNCH_BREAKER_OPEN, ago(36) + MINUTE)
-    assert "StatefulSet default/web" in told.message
-    assert "3 of 3 launches" in told.message
-    assert on(verdicts, "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN
+    is_open = BreakerOpen(WEB, 3, 3, NOW - 5 * MINUTE, "n2", ago(36) + MINUTE)
+    assert told.message == str(is_open)
+    pool = on(verdicts, "NodePool")
+    assert (pool.reason, pool.facts) == (Reason.LAUNCH_BREAKER_OPEN, (is_open,))
 
 
 def test_a_closed_breaker_is_not_blamed_for_a_claim_that_the_api_server_refused() -> None:
@@ -180,7 +182,8 @@ def test_no_more_than_twelve_nodes_an_hour_while_it_is_open() -> None:
     verdicts = decided(*many, waiting())
     told = on(verdicts, "Pod")
     assert (told.reason, told.recheck_at) == (Reason.LAUNCH_BREAKER_OPEN, ahead(5 * 60))
-    assert f"not before {NOW + 20 * MINUTE:%Y-%m-%dT%H:%M:%SZ}" in told.message
+    next_at = NOW + 20 * MINUTE
+    assert told.message == str(BreakerOpen(WEB, 15, 15, NOW - 55 * MINUTE, "n9", next_at))
 
 
 def test_a_launch_while_it_is_open_has_no_more_nodes_than_are_left() -> None:
@@ -371,7 +374,9 @@ def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
     many = decided(waiting(owner=name), departed_claims=gone(64, owner))
     told = on(many, "Pod")
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
-    assert "64 nodes were launched" in told.message
+    since = ago(60 * 50)
+    family = TooManyInVain(f"StatefulSet/default/{name}", owner, "", 64, since, since + 60 * MINUTE)
+    assert told.message == str(family)
 
 
 def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
@@ -389,9 +394,9 @@ def test_unused_nodes_are_limited_per_namespace() -> None:
     many = decided(*of_many_owners(64), waiting())
     told = on(many, "Pod")
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
-    assert "64 nodes were launched for pods of namespace default since" in told.message
     next_at = NOW + 10 * MINUTE
-    assert f"next launch not before {next_at:%Y-%m-%dT%H:%M:%SZ}" in told.message
+    namespace = TooManyInVain(WEB, "", "default", 64, NOW - 50 * MINUTE, next_at)
+    assert told.message == str(namespace)
     assert len(created(decided(*of_many_owners(64), waiting(), now=next_at))) == 1
 
 

@@ -32,7 +32,14 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
+from tenure.core.launchbreaker.facts import (
+    BreakerClosed,
+    BreakerOpen,
+    DeletedSoon,
+    PendingAgain,
+    TooManyInVain,
+)
 from tenure.core.launchbreaker.history import (
     IN_VAIN_MAX,
     REMEMBERED,
@@ -41,10 +48,10 @@ from tenure.core.launchbreaker.history import (
     PastLaunch,
 )
 from tenure.core.launchbreaker.ledger import Entry, Kept, Ledger, ledger_of, written
-from tenure.core.launchbreaker.owners import family_of, in_words, namespace_of
+from tenure.core.launchbreaker.owners import family_of, namespace_of
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
-from tenure.model.api.meta import BEGINNING, earlier, format_time, later
+from tenure.model.api.meta import BEGINNING, earlier, later
 from tenure.model.api.names import LAUNCH_BREAKER
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
@@ -83,24 +90,24 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     closed: datetime | None = None
     #: The earliest time of the next launch; None if launches are not limited.
     next_at: datetime | None = None
-    #: The family or namespace whose launches were in vain too often.
-    together: str = ""
+    #: The family, or else the namespace, whose launches were in vain too often.
+    family: str = ""
+    namespace: str = ""
     #: How many nodes may be launched then; None: as many as are needed.
     allowed: int | None = None
 
     @property
-    def message(self) -> str:
-        at = format_time(self.next_at or BEGINNING)
-        since = format_time(min(one.at for one in self.launches))
-        is_open = f"launch breaker of {in_words(self.owner)} is open"
+    def fact(self) -> Fact:
+        """Why launches are limited."""
+        count, since = len(self.launches), min(one.at for one in self.launches)
         if self.opened is None:
-            launched = f"{_nodes(len(self.launches))} launched for pods of {self.together}"
-            why = f"{launched} since {since} in vain"
-        else:
-            named = [one.claim for one in self.launches if one.claim in self.returned]
-            why = _pending_again(len(self.returned), len(self.launches), since)
-            why += f", last after NodeClaim {named[-1]}" if named else ""
-        return f"{is_open}: {why}; next launch not before {at}"
+            assert self.next_at is not None, "nothing else limits launches"
+            return TooManyInVain(
+                self.owner, self.family, self.namespace, count, since, self.next_at
+            )
+        named = [one.claim for one in self.launches if one.claim in self.returned]
+        last = named[-1] if named else ""
+        return BreakerOpen(self.owner, len(self.returned), count, since, last, self.next_at)
 
     def most(self, now: datetime) -> int | None:
         """How many nodes may be launched for the owner now; None: as many as are needed."""
@@ -213,12 +220,18 @@ class _Breakers:
 
     def _of_owner(self, owner: str) -> State | None:
         family, namespace = family_of(owner), namespace_of(owner)
-        bound, together = self._families.get(family), in_words(family)
+        bound = self._families.get(family)
         if bound is None and not self._is_served(owner):
-            bound, together = self._namespaces.get(namespace), f"namespace {namespace}"
+            bound, family = self._namespaces.get(namespace), ""
         if bound is None or bound.next_at <= self._now:
             return self._states.get(owner)
-        return State(owner=owner, launches=bound.launches, next_at=bound.next_at, together=together)
+        return State(
+            owner=owner,
+            launches=bound.launches,
+            next_at=bound.next_at,
+            family=family,
+            namespace="" if family else namespace,
+        )
 
     def _is_served(self, owner: str) -> bool:
         since = self._history.running.get(owner)
@@ -461,8 +474,8 @@ def _on_pool(
     are_open = [state for state in mine if state.opened is not None]
     again = [state for state in mine if state.opened is None and state.returned]
     if are_open:
-        said = "; ".join(state.message for state in are_open)
-        return _say(pool, Reason.LAUNCH_BREAKER_OPEN, said, action)
+        facts = tuple(state.fact for state in are_open)
+        return _say(pool, Reason.LAUNCH_BREAKER_OPEN, facts, action)
     wasted = Counter(
         family_of(owner)
         for owner, entry in ledger.items()
@@ -470,13 +483,10 @@ def _on_pool(
         if one.wasted and entry.opened is None
     )
     if again or wasted:
-        said = "; ".join(
-            [*map(_again, again), *(_wasted(*each) for each in sorted(wasted.items()))]
-        )
-        return _say(pool, Reason.PODS_PENDING_AGAIN, said, action)
-    owners = ", ".join(in_words(owner) for owner in sorted(before)) or "any owner"
-    said = f"launch breaker of {owners} is closed"
-    return _say(pool, Reason.LAUNCH_BREAKER_CLOSED, said, action)
+        deleted = (DeletedSoon(*each, IN_VAIN_MAX) for each in sorted(wasted.items()))
+        return _say(pool, Reason.PODS_PENDING_AGAIN, (*map(_again, again), *deleted), action)
+    closed = BreakerClosed(tuple(sorted(before)))
+    return _say(pool, Reason.LAUNCH_BREAKER_CLOSED, (closed,), action)
 
 
 def _entry(state: State, pool: str, often: Collection[str], now: datetime) -> Entry | None:
@@ -497,47 +507,27 @@ def open_owners(ledger: Ledger) -> list[str]:
     return sorted(owner for owner, entry in ledger.items() if entry.opened is not None)
 
 
-def open_breaker(owner: str, entry: Entry) -> str:
+def open_breaker(owner: str, entry: Entry) -> BreakerOpen:
     """For a pool's condition: what the pool's own record says, without the current time."""
-    returned = [kept for kept in entry.launches if kept.returned is not None]
-    since = format_time(min((kept.at for kept in entry.launches), default=BEGINNING))
-    why = _pending_again(len(returned), len(entry.launches), since)
-    return f"launch breaker of {in_words(owner)} is open: {why}; launches back off from 1m to 30m"
-
-
-def _pending_again(returned: int, launches: int, since: str) -> str:
-    return f"its pods were pending again after {returned} of {launches} launches since {since}"
+    returned = sum(kept.returned is not None for kept in entry.launches)
+    since = min((kept.at for kept in entry.launches), default=BEGINNING)
+    return BreakerOpen(owner, returned, len(entry.launches), since)
 
 
 def _write(pool: NodePool, text: str | None) -> Patch:
     return patch(pool, {"annotations": {LAUNCH_BREAKER: text}})
 
 
-def _again(state: State) -> str:
-    last = format_time(max(one.at for one in state.launches if one.claim in state.returned))
-    return (
-        f"pods of {in_words(state.owner)} are pending again although "
-        f"{_nodes(len(state.returned))} launched for them, last at {last}; the third launch in "
-        "vain within 10m opens the launch breaker"
-    )
+def _again(state: State) -> PendingAgain:
+    last = max(one.at for one in state.launches if one.claim in state.returned)
+    return PendingAgain(state.owner, len(state.returned), last)
 
 
-def _wasted(family: str, count: int) -> str:
-    return (
-        f"{_nodes(count)} launched for pods of {in_words(family)} and deleted by others within 10m; "
-        f"from {IN_VAIN_MAX} such launches an hour on there are no more"
-    )
-
-
-def _say(pool: NodePool, reason: Reason, message: str, action: Patch | None) -> Verdict:
+def _say(pool: NodePool, reason: Reason, facts: tuple[Fact, ...], action: Patch | None) -> Verdict:
     return Verdict(
         concern=Concern.PROVISIONING,
         subject=subject_of(pool),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=facts,
         action=action,
     )
-
-
-def _nodes(count: int) -> str:
-    return "1 node was" if count == 1 else f"{count} nodes were"

@@ -16,9 +16,10 @@ import msgspec
 
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import Fact, NodeClassNotServed
+from tenure.core.facts import Fact, NodeClassNotServed, sentence
 from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.breaker import open_breaker, open_owners
+from tenure.core.launchbreaker.facts import BreakerClosed
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.marks.ownership import is_our_pool
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
@@ -229,12 +230,12 @@ def _launch_breaker(pool: NodePool) -> tuple[Wanted, ...]:
     ledger = ledger_of(pool)
     owners = open_owners(ledger)
     if owners:
-        said = "; ".join(open_breaker(owner, ledger[owner]) for owner in owners)
+        said = sentence(open_breaker(owner, ledger[owner]) for owner in owners)
         return (Wanted(LAUNCH_BREAKER_OPEN, "True", "PodsPendingAgain", said),)
     if pool.condition(LAUNCH_BREAKER_OPEN) is None:
         return ()
-    said = "no launch breaker is open"
-    return (Wanted(LAUNCH_BREAKER_OPEN, "False", Reason.LAUNCH_BREAKER_CLOSED, said),)
+    closed = str(BreakerClosed(()))
+    return (Wanted(LAUNCH_BREAKER_OPEN, "False", Reason.LAUNCH_BREAKER_CLOSED, closed),)
 
 
 def _validity(type_: str, reason: str, problems: Problems) -> Wanted:

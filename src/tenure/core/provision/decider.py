@@ -296,7 +296,7 @@ class _Answer:
         if uid in packing.displaced:
             return Reason.BATCHING, self._displaced(demand)
         if (state := self._breakers.get(uid)) is not None:
-            return Reason.LAUNCH_BREAKER_OPEN, state.message
+            return Reason.LAUNCH_BREAKER_OPEN, str(state.fact)
         if uid in packing.no_claim and (refusal := self._places.refused.get(uid)) is not None:
             return Reason.FAILED_SCHEDULING, refusal_text(refusal)
         if unknown := self._places.unknown:

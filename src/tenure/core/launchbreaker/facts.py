@@ -1,0 +1,116 @@
+"""The facts about launch breakers. Owners are written ``Kind/namespace/name``, as in ``owners``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from tenure.core.facts import Fact
+from tenure.core.launchbreaker.owners import in_words
+from tenure.model.api.meta import BEGINNING, format_time
+
+
+class BreakerOpen(Fact, frozen=True):
+    """The pods of one owner did not stay on the nodes that were launched for them."""
+
+    owner: str
+    #: After how many of the launches the owner's pods were pending again.
+    pending_again: int
+    launches: int
+    since: datetime
+    #: The claim of the last of them, if it is known.
+    last: str = ""
+    #: None in a pool's condition, which does not follow the time.
+    next_at: datetime | None = None
+
+    def __str__(self) -> str:
+        last = f", last after NodeClaim {self.last}" if self.last else ""
+        next_launch = (
+            _next_launch(self.next_at) if self.next_at else "launches back off from 1m to 30m"
+        )
+        return (
+            f"{_is_open(self.owner)}: its pods were pending again after {self.pending_again} of "
+            f"{self.launches} launches since {format_time(self.since)}{last}; {next_launch}"
+        )
+
+
+class TooManyInVain(Fact, frozen=True):
+    """The breaker of an owner is open because of the launches of its whole family or namespace."""
+
+    owner: str
+    #: One of these two.
+    family: str
+    namespace: str
+    nodes: int
+    since: datetime
+    next_at: datetime
+
+    def __str__(self) -> str:
+        of = in_words(self.family) if self.family else f"namespace {self.namespace}"
+        return (
+            f"{_is_open(self.owner)}: {_nodes(self.nodes)} launched in vain for pods of {of} since "
+            f"{format_time(self.since)}; {_next_launch(self.next_at)}"
+        )
+
+
+class PendingAgain(Fact, frozen=True):
+    owner: str
+    nodes: int
+    last: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"pods of {in_words(self.owner)} are pending again although {_nodes(self.nodes)} "
+            f"launched for them, last at {format_time(self.last)}; the third launch in vain within "
+            "10m opens the launch breaker"
+        )
+
+
+class DeletedSoon(Fact, frozen=True):
+    """Nodes that neither Tenure nor the cloud deleted."""
+
+    family: str
+    nodes: int
+    #: From so many an hour on, the breaker is open.
+    most: int
+
+    def __str__(self) -> str:
+        return (
+            f"{_nodes(self.nodes)} launched for pods of {in_words(self.family)} and deleted by "
+            f"users or other controllers within 10m; {self.most} such launches in an hour open the "
+            "launch breaker"
+        )
+
+
+class BreakerClosed(Fact, frozen=True):
+    owners: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.owners:
+            return "no launch breaker is open"
+        return f"launch breaker of {', '.join(map(in_words, self.owners))} is closed"
+
+
+def _is_open(owner: str) -> str:
+    return f"launch breaker of {in_words(owner)} is open"
+
+
+def _next_launch(at: datetime) -> str:
+    return f"next launch not before {format_time(at)}"
+
+
+def _nodes(count: int) -> str:
+    return "1 node was" if count == 1 else f"{count} nodes were"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    BreakerOpen("Deployment/default/web", 3, 4, BEGINNING, "general-4nv74", BEGINNING),
+    BreakerOpen("Deployment/default/web", 3, 4, BEGINNING),
+    TooManyInVain("Job/default/import-x7k2p", "Job/default/import-*", "", 64, BEGINNING, BEGINNING),
+    TooManyInVain("Deployment/default/web", "", "default", 64, BEGINNING, BEGINNING),
+    PendingAgain("Deployment/default/web", 1, BEGINNING),
+    PendingAgain("Deployment/default/web", 2, BEGINNING),
+    DeletedSoon("Job/default/import-*", 5, 60),
+    BreakerClosed(("Deployment/default/web", "StatefulSet/default/db")),
+    BreakerClosed(()),
+)
