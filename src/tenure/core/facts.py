@@ -11,23 +11,13 @@ semicolons.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import ClassVar, Final
 
-import msgspec
-
 from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.values.fact import Fact, sentence
 
-
-class Fact(msgspec.Struct, frozen=True, tag=True):
-    """``str`` is its sentence."""
-
-    #: Whether a change of it alone makes a new event. A new time of the next retry does not.
-    news: ClassVar[bool] = True
-
-    def __str__(self) -> str:
-        raise NotImplementedError(type(self))
+__all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "as_fact", "sentence"]
 
 
 class Quoted(Fact, frozen=True):
@@ -56,10 +46,6 @@ class NodeClassNotServed(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"node class {self.kind}.{self.group} is not served here"
-
-
-def sentence(facts: Iterable[Fact]) -> str:
-    return "; ".join(filter(None, map(str, facts)))
 
 
 def as_fact(said: Fact | str) -> Fact:
