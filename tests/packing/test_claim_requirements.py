@@ -10,6 +10,7 @@ from tenure.model.api.names import HOSTNAME, INITIALIZED, NODEPOOL, REGISTERED, 
 from tenure.model.api.pod import Pod
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.demand.problem import Problem
+from tenure.packing.facts import ClaimInvalid, LabelUndefined, RequirementsConflict
 from tenure.packing.pack import pack
 from tests.packing.build import a_daemon, a_pod, a_pool, a_type
 
@@ -71,7 +72,9 @@ def test_what_every_node_of_the_pool_satisfies_is_not_said(
 def test_what_no_new_node_satisfies_makes_no_claim(asked: tuple[str, str, list[str]]) -> None:
     packing = pack(Problem(pods=(wanting(asked),), templates=(a_pool(types=TYPES),)))
     assert packing.claims == ()
-    assert asked[0] in packing.unplaced["p"].message
+    (refusal,) = packing.unplaced["p"].refusals
+    assert isinstance(refusal.cause, RequirementsConflict | LabelUndefined)
+    assert refusal.cause.wanted.startswith(f"{asked[0]} {asked[1]}")
 
 
 def test_values_to_keep_off_are_said_where_a_node_may_have_them() -> None:
@@ -104,9 +107,9 @@ def test_a_value_that_no_claim_can_say_is_told_and_another_pool_may_take_the_pod
         Problem(pods=(odd, a_pod("web")), templates=(a_pool(types=TYPES, requirements=[team]),))
     )
     assert [claim.pods for claim in packing.claims] == [("web",)]
-    assert "no NodeClaim can ask for it: example.com/team.values[0]: got 'a b/c!'" in (
-        packing.unplaced["p"].message
-    )
+    (refusal,) = packing.unplaced["p"].refusals
+    assert isinstance(refusal.cause, ClaimInvalid)
+    assert refusal.cause.problem.startswith("example.com/team.values[0]: got 'a b/c!'")
 
 
 def test_pods_that_no_claim_can_hold_together_get_one_each() -> None:

@@ -8,6 +8,7 @@ from tenure.model.values.quantity import UNIT, parse_resources
 from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Narrowing, Offer
 from tenure.packing.demand.problem import PoolTemplate, Problem
+from tenure.packing.facts import LabelUndefined, LimitReached, Refusal
 from tenure.packing.opening import Filling, best_first
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing, PlannedClaim
@@ -128,7 +129,8 @@ def test_a_pods_dislike_of_a_label_does_not_define_it_for_others() -> None:
     first = a_pod("first", "2", affinity={"nodeAffinity": required})
     packing = plan((first, a_pod("second", nodeSelector={"team": "blue"})), a_pool())
     assert [c.pods for c in packing.claims] == [("first",)]
-    assert "nothing defines team" in packing.unplaced["second"].message
+    (refusal,) = packing.unplaced["second"].refusals
+    assert refusal.cause == LabelUndefined("team In [blue]", "team")
 
 
 def test_heavier_pools_come_first_then_later_names() -> None:
@@ -174,9 +176,8 @@ def test_an_instance_that_costs_more_per_pod_is_not_bought_for_its_size() -> Non
 def test_limits_count_what_each_claim_may_become() -> None:
     packing = plan(pods(12, memory="4Gi"), a_pool(limits={"cpu": "8"}))
     assert sum(len(c.pods) for c in packing.claims) == 8
-    assert {u.message for u in packing.unplaced.values()} == {
-        "general: spec.limits.cpu leaves 0, m-02 needs 2; raise that limit"
-    }
+    reached = Refusal("general", LimitReached("cpu", "0", "m-02", "2"))
+    assert {u.facts for u in packing.unplaced.values()} == {(reached,)}
     largest = [max(int(name[2:]) for name in c.instance_types) for c in packing.claims]
     assert sum(largest) <= 8
 
@@ -287,7 +288,5 @@ def test_what_merging_frees_of_a_limit_is_used() -> None:
     fifth = a_pod("fifth", "250m", nodeSelector={ARCH: "s390x"})
     packing = plan((*intel, fourth, fifth), pool)
     assert sorted(c.instance_type for c in packing.claims) == ["arm", "m-04"]
-    assert (
-        packing.unplaced["fifth"].message
-        == "general: spec.limits.nodes leaves 0, z needs 1; raise that limit"
-    )
+    (refusal,) = packing.unplaced["fifth"].refusals
+    assert refusal.cause == LimitReached("nodes", "0", "z", "1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenure.packing.demand.problem import Daemon, Problem
+from tenure.packing.facts import DaemonsTake, TooLarge
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 from tests.packing.build import a_daemon, a_pod, a_pool, a_type
@@ -56,8 +57,8 @@ def test_a_pod_for_which_daemons_leave_no_room_is_told_which() -> None:
     waiting = (a_pod(cpu="8"), a_pod("tiny", cpu="100m"))
     packing = pack(Problem(pods=waiting, templates=(a_pool(types=TYPES),), daemons=daemons))
     assert [claim.pods for claim in packing.claims] == [("tiny",)]
-    assert packing.unplaced["p"].message == (
-        "general: no instance type has 8 cpu free (largest 1); "
-        "DaemonSets infra/agent, infra/log take 15 cpu of large"
-    )
-    assert "DaemonSet" not in packed(*daemons, cpu="17").unplaced["p"].message
+    (refusal,) = packing.unplaced["p"].refusals
+    taken = DaemonsTake(("infra/agent", "infra/log"), 0, "15", "cpu", "large")
+    assert refusal.cause == TooLarge("cpu", "8", "1", daemons=taken)
+    (refusal,) = packed(*daemons, cpu="17").unplaced["p"].refusals
+    assert refusal.cause == TooLarge("cpu", "17", "1")

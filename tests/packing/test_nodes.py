@@ -9,6 +9,7 @@ import pytest
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.model.api.node import Taint
 from tenure.packing.demand.problem import Problem
+from tenure.packing.facts import RequirementsConflict
 from tenure.packing.pack import pack
 from tests.packing.build import (
     NO_SCHEDULE,
@@ -122,4 +123,6 @@ def test_an_overdrawn_resource_only_keeps_away_who_asks_for_it() -> None:
 def test_a_pod_for_one_host_never_makes_a_claim() -> None:
     packing = pack(Problem(pods=(a_pod(nodeSelector={HOSTNAME: "n-9"}),), templates=(a_pool(),)))
     assert packing.claims == ()
-    assert f"{HOSTNAME} In [n-9] is asked for" in packing.unplaced["p"].message
+    (refusal,) = packing.unplaced["p"].refusals
+    assert isinstance(refusal.cause, RequirementsConflict)
+    assert refusal.cause.wanted == f"{HOSTNAME} In [n-9]"

@@ -182,7 +182,7 @@ def test_every_pod_ends_up_in_exactly_one_place(problem: Problem) -> None:
     answered = [*packing.placed, *packing.unplaced, *(u for c in packing.claims for u in c.pods)]
     assert sorted(answered) == sorted(pod.uid for pod in problem.pods)
     assert all(claim.pods for claim in packing.claims)
-    assert all(unplaced.message for unplaced in packing.unplaced.values())
+    assert all(unplaced.facts for unplaced in packing.unplaced.values())
 
 
 @given(problems())

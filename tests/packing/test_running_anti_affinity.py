@@ -8,8 +8,8 @@ import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.packing.demand.problem import Problem
+from tenure.packing.facts import KeptOff, Why
 from tenure.packing.pack import pack
-from tenure.packing.result import Why
 from tests.packing.build import a_node, a_pod, a_pool
 
 WEB = {"app": "web"}
@@ -143,10 +143,7 @@ def test_who_is_kept_out_of_every_zone_is_told_by_whom() -> None:
     packing = pack(Problem(pods=(a_pod(labels=WEB),), nodes=tuple(nodes), templates=(a_pool(),)))
     unplaced = packing.unplaced["p"]
     assert unplaced.why in (Why.NO_TYPE_MATCHES, Why.NO_OFFERING)
-    assert (
-        f"the required anti-affinity of pod default/shy-b keeps it off nodes with {ZONE}=b"
-        in unplaced.message
-    )
+    assert KeptOff("default/shy-b", ZONE, "b") in unplaced.facts
 
 
 def test_a_running_pod_whose_terms_cannot_be_read_blocks_no_other() -> None:

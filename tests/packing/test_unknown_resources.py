@@ -16,9 +16,10 @@ from tenure.packing.catalogue import Catalogue
 from tenure.packing.demand.classes import sort_pods
 from tenure.packing.demand.problem import ExistingNode, Problem
 from tenure.packing.demand.topology import Topology
+from tenure.packing.facts import AlternativesIgnored, LabelUndefined, Refusal, TooLarge, Why
 from tenure.packing.nodes import _Shapes
 from tenure.packing.pack import pack
-from tenure.packing.result import Packing, Why
+from tenure.packing.result import Packing
 from tests.packing.build import a_node, a_pod, a_pool, pods
 
 MANY = 20_000
@@ -76,23 +77,19 @@ def test_invented_resources_cost_no_look_at_types_and_nodes(columns: list[int]) 
 def test_the_first_few_of_the_invented_resources_are_named() -> None:
     unplaced = placed((asking(MANY),)).unplaced["odd"]
     assert unplaced.why is Why.TOO_LARGE
-    assert unplaced.refusals[0].message == (
-        "no instance type has 1 e.co/00000 free (largest 0), "
-        "nor any e.co/00001, e.co/00002, e.co/00003 and 19,996 more"
-    )
+    missing = ("e.co/00001", "e.co/00002", "e.co/00003")
+    assert unplaced.refusals[0].cause == TooLarge("e.co/00000", "1", "0", missing, 19_996)
 
 
 def test_one_that_nothing_offers_is_named_alone() -> None:
     unplaced = placed((asking(1),)).unplaced["odd"]
     assert unplaced.why is Why.TOO_LARGE
-    assert unplaced.refusals[0].message == "no instance type has 1 e.co/00000 free (largest 0)"
+    assert unplaced.refusals[0].cause == TooLarge("e.co/00000", "1", "0")
 
 
 def test_what_is_too_large_is_told_before_what_nothing_offers() -> None:
     unplaced = placed((asking(1, cpu="900"),)).unplaced["odd"]
-    assert unplaced.refusals[0].message == (
-        "no instance type has 900 cpu free (largest 32), nor any e.co/00000"
-    )
+    assert unplaced.refusals[0].cause == TooLarge("cpu", "900", "32", ("e.co/00000",))
 
 
 def test_none_of_an_invented_resource_is_nothing_asked_for(columns: list[int]) -> None:
@@ -191,14 +188,9 @@ def test_long_keys_are_not_looked_up(questions: list[str]) -> None:
 def test_the_verdict_says_how_many_alternatives_are_not_considered() -> None:
     unplaced = placed((with_alternatives(5000, "example.org/z"),)).unplaced["odd"]
     assert unplaced.why is Why.REQUIREMENTS_INCOMPATIBLE
-    assert unplaced.refusals[0].message == (
-        "example.org/z0 In [v] is asked for, but nothing defines example.org/z0"
-        " (and 4,999 more alternatives)"
-    )
-    assert unplaced.message.endswith(
-        "; only the first 100 of its 5,000 node-affinity alternatives "
-        "(nodeSelectorTerms) are considered"
-    )
+    undefined = LabelUndefined("example.org/z0 In [v]", "example.org/z0")
+    assert unplaced.refusals[0] == Refusal("other", undefined, 4999)
+    assert unplaced.facts[-1] == AlternativesIgnored(100, 5000)
 
 
 @pytest.mark.parametrize(("number", "goes"), [(99, True), (100, False)])

@@ -1,4 +1,4 @@
-"""Every way to stay out has a stable code and a sentence with the numbers."""
+"""Every reason to fit nowhere has a stable code and a fact with the numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,31 @@ from tenure.model.api.names import ARCH, INSTANCE_TYPE, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.values.requirements import Requirement
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.facts import (
+    Cause,
+    ConstraintNotSupported,
+    DaemonsTake,
+    HostPortTaken,
+    LabelUndefined,
+    LimitReached,
+    LimitsReached,
+    MinValuesUnmet,
+    NoInstanceTypes,
+    NoNodeFits,
+    NoOffering,
+    NoPool,
+    NoTypeMatches,
+    PodUnreadable,
+    Refusal,
+    RequirementsConflict,
+    RequirementsContradict,
+    TaintNotTolerated,
+    TooLarge,
+    TooLargeTogether,
+    Why,
+)
 from tenure.packing.pack import pack
-from tenure.packing.result import Refusal, Unplaced, Why
+from tenure.packing.result import Unplaced
 from tests.packing.build import (
     NO_SCHEDULE,
     a_daemon,
@@ -32,27 +55,27 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
 
 
 @pytest.mark.parametrize(
-    ("pod", "pool", "why", "message"),
+    ("pod", "pool", "why", "cause"),
     [
         pytest.param(
             a_pod(),
             a_pool(taints=[NO_SCHEDULE]),
             Why.TAINT_NOT_TOLERATED,
-            "general: taint batch=true:NoSchedule is not tolerated",
+            TaintNotTolerated("batch=true:NoSchedule"),
             id="a taint that is not tolerated",
         ),
         pytest.param(
             a_pod(nodeSelector={ZONE: "d"}),
             a_pool(requirements=[Requirement.of(ZONE, "In", ["a", "b"])]),
             Why.REQUIREMENTS_INCOMPATIBLE,
-            f"general: {ZONE} In [d] is asked for, but {ZONE} In [a, b] is what there is",
+            RequirementsConflict(f"{ZONE} In [d]", f"{ZONE} In [a, b]"),
             id="a zone that the pool does not have",
         ),
         pytest.param(
             a_pod(nodeSelector={"team": "red"}),
             a_pool(),
             Why.REQUIREMENTS_INCOMPATIBLE,
-            "general: team In [red] is asked for, but nothing defines team",
+            LabelUndefined("team In [red]", "team"),
             id="a label that nothing defines",
         ),
         pytest.param(
@@ -64,56 +87,56 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
                 ]
             ),
             Why.NO_TYPE_MATCHES,
-            "general: its requirements on size exclude each other",
+            RequirementsContradict("size"),
             id="a pool that wants what cannot be",
         ),
         pytest.param(
             a_pod(nodeSelector={ARCH: "riscv"}),
             a_pool(types=TINY),
             Why.NO_TYPE_MATCHES,
-            f"general: its only instance type does not have {ARCH} In [riscv]",
+            NoTypeMatches(1, f"{ARCH} In [riscv]"),
             id="an architecture that no type has",
         ),
         pytest.param(
             a_pod(),
             a_pool(types=()),
             Why.NO_TYPE_MATCHES,
-            "general: it has no instance types",
+            NoInstanceTypes(),
             id="a pool without instance types",
         ),
         pytest.param(
             a_pod(cpu="900"),
             a_pool(),
             Why.TOO_LARGE,
-            "general: no instance type has 900 cpu free (largest 32)",
+            TooLarge("cpu", "900", "32"),
             id="more cpu than any type has",
         ),
         pytest.param(
             a_pod(cpu="3", memory="20Gi"),
             a_pool(types=(a_type("c", 8, "16Gi"), a_type("r", 2, "32Gi"))),
             Why.TOO_LARGE,
-            "general: no instance type has 3 cpu and 20Gi memory and 1 pods free together",
+            TooLargeTogether((("3", "cpu"), ("20Gi", "memory"), ("1", "pods"))),
             id="cpu here and memory there",
         ),
         pytest.param(
             a_pod(),
             a_pool(types=(a_type("gone", available=False),)),
             Why.NO_OFFERING,
-            "general: gone would fit, but nothing is on offer in the zones and capacity types allowed",
+            NoOffering(1, "gone"),
             id="nothing on offer",
         ),
         pytest.param(
             a_pod(),
             a_pool(types=TINY, limits={"cpu": "1"}),
             Why.LIMIT_REACHED,
-            "general: spec.limits.cpu leaves 1, t-2 needs 2; raise that limit",
+            LimitReached("cpu", "1", "t-2", "2"),
             id="a limit that the smallest type exceeds",
         ),
         pytest.param(
             a_pod(),
             a_pool(types=TINY, limits={"nodes": "0"}),
             Why.LIMIT_REACHED,
-            "general: spec.limits.nodes leaves 0, t-2 needs 1; raise that limit",
+            LimitReached("nodes", "0", "t-2", "1"),
             id="no more nodes",
         ),
         pytest.param(
@@ -123,8 +146,7 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
                 limits={"cpu": "3", "memory": "10Gi"},
             ),
             Why.LIMIT_REACHED,
-            "general: spec.limits leaves 3 cpu and 10Gi memory, and no instance type that fits "
-            "stays within that; raise a limit",
+            LimitsReached((("3", "cpu"), ("10Gi", "memory"))),
             id="each type exceeds another limit",
         ),
         pytest.param(
@@ -134,50 +156,42 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
                 requirements=[Requirement.of(INSTANCE_TYPE, "Exists", min_values=5)],
             ),
             Why.MIN_VALUES_UNMET,
-            f"general: minValues asks for 5 values of {INSTANCE_TYPE}, 4 are left",
+            MinValuesUnmet(INSTANCE_TYPE, 5, 4),
             id="less variety than minValues asks for",
         ),
     ],
 )
-def test_a_pool_says_why_not(pod: Pod, pool: PoolTemplate, why: Why, message: str) -> None:
+def test_a_pool_says_why_not(pod: Pod, pool: PoolTemplate, why: Why, cause: Cause) -> None:
     unplaced = refused(pod, pool)
-    assert (unplaced.why, unplaced.message) == (why, message)
-    assert unplaced.refusals == (Refusal("general", why, message.removeprefix("general: ")),)
+    assert (unplaced.why, unplaced.facts) == (why, (Refusal("general", cause),))
 
 
 def test_without_pools_there_is_nothing_to_launch_from() -> None:
     unplaced = refused(a_pod(cpu="8"), nodes=(a_node(cpu="4"),))
-    assert unplaced.why is Why.NO_POOL
-    assert (
-        unplaced.message == "the only node does not take it; there is no pool to launch a node from"
-    )
+    assert (unplaced.why, unplaced.facts) == (Why.NO_POOL, (NoNodeFits(1), NoPool()))
 
 
 def test_each_pool_speaks_in_the_order_of_weight_and_the_furthest_names_the_code() -> None:
     spot = a_pool("spot-only", taints=[NO_SCHEDULE], weight=10)
     unplaced = refused(a_pod(cpu="900"), a_pool(), spot)
     assert unplaced.why is Why.TOO_LARGE
-    assert unplaced.message == (
-        "spot-only: taint batch=true:NoSchedule is not tolerated; "
-        "general: no instance type has 900 cpu free (largest 32)"
+    assert unplaced.facts == (
+        Refusal("spot-only", TaintNotTolerated("batch=true:NoSchedule")),
+        Refusal("general", TooLarge("cpu", "900", "32")),
     )
 
 
 def test_daemons_are_taken_off_what_a_type_has_free() -> None:
     unplaced = refused(a_pod(cpu="2"), a_pool(types=TINY), daemons=(a_daemon(cpu="250m"),))
-    assert unplaced.message == (
-        "general: no instance type has 2 cpu free (largest 1.75); "
-        "DaemonSet agent takes 0.25 cpu of t-2"
-    )
+    taken = DaemonsTake(("agent",), 0, "0.25", "cpu", "t-2")
+    assert unplaced.refusals[0].cause == TooLarge("cpu", "2", "1.75", daemons=taken)
 
 
 def test_a_daemon_that_holds_the_host_port_everywhere_is_named() -> None:
     daemon = a_daemon(port=9100)
     unplaced = refused(a_pod(port=9100), a_pool(), daemons=(daemon,))
     assert unplaced.why is Why.HOST_PORT_TAKEN
-    assert unplaced.message == (
-        "general: host port 9100/TCP is taken by a daemon on every instance type"
-    )
+    assert unplaced.refusals[0].cause == HostPortTaken(9100, "TCP")
 
 
 def test_sold_out_offerings_are_not_counted_on() -> None:
@@ -238,7 +252,7 @@ def test_what_is_not_modelled_is_named_and_never_misplaced(
 ) -> None:
     unplaced = refused(a_pod(**spec), a_pool(), nodes=(a_node(),))
     assert unplaced.why is Why.CONSTRAINT_NOT_MODELLED
-    assert unplaced.message == f"{constraint} is not supported yet, so the pod is not placed"
+    assert unplaced.facts == (ConstraintNotSupported(constraint),)
 
 
 def test_one_unreadable_pod_does_not_stop_the_others() -> None:
@@ -246,7 +260,9 @@ def test_one_unreadable_pod_does_not_stop_the_others() -> None:
     packing = pack(Problem(pods=(broken, a_pod("fine")), nodes=(a_node(),)))
     assert packing.placed == {"fine": "n"}
     assert packing.unplaced["broken"].why is Why.UNREADABLE
-    assert "expected a Kubernetes quantity" in packing.unplaced["broken"].message
+    (unreadable,) = packing.unplaced["broken"].facts
+    assert isinstance(unreadable, PodUnreadable)
+    assert "expected a Kubernetes quantity" in unreadable.problem
 
 
 def test_a_daemon_that_cannot_be_read_takes_nothing() -> None:

@@ -14,6 +14,7 @@ from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
 from tenure.packing.demand.topology import Tally
+from tenure.packing.facts import MinValuesUnmet
 from tenure.packing.limits import Budget, Charge
 from tenure.packing.result import PlannedClaim
 
@@ -103,7 +104,7 @@ def listing_of(draft: Draft, budget: Budget) -> tuple[Offer, ...]:
 
 def shortfall(
     catalogue: Catalogue, requirements: Requirements, offers: Iterable[Offer]
-) -> str | None:
+) -> MinValuesUnmet | None:
     """How the listed types fall short of the requirements' ``minValues``, if they do."""
     types = [catalogue.types[offer.type].requirements for offer in offers]
     for key, requirement in sorted(requirements.items()):
@@ -111,7 +112,7 @@ def shortfall(
             continue
         values = {v for theirs in types for v in theirs.allowed(key).listed if requirement.has(v)}
         if len(values) < requirement.min_values:
-            return f"minValues asks for {requirement.min_values} values of {key}, {len(values)} are left"
+            return MinValuesUnmet(key, requirement.min_values, len(values))
     return None
 
 

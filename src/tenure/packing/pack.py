@@ -37,10 +37,11 @@ from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.topology import Topology
+from tenure.packing.facts import ConstraintNotSupported, NoZoneWithinSkew, PodUnreadable, Why
 from tenure.packing.merging import merged
 from tenure.packing.nodes import Nodes
 from tenure.packing.opening import Shop
-from tenure.packing.result import Packing, Unplaced, Why
+from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
 from tenure.packing.zones import Caps, Dealt, LeftOver, Part, deal
 
@@ -150,12 +151,12 @@ class _Packer(msgspec.Struct, frozen=True):
         self, dealt: Dealt, queue: Iterable[Waiting], shop: Shop, apart: Iterable[PodClass]
     ) -> dict[str, Unplaced]:
         unplaced = {
-            uid: Unplaced(why=Why.UNREADABLE, message=error)
-            for uid, error in self.pods.unreadable.items()
+            uid: _alone(PodUnreadable(error)) for uid, error in self.pods.unreadable.items()
         }
         for one in self.pods.classes:
             if one.rules.not_modelled:
-                unplaced |= dict.fromkeys((pod.uid for pod in one.pods), _not_modelled(one))
+                why = _alone(ConstraintNotSupported(one.rules.not_modelled))
+                unplaced |= dict.fromkeys((pod.uid for pod in one.pods), why)
         pools = [(c, shop.budgets[c.template.pool]) for c in self.catalogues]
         node_count = sum(not node.closed for node in self.problem.nodes)
         for waiting in queue:
@@ -168,7 +169,7 @@ class _Packer(msgspec.Struct, frozen=True):
         for rest in (rest for rest in dealt.left_over if rest.one.may_be_claimed_for):
             why = explain(rest.one, pools, node_count=node_count)
             if why.why is Why.TOPOLOGY_UNSATISFIABLE:
-                why = _no_zone(rest)
+                why = _alone(_no_zone(rest))
             unplaced |= dict.fromkeys((pod.uid for pod in rest.pods), why)
         return unplaced
 
@@ -229,13 +230,10 @@ def _left(
     return left + [p.uid for rest in dealt.left_over if getattr(rest.one, kind) for p in rest.pods]
 
 
-def _not_modelled(one: PodClass) -> Unplaced:
-    message = f"{one.rules.not_modelled} is not supported yet, so the pod is not placed"
-    return Unplaced(why=Why.CONSTRAINT_NOT_MODELLED, message=message)
+def _alone(fact: PodUnreadable | ConstraintNotSupported | NoZoneWithinSkew) -> Unplaced:
+    """Of the pod alone: no pool could take it."""
+    return Unplaced(why=fact.why, facts=(fact,))
 
 
-def _no_zone(rest: LeftOver) -> Unplaced:
-    counts = ", ".join(f"{zone} has {count}" for zone, count in sorted(rest.counts.items()))
-    skew = rest.one.rules.zones[0].skew
-    message = f"spread over zones with maxSkew {skew} leaves no zone for it: {counts}"
-    return Unplaced(why=Why.TOPOLOGY_UNSATISFIABLE, message=message)
+def _no_zone(rest: LeftOver) -> NoZoneWithinSkew:
+    return NoZoneWithinSkew(rest.one.rules.zones[0].skew, tuple(sorted(rest.counts.items())))

@@ -3,49 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 import msgspec
 
+from tenure.model.values.fact import Fact, sentence
 from tenure.model.values.requirements import Requirements
 from tenure.packing.demand.requests import Resources
-
-
-class Why(StrEnum):
-    """Why a pool cannot take a pod, in the order in which this is found out.
-
-    Stable codes; where pools differ, a pod is given the code of the pool that came furthest.
-    """
-
-    CONSTRAINT_NOT_MODELLED = "ConstraintNotModelled"
-    UNREADABLE = "PodSpecUnreadable"
-    NO_POOL = "NoPool"
-    TAINT_NOT_TOLERATED = "TaintNotTolerated"
-    REQUIREMENTS_INCOMPATIBLE = "RequirementsIncompatible"
-    NO_TYPE_MATCHES = "NoInstanceTypeMatches"
-    HOST_PORT_TAKEN = "HostPortTaken"
-    TOO_LARGE = "TooLarge"
-    NO_OFFERING = "NoOfferingAvailable"
-    LIMIT_REACHED = "LimitReached"
-    MIN_VALUES_UNMET = "MinValuesUnmet"
-    TOPOLOGY_UNSATISFIABLE = "TopologyUnsatisfiable"
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """One pool's no."""
-
-    pool: str
-    why: Why
-    message: str
+from tenure.packing.facts import Refusal, Why
 
 
 class Unplaced(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that found no place, and what would have to change."""
+    """A pod that fits nowhere."""
 
     why: Why
-    #: One sentence with the numbers, pool by pool.
-    message: str
-    refusals: tuple[Refusal, ...] = ()
+    #: What would have to change: of the pod, of the nodes, of each pool.
+    facts: tuple[Fact, ...]
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        return tuple(fact for fact in self.facts if isinstance(fact, Refusal))
+
+    @property
+    def message(self) -> str:
+        return sentence(self.facts)
 
 
 class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True):

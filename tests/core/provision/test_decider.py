@@ -23,6 +23,7 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.snapshot.snapshot import Change
+from tenure.packing.facts import LimitReached, NoInstanceTypes, NoPool, Refusal, TooLarge
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.core.build import (
     LAUNCHED,
@@ -228,7 +229,7 @@ def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
 def test_a_pod_that_fits_nowhere_says_why_pool_by_pool() -> None:
     verdict = verdict_on("web", a_pool(), a_pending_pod(requests={"cpu": "9"}))
     assert (verdict.reason, verdict.action) == (Reason.FAILED_SCHEDULING, None)
-    assert verdict.message == "general: no instance type has 9 cpu free (largest 4)"
+    assert verdict.message == str(Refusal("general", TooLarge("cpu", "9", "4")))
 
 
 def test_no_pod_is_refused_before_the_instance_types_are_known() -> None:
@@ -243,7 +244,7 @@ def test_a_pool_for_which_the_cloud_offers_nothing_says_so() -> None:
     none = {"KWOKNodeClass/default": ()}
     verdict = verdict_on("web", a_pool(), a_pending_pod(), instance_types=none)
     assert verdict.reason is Reason.FAILED_SCHEDULING
-    assert verdict.message == "general: it has no instance types"
+    assert verdict.message == str(Refusal("general", NoInstanceTypes()))
 
 
 def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
@@ -251,7 +252,7 @@ def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     verdict = verdict_on("web", broken, a_pending_pod())
     assert verdict.reason is Reason.FAILED_SCHEDULING
     assert verdict.message == (
-        "there is no pool to launch a node from; "
+        f"{NoPool()}; "
         "NodePool broken launches nothing: "
         "spec.replicas is set, and Tenure does not support static NodePools yet"
     )
@@ -289,7 +290,7 @@ def test_several_turns_stay_within_the_limits_while_launches_are_under_way(stage
         instance_types=types(a_type(), a_type("large", cpu="8")),
     )
     assert len(created(found)) == 1
-    assert "spec.limits.nodes leaves 0" in about(found, "Pod/default/p1").message
+    assert str(LimitReached("nodes", "0", "large", "1")) in about(found, "Pod/default/p1").message
 
 
 def test_a_sold_out_offering_is_left_out_until_its_time_is_over() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.packing.demand.problem import Problem
+from tenure.packing.facts import NoPool, NoZoneWithinSkew, Why
 from tenure.packing.pack import pack
-from tenure.packing.result import Packing, Why
+from tenure.packing.result import Packing
 from tests.packing.build import FAMILY, NO_SCHEDULE, a_node, a_pod, a_pool, a_type, pods
 
 WEB = {"app": "web"}
@@ -136,9 +137,8 @@ def test_a_zone_that_can_take_no_more_holds_the_others_back() -> None:
     packing = pack(Problem(pods=waiting, nodes=(node,), templates=(a_pool(),)))
     assert list(packing.placed.values()) == ["n"]
     assert zones_of(packing) == {"a": 2, "b": 2, "c": 2}
-    assert {u.message for u in packing.unplaced.values()} == {
-        "spread over zones with maxSkew 1 leaves no zone for it: a has 2, b has 2, c has 2, d has 1"
-    }
+    no_zone = NoZoneWithinSkew(1, (("a", 2), ("b", 2), ("c", 2), ("d", 1)))
+    assert {u.facts for u in packing.unplaced.values()} == {(no_zone,)}
     assert {u.why for u in packing.unplaced.values()} == {Why.TOPOLOGY_UNSATISFIABLE}
 
 
@@ -216,7 +216,7 @@ def test_a_terminating_pod(there: dict[str, Any], comes: dict[str, Any]) -> None
 def test_a_closed_node_takes_no_pods() -> None:
     packing = pack(Problem(pods=pods(1), nodes=(a_node(closed=True),)))
     (refusal,) = packing.unplaced.values()
-    assert refusal.message == "there is no pool to launch a node from"
+    assert refusal.facts == (NoPool(),)
 
 
 def test_pods_on_a_closed_node_count_in_their_zone() -> None:

@@ -41,8 +41,9 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
+from tenure.packing.facts import Why
 from tenure.packing.pack import pack
-from tenure.packing.result import Packing, Why
+from tenure.packing.result import Packing
 
 
 class LeavingNode(msgspec.Struct, frozen=True):

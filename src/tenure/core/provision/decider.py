@@ -58,8 +58,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.packing.facts import Why
 from tenure.packing.pack import pack
-from tenure.packing.result import Why
 
 #: How many DaemonSets a message names.
 DAEMONS_NAMED: Final = 5
@@ -276,7 +276,7 @@ class _Answer:
         """The pools that would take the pod if their limits allowed one more node."""
         unplaced = self._packing.unplaced.get(demand.pod.uid)
         return tuple(
-            Blocker(subject=Subject(NODE_POOLS.kind, one.pool), fact=as_fact(one.message))
+            Blocker(subject=Subject(NODE_POOLS.kind, one.pool), fact=one.cause)
             for one in (unplaced.refusals if unplaced is not None else ())
             if one.why is Why.LIMIT_REACHED
         )

@@ -18,12 +18,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from tenure.model.api.pod import NodeAffinity, NodeSelectorTerm, Pod
 from tenure.model.values.requirement import OPERATORS, Requirement
 
 __all__ = [
     "NODE_NAME",
     "OPERATORS",
+    "Clash",
     "Requirement",
     "Requirements",
     "pod_alternatives",
@@ -50,6 +53,16 @@ class WireRequirement(Protocol):
     def operator(self) -> str: ...
     @property
     def values(self) -> Sequence[str]: ...
+
+
+class Clash(msgspec.Struct, frozen=True):
+    """Why a node cannot satisfy a requirement."""
+
+    wanted: Requirement
+    #: The node's own; None where nothing defines the label.
+    offered: Requirement | None = None
+    #: A known key that is spelled nearly as the undefined one.
+    similar: str = ""
 
 
 class Requirements(Mapping[str, Requirement]):
@@ -147,16 +160,16 @@ class Requirements(Mapping[str, Requirement]):
 
     def why_incompatible(
         self, other: Requirements, allow_undefined: Collection[str] = frozenset()
-    ) -> str | None:
-        """None when compatible; otherwise the first obstacle in the order of keys."""
+    ) -> Clash | None:
+        """None when compatible; otherwise the first clash in the order of keys."""
         for key in sorted(other._by_key):
             ours, theirs = self._by_key.get(key), other._by_key[key]
             if ours is not None:
                 if not ours.intersects(theirs):
-                    return f"{theirs} is asked for, but {ours} is what there is"
+                    return Clash(theirs, ours)
             elif not theirs.allows_absent and key not in allow_undefined:
                 known = frozenset((*self._by_key, *allow_undefined))
-                return f"{theirs} is asked for, but nothing defines {key}{_typo_hint(key, known)}"
+                return Clash(theirs, similar=_similar(key, known))
         return None
 
     def labels(self) -> dict[str, str]:
@@ -183,8 +196,8 @@ def _merged(
 
 
 @lru_cache(256)
-def _typo_hint(key: str, known: frozenset[str]) -> str:
-    """`` (did you mean …?)`` when a known key is spelled nearly so, or ends like it.
+def _similar(key: str, known: frozenset[str]) -> str:
+    """A known key that is spelled nearly so, or ends like it; empty when there is none.
 
     Kept, and not for long keys or among many: to compare spellings takes long.
     """
@@ -194,7 +207,7 @@ def _typo_hint(key: str, known: frozenset[str]) -> str:
     close = difflib.get_close_matches(key, candidates, n=1, cutoff=0.85)
     name = key.rpartition("/")[2]
     close += [candidate for candidate in candidates if candidate.rpartition("/")[2] == name]
-    return f" (did you mean {close[0]}?)" if close else ""
+    return close[0] if close else ""
 
 
 def pod_requirements(pod: Pod) -> Requirements:

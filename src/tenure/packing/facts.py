@@ -1,0 +1,360 @@
+"""The facts about pods that fit nowhere.
+
+Those with a code say what a pool cannot offer the pod, or what is wrong with the pod itself. Amounts
+are texts, such as ``1.5Gi``; requirements are written as ``key operator [values]``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, Final
+
+from tenure.model.values.fact import Fact
+
+
+class Why(StrEnum):
+    """Why a pool cannot take a pod, in the order in which this is found out.
+
+    Stable codes; where pools differ, a pod is given the code of the pool that came furthest.
+    """
+
+    CONSTRAINT_NOT_MODELLED = "ConstraintNotModelled"
+    UNREADABLE = "PodSpecUnreadable"
+    NO_POOL = "NoPool"
+    TAINT_NOT_TOLERATED = "TaintNotTolerated"
+    REQUIREMENTS_INCOMPATIBLE = "RequirementsIncompatible"
+    NO_TYPE_MATCHES = "NoInstanceTypeMatches"
+    HOST_PORT_TAKEN = "HostPortTaken"
+    TOO_LARGE = "TooLarge"
+    NO_OFFERING = "NoOfferingAvailable"
+    LIMIT_REACHED = "LimitReached"
+    MIN_VALUES_UNMET = "MinValuesUnmet"
+    TOPOLOGY_UNSATISFIABLE = "TopologyUnsatisfiable"
+
+
+# -- the pod itself --------------------------------------------------------------------------
+
+
+class PodUnreadable(Fact, frozen=True):
+    why: ClassVar[Why] = Why.UNREADABLE
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem
+
+
+class ConstraintNotSupported(Fact, frozen=True):
+    why: ClassVar[Why] = Why.CONSTRAINT_NOT_MODELLED
+    constraint: str
+
+    def __str__(self) -> str:
+        return f"{self.constraint} is not supported yet, so no node is launched for the pod"
+
+
+class NoZoneWithinSkew(Fact, frozen=True):
+    why: ClassVar[Why] = Why.TOPOLOGY_UNSATISFIABLE
+    max_skew: int
+    #: Of each zone, how many pods of the group it has.
+    pods: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{zone} has {count}" for zone, count in self.pods)
+        return f"topology spread with maxSkew {self.max_skew} leaves no zone for the pod: {counts}"
+
+
+class NoNodeFits(Fact, frozen=True):
+    #: Existing nodes and those in flight.
+    nodes: int
+
+    def __str__(self) -> str:
+        if self.nodes == 1:
+            return "the pod does not fit the only node"
+        return f"the pod fits none of {self.nodes:,} nodes"
+
+
+class NoPool(Fact, frozen=True):
+    why: ClassVar[Why] = Why.NO_POOL
+
+    def __str__(self) -> str:
+        return "there is no NodePool to launch a node from"
+
+
+class KeptOff(Fact, frozen=True):
+    #: The other pod, ``namespace/name``.
+    by: str
+    key: str
+    value: str
+
+    def __str__(self) -> str:
+        label = f"{self.key}={self.value}"
+        return f"required anti-affinity of Pod {self.by} keeps the pod off nodes with {label}"
+
+
+class AlternativesIgnored(Fact, frozen=True):
+    considered: int
+    total: int
+
+    def __str__(self) -> str:
+        which = f"{self.total:,} node-affinity alternatives (nodeSelectorTerms)"
+        return f"only the first {self.considered} of the pod's {which} are considered"
+
+
+# -- a pool ----------------------------------------------------------------------------------
+
+
+class TaintNotTolerated(Fact, frozen=True):
+    why: ClassVar[Why] = Why.TAINT_NOT_TOLERATED
+    taint: str
+
+    def __str__(self) -> str:
+        return f"the pod does not tolerate taint {self.taint}"
+
+
+class RequirementsConflict(Fact, frozen=True):
+    why: ClassVar[Why] = Why.REQUIREMENTS_INCOMPATIBLE
+    wanted: str
+    offered: str
+
+    def __str__(self) -> str:
+        return f"the pod requires {self.wanted}, but nodes of the NodePool have {self.offered}"
+
+
+class LabelUndefined(Fact, frozen=True):
+    why: ClassVar[Why] = Why.REQUIREMENTS_INCOMPATIBLE
+    wanted: str
+    key: str
+    #: A defined label that is spelled nearly so.
+    similar: str = ""
+
+    def __str__(self) -> str:
+        hint = f" (did you mean {self.similar}?)" if self.similar else ""
+        return f"the pod requires {self.wanted}, but no node of the NodePool has label {self.key}{hint}"
+
+
+class ClaimInvalid(Fact, frozen=True):
+    """Why the API server would refuse a claim for the pod, found out before it is asked."""
+
+    why: ClassVar[Why] = Why.REQUIREMENTS_INCOMPATIBLE
+    problem: str
+
+    def __str__(self) -> str:
+        return f"a NodeClaim with the pod's requirements would be invalid: {self.problem}"
+
+
+class NoInstanceTypes(Fact, frozen=True):
+    why: ClassVar[Why] = Why.NO_TYPE_MATCHES
+
+    def __str__(self) -> str:
+        return "the NodePool has no instance types"
+
+
+class RequirementsContradict(Fact, frozen=True):
+    why: ClassVar[Why] = Why.NO_TYPE_MATCHES
+    key: str
+
+    def __str__(self) -> str:
+        return f"requirements on {self.key} exclude each other"
+
+
+class NoTypeMatches(Fact, frozen=True):
+    why: ClassVar[Why] = Why.NO_TYPE_MATCHES
+    types: int
+    wanted: str
+
+    def __str__(self) -> str:
+        if self.types == 1:
+            return f"the only instance type does not have {self.wanted}"
+        return f"none of {self.types:,} instance types has {self.wanted}"
+
+
+class HostPortTaken(Fact, frozen=True):
+    why: ClassVar[Why] = Why.HOST_PORT_TAKEN
+    port: int
+    protocol: str
+
+    def __str__(self) -> str:
+        port = f"{self.port}/{self.protocol}"
+        return f"a DaemonSet pod uses host port {port} on every instance type"
+
+
+class DaemonsTake(Fact, frozen=True):
+    """What DaemonSet pods use of an instance type that would be large enough without them."""
+
+    #: ``namespace/name``: the first few.
+    daemon_sets: tuple[str, ...]
+    more: int
+    amount: str
+    resource: str
+    instance_type: str
+
+    def __str__(self) -> str:
+        one = len(self.daemon_sets) == 1
+        more = f" and {self.more:,} more" if self.more else ""
+        return (
+            f"DaemonSet{'' if one else 's'} {', '.join(self.daemon_sets)}{more} "
+            f"use{'s' if one else ''} {self.amount} {self.resource} of {self.instance_type}"
+        )
+
+
+class TooLarge(Fact, frozen=True):
+    why: ClassVar[Why] = Why.TOO_LARGE
+    resource: str
+    wanted: str
+    largest: str
+    #: Other resources that no instance type has: the first few, and how many more.
+    missing: tuple[str, ...] = ()
+    more: int = 0
+    daemons: DaemonsTake | None = None
+
+    def __str__(self) -> str:
+        said = f"no instance type has {self.wanted} {self.resource} free (largest {self.largest})"
+        if self.missing:
+            said += f", nor any {', '.join(self.missing)}"
+            said += f" and {self.more:,} more" if self.more else ""
+        return f"{said}; {self.daemons}" if self.daemons is not None else said
+
+
+class TooLargeTogether(Fact, frozen=True):
+    why: ClassVar[Why] = Why.TOO_LARGE
+    #: Amounts and resources.
+    wanted: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        wanted = " and ".join(f"{amount} {resource}" for amount, resource in self.wanted)
+        return f"no instance type has {wanted} free together"
+
+
+class NoOffering(Fact, frozen=True):
+    why: ClassVar[Why] = Why.NO_OFFERING
+    types: int
+    #: The name of the type if there is only one.
+    only: str = ""
+
+    def __str__(self) -> str:
+        where = "available offering in the allowed zones and capacity types"
+        if self.only:
+            return f"instance type {self.only} fits, but has no {where}"
+        return f"{self.types:,} instance types fit, but none has an {where}"
+
+
+class LimitReached(Fact, frozen=True):
+    why: ClassVar[Why] = Why.LIMIT_REACHED
+    resource: str
+    left: str
+    instance_type: str
+    needs: str
+
+    def __str__(self) -> str:
+        limit = f"spec.limits.{self.resource}"
+        return (
+            f"{limit} has {self.left} left, {self.instance_type} needs {self.needs}; raise {limit}"
+        )
+
+
+class LimitsReached(Fact, frozen=True):
+    """Each instance type exceeds a limit, but not all exceed the same."""
+
+    why: ClassVar[Why] = Why.LIMIT_REACHED
+    #: Amounts and resources.
+    left: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        left = " and ".join(f"{amount} {resource}" for amount, resource in self.left)
+        return (
+            f"spec.limits has {left} left, and every instance type that fits needs more of one of "
+            "them; raise that limit"
+        )
+
+
+class MinValuesUnmet(Fact, frozen=True):
+    why: ClassVar[Why] = Why.MIN_VALUES_UNMET
+    key: str
+    wanted: int
+    found: int
+
+    def __str__(self) -> str:
+        return f"minValues of {self.key} is {self.wanted}, but only {self.found} values are left"
+
+
+class SpreadUnsatisfiable(Fact, frozen=True):
+    why: ClassVar[Why] = Why.TOPOLOGY_UNSATISFIABLE
+
+    def __str__(self) -> str:
+        return "the pod's topology spread constraints leave no domain"
+
+
+Cause = (
+    TaintNotTolerated
+    | RequirementsConflict
+    | LabelUndefined
+    | ClaimInvalid
+    | NoInstanceTypes
+    | RequirementsContradict
+    | NoTypeMatches
+    | HostPortTaken
+    | TooLarge
+    | TooLargeTogether
+    | NoOffering
+    | LimitReached
+    | LimitsReached
+    | MinValuesUnmet
+    | SpreadUnsatisfiable
+)
+
+
+class Refusal(Fact, frozen=True):
+    """Why one pool cannot take the pod."""
+
+    pool: str
+    cause: Cause
+    #: How many other node-affinity alternatives of the pod are not explained.
+    more_alternatives: int = 0
+
+    @property
+    def why(self) -> Why:
+        return self.cause.why
+
+    def __str__(self) -> str:
+        more = self.more_alternatives
+        others = f" (and {more:,} more alternatives)" if more else ""
+        return f"NodePool {self.pool}: {self.cause}{others}"
+
+
+_ZONE: Final = "topology.kubernetes.io/zone"
+_CAUSES: Final[tuple[Cause, ...]] = (
+    TaintNotTolerated("example.com/batch=true:NoSchedule"),
+    RequirementsConflict(f"{_ZONE} In [d]", f"{_ZONE} In [a, b]"),
+    LabelUndefined("example.com/team In [red]", "example.com/team"),
+    LabelUndefined(f"{_ZONE}s In [a]", f"{_ZONE}s", _ZONE),
+    ClaimInvalid("example.com/team.values[0]: got 'a b', expected a label value"),
+    NoInstanceTypes(),
+    RequirementsContradict("example.com/size"),
+    NoTypeMatches(1, "kubernetes.io/arch In [riscv]"),
+    NoTypeMatches(144, "kubernetes.io/arch In [riscv]"),
+    HostPortTaken(9100, "TCP"),
+    TooLarge("cpu", "900", "32"),
+    TooLarge("cpu", "900", "32", ("nvidia.com/gpu", "example.com/fpga"), 2),
+    TooLarge("cpu", "2", "1.75", daemons=DaemonsTake(("default/agent",), 0, "0.25", "cpu", "t-2")),
+    TooLargeTogether((("3", "cpu"), ("20Gi", "memory"), ("1", "pods"))),
+    NoOffering(1, "c-4x-amd64-linux"),
+    NoOffering(12),
+    LimitReached("cpu", "1", "c-4x-amd64-linux", "4"),
+    LimitsReached((("3", "cpu"), ("10Gi", "memory"))),
+    MinValuesUnmet("node.kubernetes.io/instance-type", 5, 4),
+    SpreadUnsatisfiable(),
+)
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    PodUnreadable("spec.containers[0].resources.requests.cpu: got 'one', expected a quantity"),
+    ConstraintNotSupported(f"required pod affinity over {_ZONE}"),
+    NoZoneWithinSkew(1, (("zone-a", 2), ("zone-b", 1))),
+    NoNodeFits(1),
+    NoNodeFits(12),
+    NoPool(),
+    KeptOff("default/shy-0", _ZONE, "zone-a"),
+    AlternativesIgnored(100, 5000),
+    *_CAUSES,
+    DaemonsTake(("default/agent", "kube-system/proxy"), 3, "2", "cpu", "c-4x-amd64-linux"),
+    Refusal("general", TaintNotTolerated("example.com/batch=true:NoSchedule")),
+    Refusal("general", LabelUndefined("example.com/team In [red]", "example.com/team"), 7),
+)
