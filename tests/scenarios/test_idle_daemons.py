@@ -44,4 +44,4 @@ def test_daemons_that_no_type_holds_stop_no_first_node_and_are_named() -> None:
         assert story.running("web") == 1
         (told,) = [e for e in story.all(EVENTS) if e["reason"] == "DaemonSetsTooLarge"]
         assert (told["type"], told["involvedObject"]["kind"]) == ("Warning", "NodePool")
-        assert "new nodes reserve nothing for default/agent" in told["message"]
+        assert "default/agent" in told["message"]

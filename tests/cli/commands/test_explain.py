@@ -291,8 +291,7 @@ def test_a_pool_of_another_provider_is_named_to_a_pod_that_fits_nowhere() -> Non
     assert answer is not None
     assert answer.verdicts[0].reason == "FailedScheduling"
     assert answer.verdicts[0].message.endswith(
-        "NodePool other launches nothing: its node class is a OtherClass.example.com, "
-        "which is not served here"
+        "NodePool other launches nothing: node class OtherClass.example.com is not served here"
     )
 
 

@@ -20,7 +20,7 @@ def test_the_history_the_expectations_and_the_sum(
     assert run(["simulate", str(written(tmp_path, a_story()))]) == 0
     out = capsys.readouterr().out
     assert re.search(
-        r"^08:00:0\d\.\d{3}  NodeClaim/general-\w+ +NeededForPods +3 pods need it", out, re.M
+        r"^08:00:0\d\.\d{3}  NodeClaim/general-\w+ +NeededForPods +needed for 3 pods", out, re.M
     )
     assert re.search(r"^08:00:\d\d\.\d{3}  3 Pods +Running +default/web-", out, re.M)
     assert "  held         by 3m: pods of app web: exactly 3 running\n" in out

@@ -141,7 +141,7 @@ def test_the_third_within_ten_minutes_opens_the_breaker() -> None:
     told = on(verdicts, "Pod")
     assert (told.reason, told.recheck_at) == (Reason.LAUNCH_BREAKER_OPEN, ago(36) + MINUTE)
     is_open = BreakerOpen(WEB, 3, 3, NOW - 5 * MINUTE, "n2", ago(36) + MINUTE)
-    assert told.message == str(is_open)
+    assert told.facts == (is_open,)
     pool = on(verdicts, "NodePool")
     assert (pool.reason, pool.facts) == (Reason.LAUNCH_BREAKER_OPEN, (is_open,))
 
@@ -183,7 +183,7 @@ def test_no_more_than_twelve_nodes_an_hour_while_it_is_open() -> None:
     told = on(verdicts, "Pod")
     assert (told.reason, told.recheck_at) == (Reason.LAUNCH_BREAKER_OPEN, ahead(5 * 60))
     next_at = NOW + 20 * MINUTE
-    assert told.message == str(BreakerOpen(WEB, 15, 15, NOW - 55 * MINUTE, "n9", next_at))
+    assert told.facts == (BreakerOpen(WEB, 15, 15, NOW - 55 * MINUTE, "n9", next_at),)
 
 
 def test_a_launch_while_it_is_open_has_no_more_nodes_than_are_left() -> None:
@@ -376,7 +376,7 @@ def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     since = ago(60 * 50)
     family = TooManyInVain(f"StatefulSet/default/{name}", owner, "", 64, since, since + 60 * MINUTE)
-    assert told.message == str(family)
+    assert told.facts == (family,)
 
 
 def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
@@ -396,7 +396,7 @@ def test_unused_nodes_are_limited_per_namespace() -> None:
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     next_at = NOW + 10 * MINUTE
     namespace = TooManyInVain(WEB, "", "default", 64, NOW - 50 * MINUTE, next_at)
-    assert told.message == str(namespace)
+    assert told.facts == (namespace,)
     assert len(created(decided(*of_many_owners(64), waiting(), now=next_at))) == 1
 
 

@@ -8,8 +8,23 @@ import pytest
 
 from tenure.core.decision import Create, Subject, Verdict
 from tenure.core.provision.decider import ProvisionDecider, may_wait
+from tenure.core.provision.facts import (
+    Batched,
+    CheapestFit,
+    DaemonSetsTooLarge,
+    Fits,
+    NeededForPods,
+    NeedsNewClaim,
+    NodeTerminating,
+    PoolClosed,
+    PoolStatic,
+    ProtectedUntil,
+    SchedulerDisagrees,
+    Target,
+    TypesAwaited,
+)
 from tenure.core.reasons import Reason
-from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Container, PodSpec, ResourceRequirements
@@ -23,7 +38,15 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.snapshot.snapshot import Change
-from tenure.packing.facts import LimitReached, NoInstanceTypes, NoPool, Refusal, TooLarge
+from tenure.packing.facts import (
+    LimitReached,
+    NoInstanceTypes,
+    NoNodeFits,
+    NoPool,
+    Refusal,
+    TooLarge,
+    Why,
+)
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.core.build import (
     LAUNCHED,
@@ -47,6 +70,8 @@ from tests.core.build import (
 from tests.snapshots import snapshot_with
 
 DECIDER = ProvisionDecider()
+NODE_A = Target("Node", "node-a")
+SMALL = CheapestFit("small", "zone-a", "spot", 50_000)
 
 
 def verdicts(*objects: Any, **known: Any) -> list[Verdict]:
@@ -75,27 +100,20 @@ def test_pods_that_arrive_together_share_a_node_and_its_claim_names_them() -> No
     found = verdicts(a_pool(), a_pending_pod("x"), a_pending_pod("y"))
     claim, *pods = found
     assert claim.reason is Reason.NEEDED_FOR_PODS
-    assert claim.message == "2 pods need it; cheapest fit: small in zone-a, spot, $0.0500/h"
+    assert claim.facts == (NeededForPods(2), SMALL)
     assert isinstance(claim.action, Create)
     assert (claim.action.resource, claim.action.name) == (NODE_CLAIMS, claim.subject.name)
     assert [(v.subject.name, v.reason) for v in pods] == [
         ("x", Reason.NOMINATED),
         ("y", Reason.NOMINATED),
     ]
-    assert pods[0].message == (
-        f"needs new NodeClaim {claim.subject.name} (small in zone-a, spot, $0.0500/h)"
-    )
-
-
-def test_one_pod_is_one_pod() -> None:
-    claim, _ = verdicts(a_pool(), a_pending_pod())
-    assert claim.message.startswith("1 pod needs it;")
+    assert pods[0].facts == (NeedsNewClaim(claim.subject.name, SMALL),)
 
 
 def test_a_pod_that_fits_a_node_is_nominated_there() -> None:
     waiting = a_pending_pod(since=ago(20))
     verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
-    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
+    assert (verdict.reason, verdict.facts) == (Reason.NOMINATED, (Fits(NODE_A),))
     assert verdict.recheck_at == ahead(10)
 
 
@@ -104,7 +122,7 @@ def test_a_node_that_is_ready_since_the_end_of_all_time_takes_pods() -> None:
     verdict = verdict_on(
         "web", a_pool(), a_claim(), a_node(status={"conditions": (ready,)}), a_pending_pod()
     )
-    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits node-a")
+    assert (verdict.reason, verdict.facts) == (Reason.NOMINATED, (Fits(NODE_A),))
 
 
 def test_a_pod_that_waits_since_the_end_of_all_time_waits_for_its_batch_and_no_other_does() -> None:
@@ -115,13 +133,11 @@ def test_a_pod_that_waits_since_the_end_of_all_time_waits_for_its_batch_and_no_o
 
 
 def test_a_pod_that_fits_but_is_not_bound_quotes_the_scheduler() -> None:
-    waiting = a_pending_pod(since=ago(30), said="0/1 nodes are available: 1 Insufficient luck.")
+    said = "0/1 nodes are available: 1 Insufficient luck."
+    waiting = a_pending_pod(since=ago(30), said=said)
     verdict = verdict_on("web", a_pool(), a_claim(), a_node(), waiting)
     assert (verdict.reason, verdict.action) == (Reason.SCHEDULER_DISAGREES, None)
-    assert verdict.message == (
-        "fits node-a, but since 2026-03-02T11:59:30Z the scheduler has found no node for it "
-        "and says: 0/1 nodes are available: 1 Insufficient luck."
-    )
+    assert verdict.facts == (SchedulerDisagrees(NODE_A, ago(30), said),)
     assert verdict.recheck_at is None
 
 
@@ -142,7 +158,8 @@ def test_the_scheduler_does_not_disagree_about_a_node_that(node: Node, recheck_a
 
 def test_a_pod_that_fits_a_claim_on_its_way_is_nominated_there() -> None:
     verdict = verdict_on("web", a_pool(), a_claim(stage=LAUNCHED), a_pending_pod())
-    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits a")
+    fits = Fits(Target("NodeClaim", "a"))
+    assert (verdict.reason, verdict.facts) == (Reason.NOMINATED, (fits,))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +182,7 @@ def test_the_batch_is_gathered_until(waited: list[Any], opens_at: Any) -> None:
     found = verdicts(a_pool(), *pods)
     assert {verdict.reason for verdict in found} == {Reason.BATCHING}
     assert {verdict.recheck_at for verdict in found} == {opens_at}
-    assert found[0].message == f"batched with other pending pods until {format_time(opens_at)}"
+    assert found[0].facts == (Batched(opens_at),)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +246,7 @@ def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
 def test_a_pod_that_fits_nowhere_says_why_pool_by_pool() -> None:
     verdict = verdict_on("web", a_pool(), a_pending_pod(requests={"cpu": "9"}))
     assert (verdict.reason, verdict.action) == (Reason.FAILED_SCHEDULING, None)
-    assert verdict.message == str(Refusal("general", TooLarge("cpu", "9", "4")))
+    assert verdict.facts == (Refusal("general", TooLarge("cpu", "9", "4")),)
 
 
 def test_no_pod_is_refused_before_the_instance_types_are_known() -> None:
@@ -237,25 +254,21 @@ def test_no_pod_is_refused_before_the_instance_types_are_known() -> None:
     assert not created(found)
     verdict = about(found, "Pod/default/web")
     assert verdict.reason is Reason.AWAITING_TYPES
-    assert verdict.message == "waiting for the cloud's instance types for NodePool general"
+    assert verdict.facts == (TypesAwaited(("general",)),)
 
 
 def test_a_pool_for_which_the_cloud_offers_nothing_says_so() -> None:
     none = {"KWOKNodeClass/default": ()}
     verdict = verdict_on("web", a_pool(), a_pending_pod(), instance_types=none)
     assert verdict.reason is Reason.FAILED_SCHEDULING
-    assert verdict.message == str(Refusal("general", NoInstanceTypes()))
+    assert verdict.facts == (Refusal("general", NoInstanceTypes()),)
 
 
 def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     broken = a_pool("broken", replicas=2)
     verdict = verdict_on("web", broken, a_pending_pod())
     assert verdict.reason is Reason.FAILED_SCHEDULING
-    assert verdict.message == (
-        f"{NoPool()}; "
-        "NodePool broken launches nothing: "
-        "spec.replicas is set, and Tenure does not support static NodePools yet"
-    )
+    assert verdict.facts == (NoPool(), PoolClosed("broken", PoolStatic()))
 
 
 def test_the_pool_of_the_highest_weight_is_used() -> None:
@@ -275,7 +288,9 @@ def test_one_batch_stays_within_the_limits(limits: Any, count: int) -> None:
     refused = [v for v in found if v.reason is Reason.FAILED_SCHEDULING]
     assert len(created(found)) == count
     assert len(refused) == 4 - count
-    assert all("spec.limits" in verdict.message for verdict in refused)
+    causes = [one.cause for v in refused for one in v.facts if isinstance(one, Refusal)]
+    assert len(causes) == len(refused)
+    assert all(cause.why is Why.LIMIT_REACHED for cause in causes)
 
 
 @pytest.mark.parametrize("stage", [0, LAUNCHED], ids=["unanswered", "launched"])
@@ -290,37 +305,38 @@ def test_several_turns_stay_within_the_limits_while_launches_are_under_way(stage
         instance_types=types(a_type(), a_type("large", cpu="8")),
     )
     assert len(created(found)) == 1
-    assert str(LimitReached("nodes", "0", "large", "1")) in about(found, "Pod/default/p1").message
+    reached = LimitReached("nodes", "0", "large", "1")
+    refused = about(found, "Pod/default/p1")
+    assert refused.facts == (NoNodeFits(2), Refusal("general", reached))
+    assert [blocker.fact for blocker in refused.blockers] == [reached]
 
 
 def test_a_sold_out_offering_is_left_out_until_its_time_is_over() -> None:
     dry = {("small", "zone-a", "spot"): ahead(60), ("small", "zone-b", "spot"): ahead(90)}
     claim, pod = verdicts(a_pool(), a_pending_pod(), dry_offerings=dry)
-    assert "small in zone-a, on-demand" in claim.message
+    on_demand = CheapestFit("small", "zone-a", "on-demand", 100_000)
+    assert claim.facts == (NeededForPods(1), on_demand)
     assert claim.recheck_at == pod.recheck_at == ahead(60)
 
 
 def test_an_offering_is_used_again_after_its_pause() -> None:
     dry = {("small", "zone-a", "spot"): ago(0)}
     claim, _ = verdicts(a_pool(), a_pending_pod(), dry_offerings=dry)
-    assert "small in zone-a, spot" in claim.message
+    assert claim.facts == (NeededForPods(1), SMALL)
     assert claim.recheck_at is None
 
 
 def test_pods_of_a_terminating_node_get_their_new_node_before_they_are_evicted() -> None:
     found = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod())
-    assert len(created(found)) == 1
-    message = about(found, "Pod/default/web").message
-    assert message.startswith("Node node-a is terminating; needs new NodeClaim general-")
+    (create,) = created(found)
+    needs = NeedsNewClaim(create.name, SMALL)
+    assert about(found, "Pod/default/web").facts == (NodeTerminating("node-a"), needs)
 
 
 def test_a_protected_pod_of_a_terminating_node_stays_for_now() -> None:
     (verdict,) = verdicts(a_pool(), a_leaving_claim(), a_leaving_node(), a_pod(protected="2h"))
     assert (verdict.reason, verdict.action) == (Reason.STAYS_FOR_NOW, None)
-    assert verdict.message == (
-        "Node node-a is terminating; protected until 2026-03-02T13:00:00Z, "
-        "so it needs no other node yet"
-    )
+    assert verdict.facts == (NodeTerminating("node-a"), ProtectedUntil(ahead(3600)))
     assert verdict.recheck_at == ahead(3600)
 
 
@@ -384,4 +400,4 @@ def test_daemon_sets_that_fit_no_type_block_no_pod_and_the_pool_names_them() -> 
     assert len(created(found)) == 1
     told = about(found, "NodePool/general")
     assert told.reason is Reason.DAEMON_SETS_TOO_LARGE
-    assert "reserve nothing for default/agent: lower their requests" in told.message
+    assert told.facts == (DaemonSetsTooLarge(("default/agent",)),)

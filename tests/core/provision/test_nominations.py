@@ -9,6 +9,7 @@ import pytest
 from tenure.core.decision import Create
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.provision.demand import pods_to_place
+from tenure.core.provision.facts import CapacityTaken, Fits, Target
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.reasons import Reason
 from tenure.model.api.names import NOMINATED_PODS, UNREACHABLE_TAINT
@@ -146,7 +147,7 @@ def test_a_pod_gets_no_second_claim_while_its_claim_exists() -> None:
     web = a_pending_pod(requests={"cpu": "3"}, creation_timestamp=ago(90))
     found = verdicts(for_web(stage=LAUNCHED), web, *others, pods_decided_at=ago(80))
     verdict = about(found, "Pod/default/web")
-    assert (verdict.reason, verdict.message) == (Reason.NOMINATED, "fits a")
+    assert (verdict.reason, verdict.facts) == (Reason.NOMINATED, (Fits(Target("NodeClaim", "a")),))
     named = [v.action.body["metadata"]["annotations"][NOMINATED_PODS] for v in found if v.action]
     assert web.uid not in ",".join(named)
 
@@ -157,9 +158,7 @@ def test_a_pod_whose_capacity_was_taken_waits_for_its_node_in_flight() -> None:
     found = verdicts(for_web(stage=LAUNCHED), large)
     verdict = about(found, "Pod/default/web")
     assert (verdict.reason, verdict.action) == (Reason.BATCHING, None)
-    assert verdict.message == (
-        "a was launched for the pod and has no capacity left for it; waiting until it is in service"
-    )
+    assert verdict.facts == (CapacityTaken(Target("NodeClaim", "a"), None),)
     assert not created(found)
 
 

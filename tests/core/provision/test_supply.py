@@ -6,6 +6,14 @@ from typing import Any
 
 import pytest
 
+from tenure.core.facts import NodeClassNotServed
+from tenure.core.provision.facts import (
+    Closed,
+    NodeClassRefused,
+    PoolDeleting,
+    PoolNotReady,
+    PoolStatic,
+)
 from tenure.core.provision.supply import (
     closed_nodes,
     in_service_since,
@@ -215,7 +223,7 @@ def test_a_claim_that_cannot_be_read_has_only_its_labels() -> None:
 # -- pools ---------------------------------------------------------------------------
 
 
-def pools(*objects: Any, **known: Any) -> tuple[list[PoolTemplate], dict[str, str]]:
+def pools(*objects: Any, **known: Any) -> tuple[list[PoolTemplate], dict[str, Closed]]:
     known = {"instance_types": types()} | known
     return open_pools(snapshot_with(*objects, observations=Observations(**known)))
 
@@ -260,26 +268,16 @@ def test_an_open_pool_offers_what_its_template_says() -> None:
 @pytest.mark.parametrize(
     ("objects", "why"),
     [
+        pytest.param([a_class(), a_pool(deletion_timestamp=ago(1))], PoolDeleting(), id="leaving"),
+        pytest.param([a_class(), a_pool(replicas=3)], PoolStatic(), id="static"),
         pytest.param(
-            [a_class(), a_pool(deletion_timestamp=ago(1))], "it is being deleted", id="leaving"
-        ),
-        pytest.param(
-            [a_class(), a_pool(replicas=3)],
-            "spec.replicas is set, and Tenure does not support static NodePools yet",
-            id="static",
-        ),
-        pytest.param([a_pool()], "KWOKNodeClass default does not exist", id="without a class"),
-        pytest.param(
-            [a_class(), a_pool(template={"expireAfter": "1d"})],
-            "spec.template.spec.expireAfter: got '1d', expected",
-            id="with a template that cannot be read",
+            [a_pool()], PoolNotReady("KWOKNodeClass default does not exist"), id="without a class"
         ),
     ],
 )
-def test_a_pool_that_may_not_launch_says_why(objects: Any, why: str) -> None:
+def test_a_pool_that_may_not_launch_says_why(objects: Any, why: Closed) -> None:
     templates, closed = pools(*objects)
-    assert templates == []
-    assert closed["general"].startswith(why)
+    assert (templates, closed) == ([], {"general": why})
 
 
 REFUSAL = ClassRefusal(message="no such image", at=ago(10), until=ahead(50))
@@ -289,10 +287,10 @@ def test_a_pool_whose_class_the_cloud_refused_quotes_it_and_says_when_it_retries
     refused = {"KWOKNodeClass/default": REFUSAL}
     templates, closed = pools(a_class(), a_pool(), instance_types={}, refused_classes=refused)
     assert templates == []
-    assert closed["general"] == (
-        "the cloud refused its node class at 2026-03-02T11:59:50Z (no such image); "
-        "retrying at 2026-03-02T12:00:50Z, or when the node class changes"
+    refused_class = NodeClassRefused(
+        "KWOKNodeClass default", REFUSAL.at, "no such image", REFUSAL.until
     )
+    assert closed["general"] == refused_class
 
 
 def test_a_class_whose_types_are_known_again_is_tried_again() -> None:
@@ -304,10 +302,8 @@ def test_a_class_whose_types_are_known_again_is_tried_again() -> None:
 
 def test_another_providers_pool_is_closed_and_says_why() -> None:
     """The pod's verdict says so: a mistyped group looks like another provider."""
-    assert pools(a_pool(ref=FOREIGN)) == (
-        [],
-        {"general": "its node class is a OtherClass.example.com, which is not served here"},
-    )
+    not_served = NodeClassNotServed("OtherClass", "example.com")
+    assert pools(a_pool(ref=FOREIGN)) == ([], {"general": not_served})
 
 
 def test_a_pool_whose_types_are_not_known_yet_offers_none() -> None:
@@ -346,10 +342,22 @@ def test_a_claim_that_is_deleted_before_its_launch_does_not_count() -> None:
     assert remaining(pool, a_leaving_claim(stage=0)) == units(cpu=20)
 
 
-def test_a_limit_that_cannot_be_read_lets_nothing_through() -> None:
-    templates, closed = pools(a_class(), a_pool(limits={"cpu": "plenty"}))
+@pytest.mark.parametrize(
+    ("pool", "problem"),
+    [
+        ({"limits": {"cpu": "plenty"}}, "spec.limits[cpu]: got 'plenty', expected a Kubernetes"),
+        (
+            {"template": {"expireAfter": "1d"}},
+            "spec.template.spec.expireAfter: got '1d', expected",
+        ),
+    ],
+)
+def test_a_field_that_cannot_be_read_lets_nothing_through(pool: Any, problem: str) -> None:
+    templates, closed = pools(a_class(), a_pool(**pool))
     assert templates == []
-    assert closed["general"].startswith("spec.limits[cpu]: got 'plenty', expected a Kubernetes")
+    invalid = closed["general"]
+    assert isinstance(invalid, PoolNotReady)
+    assert invalid.problem.startswith(problem)
 
 
 def test_a_user_may_request_the_pseudo_resource_and_it_is_not_counted_twice() -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Evict, Subject, Verdict
 from tenure.core.facts import RetriedAt, as_fact
+from tenure.core.provision.facts import NeededForPods
 from tenure.core.reasons import Reason
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import format_time
@@ -108,7 +109,7 @@ def test_why_a_claim_came_is_told_on_the_claim_once_it_is_there() -> None:
         uid = claim["metadata"]["uid"]
         told = [e for e in world.store.list(EVENTS) if e["involvedObject"]["uid"] == uid]
         assert [event["reason"] for event in told] == [Reason.NEEDED_FOR_PODS]
-        assert told[0]["message"].startswith("3 pods need it; cheapest fit: ")
+        assert told[0]["message"].startswith(f"{NeededForPods(3)}; cheapest fit: ")
 
 
 def test_a_new_reason_is_a_new_event() -> None:

@@ -124,7 +124,7 @@ def _tell_lines(world: World, pace: Pace) -> Summary:
 
 
 def plain_line(line: Line) -> str:
-    """``08:00:01  general-x7k2p NeededForPods: 4 pods need it; …``."""
+    """``08:00:01  general-x7k2p NeededForPods: needed for 4 pods; …``."""
     if line.source != "tenure":
         return f"{words.clock(line.at)}  *** {line.message}"
     return f"{words.clock(line.at)}  {line.who} {line.reason}: {line.message}"

@@ -24,6 +24,7 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.core.facts import sentence
 from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
@@ -33,7 +34,7 @@ from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
 from tenure.core.provision.nodecache import Rooms
-from tenure.core.provision.placement import NewClaim, Places, places_in, refusal_text
+from tenure.core.provision.placement import NewClaim, Places, claim_refused, places_in
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -99,7 +100,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         instants = [*self.places.instants(zones), *self.late_at.values(), *breakers_change]
         changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
-            return Plan(why=unknown, passing=True, changes_at=changes_at)
+            return Plan(why=str(unknown), passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
         bins, left = reservations.without(self, leaving, zones, settings, now)
         before = self._assigned(bins, left, leaving, zones, settings, now)
@@ -122,7 +123,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
                 return Plan(why=f"its pod {pod.key} fits nowhere: {unplaced.message}")
         for pod in leaving.pods:
             if pod.uid in found.no_claim:
-                why = refusal_text(self.places.refused[pod.uid])
+                why = sentence(claim_refused(self.places.refused[pod.uid]))
                 return Plan(why=f"its pod {pod.key} fits nowhere: {why}")
         if found.claims:
             marks = replacement_marks(leaving.claim)

@@ -24,35 +24,49 @@ that are excluded for a while, and zones that are avoided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
 from tenure.core.health.domains import DomainState
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until
 from tenure.core.provision.demand import Demand, pods_to_place
+from tenure.core.provision.facts import (
+    Batched,
+    CapacityTaken,
+    DaemonSetsTooLarge,
+    Fits,
+    LaunchServed,
+    NeededForPods,
+    NeedsNewClaim,
+    NodeTerminating,
+    PoolClosed,
+    ProtectedUntil,
+    SchedulerDisagrees,
+    ZoneAvoided,
+    ZoneNotAvoided,
+)
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
     NewClaim,
     Places,
+    claim_refused,
     moves_places,
     places_in,
-    refusal_text,
     tells_of_places,
 )
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, subject_of
-from tenure.model.api.meta import earlier, format_time, later
+from tenure.model.api.meta import earlier, later
 from tenure.model.api.names import LAUNCHED_FOR, ZONE
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
@@ -60,9 +74,6 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.facts import Why
 from tenure.packing.pack import pack
-
-#: How many DaemonSets a message names.
-DAEMONS_NAMED: Final = 5
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
@@ -131,22 +142,12 @@ class ProvisionDecider:
         return [*answer.verdicts(), *limited.verdicts, *served]
 
 
-def _too_large(daemons: Sequence[str]) -> str:
-    named = ", ".join(daemons[:DAEMONS_NAMED])
-    more = f" and {len(daemons) - DAEMONS_NAMED:,} more" if len(daemons) > DAEMONS_NAMED else ""
-    return (
-        "no instance type fits all DaemonSet pods and one more pod; "
-        f"new nodes reserve nothing for {named}{more}: "
-        "lower their requests, allow larger instance types, or delete them"
-    )
-
-
 def _served(claim: NodeClaim, text: str) -> Verdict:
     return Verdict(
         concern=Concern.PROVISIONING,
         subject=subject_of(claim),
         reason=Reason.LAUNCH_SERVED,
-        facts=(as_fact("a pod for which the claim was launched has succeeded on its Node"),),
+        facts=(LaunchServed(),),
         action=patch(claim, {"annotations": {LAUNCHED_FOR: text}}),
     )
 
@@ -185,8 +186,8 @@ class _Answer:
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still open closes.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
-        #: By pod UID: the new claim, for messages.
-        self._target: dict[str, str] = {}
+        #: By pod UID: the new claim.
+        self._needs: dict[str, NeedsNewClaim] = {}
         instants = [
             *places.instants(zones),
             *filter(None, (closes_at, arriving_until(places.demands, settings))),
@@ -207,7 +208,7 @@ class _Answer:
                 concern=Concern.PROVISIONING,
                 subject=Subject.of(NODE_POOLS.kind, pools[pool]),
                 reason=Reason.DAEMON_SETS_TOO_LARGE,
-                facts=(as_fact(_too_large(daemons)),),
+                facts=(DaemonSetsTooLarge(daemons),),
                 recheck_at=self._changes_at,
             )
             for pool, daemons in sorted(self._packing.left_out.items())
@@ -232,42 +233,38 @@ class _Answer:
         pods = (demand.pod for demand in self._places.demands)
         found = self._places.new_claims(self._packing.claims, pods)
         for new in found:
-            self._target |= dict.fromkeys(new.planned.pods, f"{new.name} ({new.described})")
+            self._needs |= dict.fromkeys(new.planned.pods, NeedsNewClaim(new.name, new.fit))
         return list(map(self._needed, found))
 
     def _needed(self, new: NewClaim) -> Verdict:
-        pods = len(new.planned.pods)
-        needed = "1 pod needs it" if pods == 1 else f"{pods} pods need it"
         return Verdict(
             concern=Concern.PROVISIONING,
             subject=Subject(NODE_CLAIMS.kind, new.name),
             reason=Reason.NEEDED_FOR_PODS,
-            facts=(as_fact(f"{needed}; cheapest fit: {new.described}{self._avoided(new)}"),),
+            facts=(NeededForPods(len(new.planned.pods)), new.fit, *self._avoided(new)),
             action=new.create,
             recheck_at=self._changes_at,
         )
 
-    def _avoided(self, new: NewClaim) -> str:
+    def _avoided(self, new: NewClaim) -> Iterator[Fact]:
         """Which zones it avoids, or cannot avoid, and why."""
         allowed = new.planned.requirements.allowed(ZONE)
         offered = new.template.requirements.allowed(ZONE)
-        said = ""
         for zone, outage in sorted(self._zones_in_outage.items()):
             if allowed.has(zone):
-                said += f"; only {zone} fits the pods, although {outage}"
+                yield ZoneNotAvoided(zone, outage)
             elif offered.has(zone):
-                said += f"; avoiding {zone}: {outage}"
-        return said
+                yield ZoneAvoided(zone, outage)
 
     def _about(self, demand: Demand) -> Verdict:
-        reason, message = self._place_of(demand)
+        reason, *facts = self._placed(demand)
         if demand.leaves:
-            message = f"Node {demand.leaves} is terminating; {message}"
+            facts.insert(0, NodeTerminating(demand.leaves))
         return Verdict(
             concern=Concern.PROVISIONING,
             subject=Subject.of(PODS.kind, demand.pod),
             reason=reason,
-            facts=(as_fact(message),),
+            facts=tuple(facts),
             blockers=self._limits_reached(demand) if reason is Reason.FAILED_SCHEDULING else (),
             recheck_at=self._changes_at,
         )
@@ -281,40 +278,33 @@ class _Answer:
             if one.why is Why.LIMIT_REACHED
         )
 
-    def _place_of(self, demand: Demand) -> tuple[Reason, str]:
-        uid, packing = demand.pod.uid, self._packing
+    def _placed(self, demand: Demand) -> tuple[Reason, *tuple[Fact, ...]]:
+        """Where the pod is placed, or why it is not."""
         if not demand.needs_place(self._now):
-            until = format_time(demand.since)
-            return Reason.STAYS_FOR_NOW, f"protected until {until}, so it needs no other node yet"
-        patience_ends = self._patience_ends(demand)
-        if patience_ends is not None and patience_ends <= self._now:
-            since, said = format_time(demand.since), demand.said or "nothing"
-            disagrees = f"since {since} the scheduler has found no node for it and says: {said}"
-            return Reason.SCHEDULER_DISAGREES, f"fits {packing.placed[uid]}, but {disagrees}"
+            return Reason.STAYS_FOR_NOW, ProtectedUntil(demand.since)
+        uid, packing, places = demand.pod.uid, self._packing, self._places
         if uid in packing.placed:
-            return Reason.NOMINATED, f"fits {packing.placed[uid]}"
+            target, patience_ends = places.target(packing.placed[uid]), self._patience_ends(demand)
+            if patience_ends is None or self._now < patience_ends:
+                return Reason.NOMINATED, Fits(target)
+            disagrees = SchedulerDisagrees(target, demand.since, demand.said)
+            return Reason.SCHEDULER_DISAGREES, disagrees
         if uid in packing.displaced:
-            return Reason.BATCHING, self._displaced(demand)
+            lapses_at = places.nominations[uid].lapses_at
+            return Reason.BATCHING, CapacityTaken(places.target(packing.displaced[uid]), lapses_at)
         if (state := self._breakers.get(uid)) is not None:
-            return Reason.LAUNCH_BREAKER_OPEN, str(state.fact)
-        if uid in packing.no_claim and (refusal := self._places.refused.get(uid)) is not None:
-            return Reason.FAILED_SCHEDULING, refusal_text(refusal)
-        if unknown := self._places.unknown:
+            return Reason.LAUNCH_BREAKER_OPEN, state.fact
+        if uid in packing.no_claim and (refusal := places.refused.get(uid)) is not None:
+            return Reason.FAILED_SCHEDULING, *claim_refused(refusal)
+        if (unknown := places.unknown) is not None:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
-            return Reason.FAILED_SCHEDULING, self._with_closed(packing.unplaced[uid].message)
+            closed = (PoolClosed(pool, why) for pool, why in places.closed.items())
+            facts: tuple[Fact, ...] = (*packing.unplaced[uid].facts, *closed)
+            return Reason.FAILED_SCHEDULING, *facts
         if self._gathers_until is not None:
-            at = format_time(self._gathers_until)
-            return Reason.BATCHING, f"batched with other pending pods until {at}"
-        return Reason.NOMINATED, f"needs new NodeClaim {self._target[uid]}"
-
-    def _displaced(self, demand: Demand) -> str:
-        node, at = self._packing.displaced[demand.pod.uid], self._lapses_at(demand)
-        until = f"until {format_time(at)}" if at is not None else "until it is in service"
-        return f"{node} was launched for the pod and has no capacity left for it; waiting {until}"
-
-    def _lapses_at(self, demand: Demand) -> datetime | None:
-        return self._places.nominations[demand.pod.uid].lapses_at
+            return Reason.BATCHING, Batched(self._gathers_until)
+        return Reason.NOMINATED, self._needs[uid]
 
     def _patience_ends(self, demand: Demand) -> datetime | None:
         """When the scheduler should have bound a pod that fits a node in service."""
@@ -322,8 +312,3 @@ class _Answer:
         if usable is None or demand.leaves:
             return None
         return later(max(usable, demand.since), SCHEDULER_TAKES)
-
-    def _with_closed(self, message: str) -> str:
-        closed = self._places.closed.items()
-        found = (f"NodePool {pool} launches nothing: {why}" for pool, why in closed)
-        return "; ".join([message, *found])

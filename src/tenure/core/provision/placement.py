@@ -14,15 +14,16 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Create, Subject
+from tenure.core.facts import Fact, RetriedAt
 from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
 from tenure.core.provision.daemonpods import daemons
 from tenure.core.provision.demand import Demand
+from tenure.core.provision.facts import CheapestFit, ClaimRefused, Closed, Target, TypesAwaited
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
-from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -33,7 +34,7 @@ from tenure.model.api.resource import (
     NODES,
     PODS,
 )
-from tenure.model.cloud.offering import OfferingKey, format_price
+from tenure.model.cloud.offering import OfferingKey
 from tenure.model.settings import Settings
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.snapshot.observations import ClaimRefusal
@@ -61,10 +62,10 @@ def tells_of_places(subject: Subject) -> bool:
     return subject.kind in ("NodeClass", NODE_CLAIMS.kind, BATCH.kind)
 
 
-def refusal_text(refusal: ClaimRefusal) -> str:
-    """The message for the pod."""
-    again = f"; retrying at {format_time(refusal.retry_at)}" if refusal.retry_at else ""
-    return f"the API server refused NodeClaim {refusal.claim} for it: {refusal.message}{again}"
+def claim_refused(refusal: ClaimRefusal) -> tuple[Fact, ...]:
+    """The facts for the pod."""
+    refused = ClaimRefused(refusal.claim, refusal.message)
+    return (refused, RetriedAt(refusal.retry_at)) if refusal.retry_at else (refused,)
 
 
 class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,13 +84,16 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
         return Subject(NODE_CLAIMS.kind, self.name)
 
     @property
+    def fit(self) -> CheapestFit:
+        planned = self.planned
+        return CheapestFit(
+            planned.instance_type, planned.zone, planned.capacity_type, planned.price
+        )
+
+    @property
     def described(self) -> str:
         """For messages."""
-        planned = self.planned
-        return (
-            f"{planned.instance_type} in {planned.zone}, {planned.capacity_type}, "
-            f"{format_price(planned.price)}"
-        )
+        return self.fit.offering
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +101,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[ExistingNode, ...]
     templates: tuple[PoolTemplate, ...]
     #: Pools that launch nothing, and why.
-    closed: Mapping[str, str]
+    closed: Mapping[str, Closed]
     #: Pools whose instance types are not known yet: nothing is decided without them.
     unlisted: tuple[str, ...]
     daemons: tuple[Daemon, ...]
@@ -114,11 +118,13 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     derived: Derived = NOTHING_KEPT
 
     @property
-    def unknown(self) -> str:
-        """Which information is still missing, for messages; empty when everything is known."""
-        if not self.unlisted:
-            return ""
-        return f"waiting for the cloud's instance types for NodePool {', '.join(self.unlisted)}"
+    def unknown(self) -> TypesAwaited | None:
+        """Which information is still missing; None when everything is known."""
+        return TypesAwaited(self.unlisted) if self.unlisted else None
+
+    def target(self, name: str) -> Target:
+        """A node of a packing, as users find it."""
+        return Target(NODE_CLAIMS.kind if name in self.claim_names else NODES.kind, name)
 
     def waiting(self, now: datetime) -> list[Pod]:
         return [demand.pod for demand in self.demands if demand.needs_place(now)]

@@ -20,6 +20,7 @@ from functools import partial
 
 from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.register import registered_taints
+from tenure.core.facts import NodeClassNotServed
 from tenure.core.marks.ownership import class_label, is_our_pool, is_ours
 from tenure.core.pool.lookup import (
     node_class_key,
@@ -28,12 +29,20 @@ from tenure.core.pool.lookup import (
     to_come,
     usage_of,
 )
+from tenure.core.provision.facts import (
+    Closed,
+    NodeClassRefused,
+    PoolDeleting,
+    PoolNotReady,
+    PoolStatic,
+    PoolUnreadable,
+)
 from tenure.core.provision.nodecache import Rooms
 from tenure.errors import SpecError
 from tenure.model.api import names
-from tenure.model.api.meta import find_condition, format_time
+from tenure.model.api.meta import find_condition
 from tenure.model.api.node import Node
-from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
@@ -224,41 +233,41 @@ def _requirements_of(claim: NodeClaim) -> Requirements:
 # -- pools ---------------------------------------------------------------------------
 
 
-def closed_because(pool: NodePool, snapshot: Snapshot) -> str:
-    """Why the pool launches nothing for pods; empty when it does."""
+def closed_because(pool: NodePool, snapshot: Snapshot) -> Closed | None:
+    """Why the pool launches nothing for pods; None when it does."""
+    ref = pool.node_class_ref
+    if not is_our_pool(pool, snapshot):
+        return NodeClassNotServed(ref.kind, ref.group)
     if is_unreadable(pool):
-        return why_unreadable(pool)
+        return PoolUnreadable(why_unreadable(pool))
     if pool.deleting:
-        return "it is being deleted"
+        return PoolDeleting()
     if pool.static:
-        return "spec.replicas is set, and Tenure does not support static NodePools yet"
-    problem = node_class_problem(pool.node_class_ref, node_class_of(pool, snapshot))
+        return PoolStatic()
+    problem = node_class_problem(ref, node_class_of(pool, snapshot))
     if problem is not None:
-        return problem[1]
-    return in_words(template_problems(pool)) or _refused(pool, snapshot.observations)
+        return PoolNotReady(problem[1])
+    if problems := in_words(template_problems(pool)):
+        return PoolNotReady(problems)
+    return _refused(ref, snapshot.observations)
 
 
-def _refused(pool: NodePool, observations: Observations) -> str:
-    """Why the cloud refused the pool's node class; empty once it lists instance types for it."""
-    key = node_class_key(pool.node_class_ref)
+def _refused(ref: NodeClassRef, observations: Observations) -> NodeClassRefused | None:
+    """Why the cloud refused the pool's node class; None once it lists instance types for it."""
+    key = node_class_key(ref)
     refusal = observations.refused_classes.get(key)
     if refusal is None or key in observations.instance_types:
-        return ""
-    return (
-        f"the cloud refused its node class at {format_time(refusal.at)} ({refusal.message}); "
-        f"retrying at {format_time(refusal.until)}, or when the node class changes"
-    )
+        return None
+    return NodeClassRefused(f"{ref.kind} {ref.name}", refusal.at, refusal.message, refusal.until)
 
 
-def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, str]]:
+def open_pools(snapshot: Snapshot) -> tuple[list[PoolTemplate], dict[str, Closed]]:
     """Pools that may launch; and by name, why the others may not."""
     templates: list[PoolTemplate] = []
-    closed: dict[str, str] = {}
+    closed: dict[str, Closed] = {}
     for name, pool in sorted(snapshot.pools.items()):
-        if not is_our_pool(pool, snapshot):
-            ref = pool.node_class_ref
-            closed[name] = f"its node class is a {ref.kind}.{ref.group}, which is not served here"
-        elif why := closed_because(pool, snapshot):
+        why = closed_because(pool, snapshot)
+        if why is not None:
             closed[name] = why
         else:
             templates.append(_template(pool, snapshot))

@@ -1,0 +1,280 @@
+"""The facts about pending pods, new claims, and pools that launch nothing.
+
+Why a pod fits nowhere is in ``packing/facts.py``, why its owner's launches back off in
+``launchbreaker/facts.py``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from tenure.core.facts import Fact, NodeClassNotServed
+from tenure.core.health.domains import ZONE, Domain, Outage
+from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.cloud.offering import format_price
+
+#: How many DaemonSets a message names.
+DAEMON_SETS_NAMED: Final = 5
+
+# -- pods ------------------------------------------------------------------------------------
+
+
+class NodeTerminating(Fact, frozen=True):
+    """The Node that the pod runs on."""
+
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is terminating"
+
+
+class ProtectedUntil(Fact, frozen=True):
+    until: datetime
+
+    def __str__(self) -> str:
+        return f"the pod is protected until {format_time(self.until)} and needs no other node yet"
+
+
+class Target(Fact, frozen=True):
+    """A node that exists or is in flight: its Node, or the NodeClaim of that name."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Fits(Fact, frozen=True):
+    target: Target
+
+    def __str__(self) -> str:
+        return f"fits {self.target}"
+
+
+class SchedulerDisagrees(Fact, frozen=True):
+    target: Target
+    since: datetime
+    #: The scheduler's own message.
+    said: str
+
+    def __str__(self) -> str:
+        says = f" and says: {self.said}" if self.said else ""
+        return (
+            f"fits {self.target}, but the scheduler has found no node for the pod since "
+            f"{format_time(self.since)}{says}"
+        )
+
+
+class CapacityTaken(Fact, frozen=True):
+    """The node was launched for the pod; its capacity is used otherwise."""
+
+    target: Target
+    #: None: until the node is in service.
+    until: datetime | None
+
+    def __str__(self) -> str:
+        until = format_time(self.until) if self.until else f"{self.target} is in service"
+        return (
+            f"{self.target} was launched for the pod and has no capacity left for the pod; "
+            f"waiting until {until}"
+        )
+
+
+class ClaimRefused(Fact, frozen=True):
+    claim: str
+    #: The API server's own message.
+    said: str
+
+    def __str__(self) -> str:
+        return f"the API server refused NodeClaim {self.claim} for the pod: {self.said}"
+
+
+class TypesAwaited(Fact, frozen=True):
+    pools: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"waiting for the cloud's instance types for NodePool {', '.join(self.pools)}"
+
+
+class Batched(Fact, frozen=True):
+    until: datetime
+
+    def __str__(self) -> str:
+        return f"batched with other pending pods until {format_time(self.until)}"
+
+
+# -- new claims ------------------------------------------------------------------------------
+
+
+class CheapestFit(Fact, frozen=True):
+    instance_type: str
+    zone: str
+    capacity_type: str
+    #: In micro-dollars per hour.
+    price: int
+
+    @property
+    def offering(self) -> str:
+        price = format_price(self.price)
+        return f"{self.instance_type} in {self.zone}, {self.capacity_type}, {price}"
+
+    def __str__(self) -> str:
+        return f"cheapest fit: {self.offering}"
+
+
+class NeedsNewClaim(Fact, frozen=True):
+    """Of the pod."""
+
+    claim: str
+    fit: CheapestFit
+
+    def __str__(self) -> str:
+        return f"needs new NodeClaim {self.claim} ({self.fit.offering})"
+
+
+class NeededForPods(Fact, frozen=True):
+    """Of the claim."""
+
+    pods: int
+
+    def __str__(self) -> str:
+        return "needed for 1 pod" if self.pods == 1 else f"needed for {self.pods:,} pods"
+
+
+class ZoneAvoided(Fact, frozen=True):
+    zone: str
+    outage: Outage
+
+    def __str__(self) -> str:
+        return f"avoiding {self.zone}: {self.outage}"
+
+
+class ZoneNotAvoided(Fact, frozen=True):
+    zone: str
+    outage: Outage
+
+    def __str__(self) -> str:
+        return f"only {self.zone} fits the pods, although {self.outage}"
+
+
+class LaunchServed(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "a pod for which the NodeClaim was created has succeeded on its Node"
+
+
+# -- pools -----------------------------------------------------------------------------------
+
+
+class DaemonSetsTooLarge(Fact, frozen=True):
+    #: ``namespace/name``: those for which new nodes reserve nothing.
+    daemon_sets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        named = ", ".join(self.daemon_sets[:DAEMON_SETS_NAMED])
+        count = len(self.daemon_sets) - DAEMON_SETS_NAMED
+        more = f" and {count:,} more" if count > 0 else ""
+        return (
+            "no instance type fits all DaemonSet pods and one more pod; new nodes reserve nothing "
+            f"for DaemonSet {named}{more}: lower their requests, allow larger instance types, or "
+            "delete them"
+        )
+
+
+class PoolUnreadable(Fact, frozen=True):
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem
+
+
+class PoolDeleting(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "the NodePool is being deleted"
+
+
+class PoolStatic(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "spec.replicas is set, and Tenure does not support static NodePools yet"
+
+
+class PoolNotReady(Fact, frozen=True):
+    """Its node class or its template cannot be used."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem
+
+
+class NodeClassRefused(Fact, frozen=True):
+    """By the cloud."""
+
+    node_class: str
+    at: datetime
+    #: The cloud's own message.
+    said: str
+    retry_at: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"the cloud refused {self.node_class} at {format_time(self.at)} ({self.said}); retrying "
+            f"at {format_time(self.retry_at)}, or when {self.node_class} changes"
+        )
+
+
+Closed = (
+    NodeClassNotServed
+    | PoolUnreadable
+    | PoolDeleting
+    | PoolStatic
+    | PoolNotReady
+    | NodeClassRefused
+)
+
+
+class PoolClosed(Fact, frozen=True):
+    pool: str
+    why: Closed
+
+    def __str__(self) -> str:
+        return f"NodePool {self.pool} launches nothing: {self.why}"
+
+
+_FIT: Final = CheapestFit("c-4x-amd64-linux", "zone-a", "spot", 50_000)
+_OUTAGE: Final = Outage(
+    domain=Domain(ZONE, "zone-a"), unhealthy=5, recovered=0, total=8, pools=2, since=BEGINNING
+)
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    NodeTerminating("node-1"),
+    ProtectedUntil(BEGINNING),
+    Target("NodeClaim", "general-4nv74"),
+    Fits(Target("Node", "node-1")),
+    Fits(Target("NodeClaim", "general-4nv74")),
+    SchedulerDisagrees(
+        Target("Node", "node-1"), BEGINNING, "0/1 nodes are available: 1 Insufficient cpu"
+    ),
+    SchedulerDisagrees(Target("Node", "node-1"), BEGINNING, ""),
+    CapacityTaken(Target("Node", "node-1"), BEGINNING),
+    CapacityTaken(Target("NodeClaim", "general-4nv74"), None),
+    ClaimRefused("general-4nv74", 'admission webhook "example.com" denied the request'),
+    TypesAwaited(("general", "gpu")),
+    Batched(BEGINNING),
+    NeededForPods(1),
+    NeededForPods(12),
+    _FIT,
+    NeedsNewClaim("general-4nv74", _FIT),
+    ZoneAvoided("zone-a", _OUTAGE),
+    ZoneNotAvoided("zone-a", _OUTAGE),
+    LaunchServed(),
+    DaemonSetsTooLarge(("kube-system/agent", "kube-system/log")),
+    PoolUnreadable("NodePool general cannot be read: spec.weight"),
+    PoolDeleting(),
+    PoolStatic(),
+    PoolNotReady("EC2NodeClass default does not exist"),
+    NodeClassRefused("EC2NodeClass default", BEGINNING, "no such image", BEGINNING),
+    PoolClosed("general", PoolDeleting()),
+    PoolClosed("other", NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws")),
+)
