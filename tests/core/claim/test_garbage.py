@@ -6,6 +6,15 @@ from typing import Any
 
 import pytest
 
+from tenure.core.claim.facts import (
+    InstanceNotListed,
+    InstanceNotOurs,
+    ListTooEarly,
+    NodeStillReady,
+    Orphaned,
+    OrphanInUse,
+    OrphanSuspected,
+)
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.decision import Delete, Ground, Subject, Terminate, Verdict
 from tenure.core.reasons import Reason
@@ -47,9 +56,7 @@ def test_an_old_instance_that_two_lists_show_without_a_claim_is_terminated() -> 
     verdict = verdict_on(**orphan(an_instance(launched_at=ago(300))))
     assert verdict.reason is Reason.INSTANCE_ORPHANED
     assert verdict.subject == Subject("Instance", "cloud://a")
-    assert verdict.message == (
-        "no claim had UID uid-a at 2026-03-02T11:58:00Z nor at 2026-03-02T12:00:00Z"
-    )
+    assert verdict.facts == (Orphaned("uid-a", ago(120), NOW),)
     assert verdict.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
 
 
@@ -57,10 +64,7 @@ def test_one_list_is_not_enough() -> None:
     verdict = verdict_on(**orphan(an_instance(), first=NOW))
     assert (verdict.reason, verdict.action) == (Reason.ORPHAN_SUSPECTED, None)
     assert verdict.recheck_at is None, "only another look can change that"
-    assert verdict.message == (
-        "no claim had UID uid-a at 2026-03-02T12:00:00Z; terminated once a second list lacks it, too, "
-        "not before 2026-03-02T11:55:00Z"
-    )
+    assert verdict.facts == (OrphanSuspected("uid-a", NOW, ago(300)),)
 
 
 def test_two_lists_at_nearly_the_same_time_are_not_enough() -> None:
@@ -90,13 +94,13 @@ def test_the_termination_is_retried_every_five_seconds() -> None:
 def test_an_instance_is_never_terminated_when_it_is(fields: Any) -> None:
     verdict = verdict_on(**orphan(an_instance(**fields)))
     assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
-    assert verdict.message == "it lacks the tags of cluster embedded"
+    assert verdict.facts == (InstanceNotOurs("embedded"),)
 
 
 def test_a_registered_claim_whose_instance_is_gone_is_deleted() -> None:
     verdict = verdict_on(a_claim(), a_node(ready=False), vanished={"uid-a": ago(5)})
     assert verdict.reason is Reason.INSTANCE_VANISHED
-    assert verdict.message == "the cloud did not list cloud://a at 2026-03-02T11:59:55Z"
+    assert verdict.facts == (InstanceNotListed("cloud://a", ago(5)),)
     assert verdict.action == Delete(
         resource=NODE_CLAIMS,
         name="a",
@@ -109,7 +113,7 @@ def test_a_registered_claim_whose_instance_is_gone_is_deleted() -> None:
 def test_a_node_that_is_ready_is_believed_more_than_a_list() -> None:
     verdict = verdict_on(a_claim(), a_node(), vanished={"uid-a": ago(5)})
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_KNOWN, None)
-    assert verdict.message.endswith(", but its Node is Ready")
+    assert verdict.facts == (InstanceNotListed("cloud://a", ago(5)), NodeStillReady())
 
 
 def test_a_list_from_about_the_time_of_the_launch_does_not_count() -> None:
@@ -117,7 +121,7 @@ def test_a_list_from_about_the_time_of_the_launch_does_not_count() -> None:
     claim = a_claim(conditions=[condition("Launched", at=ago(100))])
     verdict = verdict_on(claim, a_node(ready=False), vanished={"uid-a": ago(60)})
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_KNOWN, None)
-    assert verdict.message.endswith(", but that is too soon after the launch to be reliable")
+    assert verdict.facts == (InstanceNotListed("cloud://a", ago(60)), ListTooEarly())
 
 
 @pytest.mark.parametrize(
@@ -174,20 +178,15 @@ OLD = orphan(an_instance(launched_at=ago(3000)))
 
 
 @pytest.mark.parametrize(
-    ("node", "advice"),
-    [
-        (a_leaving_node(), ""),
-        (a_node(), "; delete the Node to drain it"),
-    ],
+    ("node", "draining"),
+    [(a_leaving_node(), True), (a_node(), False)],
     ids=["being drained", "in service"],
 )
-def test_an_instance_is_no_garbage_while_its_node_is_not_drained(node: Any, advice: str) -> None:
+def test_an_instance_is_no_garbage_while_its_node_is_not_drained(node: Any, draining: bool) -> None:
     verdict = verdict_on(node, a_pod(protected="true"), a_pod("done", phase="Failed"), **OLD)
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_ORPHANED, None)
-    assert verdict.message == (
-        "no claim has had UID uid-a since 2026-03-02T11:58:00Z; not terminated while these pods "
-        f"run on Node node-a: default/web{advice}"
-    )
+    in_use = OrphanInUse("uid-a", ago(120), ("node-a",), ("default/web",), 0, draining)
+    assert verdict.facts == (in_use,)
 
 
 def test_the_message_stays_the_same_however_often_the_instances_are_listed() -> None:

@@ -236,6 +236,86 @@ class TemplateMatches(Fact, frozen=True):
         return f"the claim matches the template of NodePool {self.pool}"
 
 
+# -- garbage ---------------------------------------------------------------------------------
+
+
+class InstanceNotOurs(Fact, frozen=True):
+    cluster: str
+
+    def __str__(self) -> str:
+        return (
+            f"the instance lacks the tags of cluster {self.cluster}, so Tenure never terminates it"
+        )
+
+
+class OrphanSuspected(Fact, frozen=True):
+    """One list of claims lacked the instance's claim, or the instance is young."""
+
+    claim_uid: str
+    seen_at: datetime
+    not_before: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"no NodeClaim had UID {self.claim_uid} at {format_time(self.seen_at)}; the instance is "
+            "terminated once a second list lacks that UID, too, not before "
+            f"{format_time(self.not_before)}"
+        )
+
+
+class Orphaned(Fact, frozen=True):
+    claim_uid: str
+    first_at: datetime
+    last_at: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"no NodeClaim had UID {self.claim_uid} at {format_time(self.first_at)}, nor at "
+            f"{format_time(self.last_at)}; terminating the instance"
+        )
+
+
+class OrphanInUse(Fact, frozen=True):
+    """Without the time of the last list, so that the sentence stays the same."""
+
+    claim_uid: str
+    since: datetime
+    nodes: tuple[str, ...]
+    #: ``namespace/name``: the first few, and how many more.
+    pods: tuple[str, ...]
+    more: int
+    #: Whether every such Node is being deleted.
+    draining: bool
+
+    def __str__(self) -> str:
+        nodes = f"Node {', '.join(self.nodes)}"
+        more = f" and {self.more} more" if self.more else ""
+        advice = "" if self.draining else f"; delete {nodes} to drain it"
+        return (
+            f"no NodeClaim has had UID {self.claim_uid} since {format_time(self.since)}; the "
+            f"instance is not terminated while pods run on {nodes}: {', '.join(self.pods)}{more}"
+            f"{advice}"
+        )
+
+
+class InstanceNotListed(Fact, frozen=True):
+    provider_id: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"the cloud did not list instance {self.provider_id} at {format_time(self.at)}"
+
+
+class ListTooEarly(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "that list is too soon after the launch to be reliable, so the NodeClaim stays"
+
+
+class NodeStillReady(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "its Node is Ready, so the NodeClaim stays"
+
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     Adopting(),
     AskingCloud(),
@@ -267,4 +347,12 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     HashVersionOld("v2", "v3"),
     TemplateChanged("general", "123", "456"),
     TemplateMatches("general"),
+    InstanceNotOurs("production"),
+    OrphanSuspected("4f9c", BEGINNING, BEGINNING),
+    Orphaned("4f9c", BEGINNING, BEGINNING),
+    OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1", "default/web-2"), 3, False),
+    OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1",), 0, True),
+    InstanceNotListed("kwok://node-1", BEGINNING),
+    ListTooEarly(),
+    NodeStillReady(),
 )

@@ -15,19 +15,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from tenure.core.claim.facts import (
+    InstanceNotListed,
+    InstanceNotOurs,
+    ListTooEarly,
+    NodeStillReady,
+    Orphaned,
+    OrphanInUse,
+    OrphanSuspected,
+)
 from tenure.core.decision import Concern, Ground, Subject, Terminate, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
 from tenure.core.marks.deadline import stops_at
 from tenure.core.marks.ownership import is_missing, is_ours
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import unfinished_pods
 from tenure.core.terminate.pods import STUCK_AFTER, holds_node
-from tenure.core.writes import delete_claim, subject_of
-from tenure.model.api.meta import format_time, later
+from tenure.core.verdicts import say
+from tenure.core.writes import delete_claim
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -42,6 +53,7 @@ INSTANCE = "Instance"
 #: How many pods a message names.
 NAMED_MAX: Final = 3
 _INSTANCE_KEY = "instance/"
+_say_of_claim = partial(say, Concern.GARBAGE)
 
 
 class InstanceView(msgspec.Struct, frozen=True):
@@ -130,50 +142,41 @@ def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
     sighting, answer = view.sighting, view.answer
     instance = sighting.instance
     if not instance.claim_uid or instance.cluster != settings.cluster_name:
-        return _say(
-            instance, Reason.NOT_OURS, f"it lacks the tags of cluster {settings.cluster_name}"
-        )
+        return _say(instance, Reason.NOT_OURS, InstanceNotOurs(settings.cluster_name))
     seen_twice = sighting.last_at - sighting.first_at >= settings.garbage_period
     old_at = later(instance.launched_at, settings.garbage_grace)
     if not seen_twice or now < old_at:
-        message = (
-            f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)}; "
-            f"terminated once a second list lacks it, too, not before {format_time(old_at)}"
-        )
+        suspected = OrphanSuspected(instance.claim_uid, sighting.first_at, old_at)
         recheck_at = old_at if seen_twice else None
-        return _say(instance, Reason.ORPHAN_SUSPECTED, message, recheck_at=recheck_at)
+        return _say(instance, Reason.ORPHAN_SUSPECTED, suspected, recheck_at=recheck_at)
     if answer is None and (pods := [pod for pod in view.pods if holds_node(pod, now)]):
         return _in_use(view, pods)
-    message = (
-        f"no claim had UID {instance.claim_uid} at {format_time(sighting.first_at)} "
-        f"nor at {format_time(sighting.last_at)}"
-    )
+    orphaned = Orphaned(instance.claim_uid, sighting.first_at, sighting.last_at)
     if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
-        return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=again_at)
+        return _say(instance, Reason.INSTANCE_ORPHANED, orphaned, recheck_at=again_at)
     action = Terminate(provider_id=instance.provider_id, claim_uid=instance.claim_uid)
-    return _say(instance, Reason.INSTANCE_ORPHANED, message, action=action)
+    return _say(instance, Reason.INSTANCE_ORPHANED, orphaned, action=action)
 
 
 def _in_use(view: InstanceView, pods: Sequence[Pod]) -> Verdict:
-    """Without the time of the last list, so that the message stays the same."""
-    instance, listed = view.sighting.instance, ", ".join(node.name for node in view.nodes)
-    more = f" and {len(pods) - NAMED_MAX} more" if len(pods) > NAMED_MAX else ""
-    named = ", ".join(pod.key for pod in pods[:NAMED_MAX])
-    message = (
-        f"no claim has had UID {instance.claim_uid} since {format_time(view.sighting.first_at)}; "
-        f"not terminated while these pods run on Node {listed}: {named}{more}"
+    instance = view.sighting.instance
+    in_use = OrphanInUse(
+        instance.claim_uid,
+        view.sighting.first_at,
+        nodes=tuple(node.name for node in view.nodes),
+        pods=tuple(pod.key for pod in pods[:NAMED_MAX]),
+        more=max(len(pods) - NAMED_MAX, 0),
+        draining=all(node.deleting for node in view.nodes),
     )
-    if not all(node.deleting for node in view.nodes):
-        message += "; delete the Node to drain it"
     stops = (at for pod in pods if (at := stops_at(pod)) is not None)
     recheck_at = min((later(at, STUCK_AFTER) for at in stops), default=None)
-    return _say(instance, Reason.INSTANCE_ORPHANED, message, recheck_at=recheck_at)
+    return _say(instance, Reason.INSTANCE_ORPHANED, in_use, recheck_at=recheck_at)
 
 
 def _say(
     instance: Instance,
     reason: Reason,
-    message: str,
+    fact: Fact,
     *,
     action: Terminate | None = None,
     recheck_at: datetime | None = None,
@@ -182,7 +185,7 @@ def _say(
         concern=Concern.GARBAGE,
         subject=Subject(INSTANCE, instance.provider_id),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=(fact,),
         action=action,
         recheck_at=recheck_at,
     )
@@ -190,19 +193,10 @@ def _say(
 
 def _vanished(view: VanishedView, settings: Settings) -> Verdict:
     claim = view.claim
-    what = f"the cloud did not list {claim.provider_id} at {format_time(view.listed_at)}"
-    action, reason = None, Reason.INSTANCE_KNOWN
+    not_listed = InstanceNotListed(claim.provider_id, view.listed_at)
     if not is_missing(claim, view.listed_at, settings):
-        message = f"{what}, but that is too soon after the launch to be reliable"
-    elif view.node_ready:
-        message = f"{what}, but its Node is Ready"
-    else:
-        message, reason = what, Reason.INSTANCE_VANISHED
-        action = delete_claim(claim, Ground.INSTANCE_GONE)
-    return Verdict(
-        concern=Concern.GARBAGE,
-        subject=subject_of(claim),
-        reason=reason,
-        facts=(as_fact(message),),
-        action=action,
-    )
+        return _say_of_claim(claim, Reason.INSTANCE_KNOWN, not_listed, ListTooEarly())
+    if view.node_ready:
+        return _say_of_claim(claim, Reason.INSTANCE_KNOWN, not_listed, NodeStillReady())
+    action = delete_claim(claim, Ground.INSTANCE_GONE)
+    return _say_of_claim(claim, Reason.INSTANCE_VANISHED, not_listed, action=action)
