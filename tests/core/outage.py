@@ -30,7 +30,7 @@ def a_member(
     *,
     zone: str = "zone-c",
     unhealthy_since: datetime | None = None,
-    well_since: datetime | None = None,
+    healthy_since: datetime | None = None,
     image: str = "",
     type_: str = "",
     **claim: Any,
@@ -38,7 +38,7 @@ def a_member(
     """Of the pool that its name begins with: ``red-1``. Well since its boot unless told otherwise."""
     labels = {names.NODEPOOL: name.split("-")[0], names.ZONE: zone}
     labels |= {names.INSTANCE_TYPE: type_} if type_ else {}
-    ready = condition("Ready", at=well_since or ago(7000))
+    ready = condition("Ready", at=healthy_since or ago(7000))
     if unhealthy_since is not None:
         ready = condition("Ready", "Unknown", "NodeStatusUnknown", at=unhealthy_since)
     up = condition("Initialized", at=ago(6000))

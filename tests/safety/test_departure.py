@@ -53,7 +53,7 @@ FORCEFUL = a_pool(repair={"terminationMode": "Forceful"}, disruption={"budgets":
 Objects = dict[str, Any]
 
 
-def sick_node(claim: str = "a", **fields: Any) -> Any:
+def unhealthy_node(claim: str = "a", **fields: Any) -> Any:
     reports = {"conditions": (condition("Ready"), UNHEALTHY)}
     usual: Any = {"status": reports, "taints": (DISRUPTED,)}
     return a_node(f"node-{claim}", claim=claim, **usual | fields)
@@ -64,7 +64,7 @@ def a_fleet(**changed: Any) -> list[Any]:
     objects: Objects = {
         "pool": POOL,
         "claim": a_claim(annotations=MARKS),
-        "node": sick_node(),
+        "node": unhealthy_node(),
         "replacement": REPLACEMENT,
         "node_b": a_node("node-b", claim="b"),
     }
@@ -130,9 +130,11 @@ GRACEFUL: list[Any] = [
         "its replacement NodeClaim b does not exist",
         id="a replacement of another claim",
     ),
-    pytest.param({"node": sick_node(taints=())}, "Node node-a is not closed", id="Node takes pods"),
     pytest.param(
-        {"node": sick_node(annotations={names.DO_NOT_REPAIR: "true"})},
+        {"node": unhealthy_node(taints=())}, "Node node-a is not closed", id="Node takes pods"
+    ),
+    pytest.param(
+        {"node": unhealthy_node(annotations={names.DO_NOT_REPAIR: "true"})},
         'karpenter.sh/do-not-repair: "true" on node-a forbids it',
         id="veto on the Node",
     ),
@@ -148,7 +150,7 @@ GRACEFUL: list[Any] = [
     ),
     pytest.param(
         {
-            "node": sick_node(
+            "node": unhealthy_node(
                 status={"conditions": (condition("KWOKUnhealthy", "True", at=ago(29)),)}
             )
         },
@@ -156,7 +158,7 @@ GRACEFUL: list[Any] = [
         id="tolerated",
     ),
     pytest.param(
-        {"node_c": sick_node("c")},
+        {"node_c": unhealthy_node("c")},
         "2 of 5 Nodes of NodePool general are unhealthy, and nothing is repaired above 1",
         id="breaker",
     ),
@@ -238,7 +240,7 @@ def test_budgets_count_the_label_of_per_apart() -> None:
         repair={"terminationMode": "Graceful"},
         disruption={"budgets": [{"nodes": "1", "per": names.ZONE}]},
     )
-    zones = {"node": sick_node(labels={names.ZONE: "x"})}
+    zones = {"node": unhealthy_node(labels={names.ZONE: "x"})}
     leaving = a_leaving_node("node-c", claim="c", labels={names.ZONE: "y"})
     assert asked(Ground.REPLACED, a_fleet(pool=pool, node_c=leaving, **zones)) is None
     same = a_leaving_node("node-c", claim="c", labels={names.ZONE: "x"})
@@ -255,7 +257,7 @@ def test_a_window_that_does_not_select_the_node_holds_nothing() -> None:
     expression = {"key": "team", "operator": "In", "values": ["web"]}
     window = a_named_window(selector={"matchExpressions": [expression]})
     assert asked(Ground.REPLACED, a_fleet(window=window)) is None
-    named = sick_node(labels={"team": "web"})
+    named = unhealthy_node(labels={"team": "web"})
     assert asked(Ground.REPLACED, a_fleet(window=window, node=named)) is not None
 
 
@@ -268,7 +270,7 @@ def test_a_veto_ends_with_its_duration() -> None:
         names.DO_NOT_REPAIR: "1h",
         f"{names.DO_NOT_REPAIR}-since": f"1h {format_time(ago(3600))}",
     }
-    assert asked(Ground.REPLACED, a_fleet(node=sick_node(annotations=noted))) is None
+    assert asked(Ground.REPLACED, a_fleet(node=unhealthy_node(annotations=noted))) is None
 
 
 def test_repair_that_is_switched_off_repairs_nothing() -> None:
@@ -293,10 +295,10 @@ def test_a_forceful_repair_needs_no_budget_and_no_replacement() -> None:
 
 FORCED: list[Any] = [
     pytest.param({"node": a_node()}, "no condition that is watched", id="healthy"),
-    pytest.param({"node_c": sick_node("c")}, "nothing is repaired above 1", id="breaker"),
+    pytest.param({"node_c": unhealthy_node("c")}, "nothing is repaired above 1", id="breaker"),
     pytest.param({"window": a_named_window()}, "blocks Unhealthy", id="window"),
     pytest.param(
-        {"node": sick_node(annotations={names.DO_NOT_REPAIR: "true"})}, "forbids it", id="veto"
+        {"node": unhealthy_node(annotations={names.DO_NOT_REPAIR: "true"})}, "forbids it", id="veto"
     ),
 ]
 
@@ -312,11 +314,11 @@ def an_outage(**changed: Any) -> list[Any]:
     zone = {names.ZONE: "x"}
     pools = {name: a_pool(name, repair={"maxUnhealthy": "100%"}) for name in ("general", "other")}
     objects: Objects = {**pools, "a": a_claim(annotations=STAMP)}
-    objects["node-a"] = sick_node(labels=zone)
+    objects["node-a"] = unhealthy_node(labels=zone)
     for name in "bc":
         of_other = {names.NODEPOOL: "other"}
         objects[name] = a_claim(name, labels=of_other)
-        objects[f"node-{name}"] = sick_node(name, labels=zone | of_other)
+        objects[f"node-{name}"] = unhealthy_node(name, labels=zone | of_other)
     return list((objects | changed).values())
 
 
@@ -448,7 +450,7 @@ def marked(claim: NodeClaim) -> Any:
 
 def test_a_command_begins_within_budgets_and_windows_only() -> None:
     claim = a_claim()
-    plain = {"claim": claim, "node": sick_node(taints=())}
+    plain = {"claim": claim, "node": unhealthy_node(taints=())}
     assert refused(marked(claim), a_fleet(**plain)) == ""
     other = a_fleet(**plain, claim_c=a_claim("c", annotations=MARKS))
     assert "budget 1 allows 1 of 5 Nodes" in refused(marked(claim), other)
@@ -458,7 +460,7 @@ def test_a_command_begins_within_budgets_and_windows_only() -> None:
 def test_a_reboot_begins_within_budgets_and_windows_only() -> None:
     claim = a_claim()
     begins = claim_status(claim, Wanted("Rebooting", "True", "RebootRequested"))
-    plain = {"claim": claim, "node": sick_node(taints=())}
+    plain = {"claim": claim, "node": unhealthy_node(taints=())}
     assert refused(begins, a_fleet(**plain)) == ""
     assert "blocks Unhealthy" in refused(begins, a_fleet(**plain, window=a_named_window()))
     leaving = a_fleet(**plain, node_c=a_leaving_node("node-c", claim="c"))

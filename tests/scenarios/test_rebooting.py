@@ -66,7 +66,7 @@ class Rebooted(Tapped):
 
     def commit(self, bound: str | None = "1m0s") -> None:
         """As a repair does it: history and bound, then the condition. A reboot is the cure."""
-        sicken(self)
+        make_unhealthy(self)
         self.cloud.listen(self._cured)
         name, at = self.the(NODE_CLAIMS)["metadata"]["name"], format_time(self.now)
         notes = {REBOOT_HISTORY: at, REBOOT_GRACE_PERIOD: bound}
@@ -128,7 +128,7 @@ class Rebooted(Tapped):
         assert self.says(type_)[0] == status
 
 
-def sicken(story: Rebooted) -> None:
+def make_unhealthy(story: Rebooted) -> None:
     name = story.node["metadata"]["name"]
     story.kubelets.set_condition(name, BROKEN_CONDITION, "True", "Leak", "memory leaks")
 
@@ -435,7 +435,7 @@ def begun_by_karpenter(story: Rebooted, reason: str, **notes: str) -> None:
 def test_a_reboot_that_karpenter_has_issued_is_watched_until_the_node_is_back() -> None:
     with Rebooted() as story:
         story.settle()
-        sicken(story)
+        make_unhealthy(story)
         story.cloud.listen(story._cured)
         before = {REBOOT_PRE_BOOT_ID: story.boot}
         name = story.node["metadata"]["name"]
@@ -452,7 +452,7 @@ def test_a_reboot_that_karpenter_has_issued_is_watched_until_the_node_is_back() 
 def test_a_reboot_that_karpenter_has_requested_is_carried_out() -> None:
     with Rebooted() as story:
         story.settle()
-        sicken(story)
+        make_unhealthy(story)
         story.cloud.listen(story._cured)
         begun_by_karpenter(story, "RebootRequested")
         story.until("Rebooting", "False")
@@ -617,7 +617,7 @@ def test_a_node_that_is_well_again_when_the_veto_ends_stays_and_may_be_rebooted_
         assert story.claim["metadata"]["uid"] == story.first_claim["metadata"]["uid"]
         assert story.says("RebootIssued") == ("", "")
         story.cloud_tap.spoil = lambda *_: None
-        sicken(story)
+        make_unhealthy(story)
         story.until("Rebooting", "True")
 
 
@@ -733,7 +733,7 @@ def test_a_crash_after_any_call_of_a_reboot_that_fails_heals(fatal: int) -> None
 def test_a_condition_that_asks_for_it_has_the_node_rebooted_and_healed() -> None:
     with Rebooted() as story:
         story.settle()
-        sicken(story)
+        make_unhealthy(story)
         story.until("Rebooting", "True")
         story.until("RebootIssued", "True")
         recover(story)
@@ -745,7 +745,7 @@ def test_a_condition_that_asks_for_it_has_the_node_rebooted_and_healed() -> None
 def test_what_two_reboots_in_a_day_do_not_heal_is_replaced() -> None:
     with Rebooted() as story:
         story.settle()
-        sicken(story)
+        make_unhealthy(story)
         for boot in (2, 3):
             story.until("Rebooting", "True")
             story.until("Rebooting", "False")
@@ -771,7 +771,7 @@ def test_a_crash_between_the_writes_that_commit_to_it_heals_without_a_second_ent
                 recover(story)
 
         story.cloud.listen(heals)
-        sicken(story)
+        make_unhealthy(story)
         story.play(10 * MINUTE)
         ends_well(story)
         assert "," not in story.claim["metadata"]["annotations"][REBOOT_HISTORY]

@@ -77,8 +77,8 @@ def full(name: str = "a") -> list[Any]:
     return [a_claim(name), unhealthy_node(name), pod]
 
 
-def well(count: int) -> list[Any]:
-    """So many nodes that are well, and full."""
+def healthy(count: int) -> list[Any]:
+    """So many healthy nodes that are full."""
     found: list[Any] = []
     for i in range(count):
         big = {"cpu": "3900m", "memory": "1Gi"}
@@ -149,7 +149,7 @@ def test_where_the_pods_fit_elsewhere_nothing_is_launched() -> None:
 def test_another_unhealthy_node_takes_no_pods_while_it_is_being_replaced() -> None:
     marks = {REPLACED_BY: "", DISRUPTION_REASON: "Unhealthy"}
     other = [a_claim("c", annotations=marks), unhealthy_node("c", taints=(DISRUPTED,))]
-    assert len(created(verdicts(*full(), *other, *well(8)))) == 1
+    assert len(created(verdicts(*full(), *other, *healthy(8)))) == 1
 
 
 def test_a_pod_that_fits_nowhere_blocks_it_and_is_named() -> None:
@@ -203,7 +203,7 @@ def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:
 
 def test_one_is_planned_at_a_time_the_longest_due_first() -> None:
     older = [a_claim("b"), unhealthy_node("b", since=ago(120)), a_pod("web-b", node="node-b")]
-    found = verdicts(*full(), *older, *well(8))
+    found = verdicts(*full(), *older, *healthy(8))
     assert about(found, "NodeClaim/b").reason is Reason.REPLACING
     waits = about(found, "NodeClaim/a")
     assert (waits.reason, waits.action) == (Reason.DISRUPTION_WAITS, None)
@@ -300,7 +300,7 @@ def test_do_not_disrupt_on_the_node_is_no_veto_of_a_repair() -> None:
 )
 def test_after_failures_the_pool_pauses_longer_and_longer(noted: str, until: float) -> None:
     failed = [a_claim("b", annotations={REPLACEMENT_FAILED: noted}), *full("b")[1:]]
-    told = on_claim(*full(), *failed, *well(8))
+    told = on_claim(*full(), *failed, *healthy(8))
     assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(until))
     assert "the replacement of b has failed" in told.message
 
@@ -406,9 +406,9 @@ def test_a_node_that_is_ready_and_never_initialized_goes_the_pools_own_way() -> 
     [
         pytest.param([a_pool(disruption={"budgets": [FREEZE]}), *full()], id="a freeze"),
         pytest.param([a_claim(), unhealthy_node(since=ago(29))], id="tolerated"),
-        pytest.param([*full(), *full("b")[:2], *well(8)], id="one after the other"),
+        pytest.param([*full(), *full("b")[:2], *healthy(8)], id="one after the other"),
         pytest.param(
-            [*full(), a_claim("b", annotations={REPLACEMENT_FAILED: FAILED}), *well(8)],
+            [*full(), a_claim("b", annotations={REPLACEMENT_FAILED: FAILED}), *healthy(8)],
             id="a pause",
         ),
         pytest.param(

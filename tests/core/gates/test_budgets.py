@@ -55,7 +55,7 @@ def pair(name: str, *, claim: dict[str, Any] | None = None, **node: Any) -> Pair
     return a_claim(name, **(claim or {})), a_node(f"node-{name}", claim=name, **node)
 
 
-def well(count: int) -> list[Pair]:
+def healthy(count: int) -> list[Pair]:
     return [pair(f"w{index:02}") for index in range(count)]
 
 
@@ -96,27 +96,27 @@ def asked(
 def test_a_share_is_rounded_up_and_a_number_is_that_number(
     nodes: str, total: int, allowed: int
 ) -> None:
-    assert asked(pool_with({"nodes": nodes}), *well(total)).allowed == allowed
+    assert asked(pool_with({"nodes": nodes}), *healthy(total)).allowed == allowed
 
 
 def test_the_default_is_a_tenth() -> None:
-    answer = asked(a_pool(), *well(11))
+    answer = asked(a_pool(), *healthy(11))
     assert answer == Allowance(2, "budget 10% allows 2 of 11 nodes, and none is leaving")
 
 
 def test_an_empty_list_sets_no_limit() -> None:
-    assert asked(pool_with(), *well(2), leaving()) == Allowance(
+    assert asked(pool_with(), *healthy(2), leaving()) == Allowance(
         UNLIMITED, "the pool has no budgets"
     )
 
 
 def test_the_tightest_wins_and_is_named() -> None:
-    answer = asked(pool_with({"nodes": "3"}, {"nodes": "10%"}, {"nodes": "1"}), *well(8))
+    answer = asked(pool_with({"nodes": "3"}, {"nodes": "10%"}, {"nodes": "1"}), *healthy(8))
     assert answer == Allowance(1, "budget 10% allows 1 of 8 nodes, and none is leaving")
 
 
 def test_it_never_falls_below_nothing() -> None:
-    answer = asked(a_pool(), *well(6), leaving("x"), leaving("y"))
+    answer = asked(a_pool(), *healthy(6), leaving("x"), leaving("y"))
     assert answer == Allowance(
         0, "budget 10% allows 1 of 8 nodes, and 2 are leaving already (node-x, node-y)"
     )
@@ -141,7 +141,7 @@ def test_it_never_falls_below_nothing() -> None:
 def test_nodes_that_terminate_count_once_against_every_reason(
     gone: Pair, reason: Disruption
 ) -> None:
-    assert asked(a_pool(), *well(7), gone, reason=reason) == Allowance(
+    assert asked(a_pool(), *healthy(7), gone, reason=reason) == Allowance(
         0, "budget 10% allows 1 of 8 nodes, and 1 is leaving already (node-x)"
     )
 
@@ -151,7 +151,7 @@ def test_nodes_that_reboot_count_against_every_reason_though_it_is_not_initializ
     reason: Disruption,
 ) -> None:
     rebooting = pair("x", claim={"conditions": REBOOTING}, ready=False)
-    assert asked(a_pool(), *well(7), rebooting, reason=reason) == Allowance(
+    assert asked(a_pool(), *healthy(7), rebooting, reason=reason) == Allowance(
         0, "budget 10% allows 1 of 8 nodes, and 1 is rebooting (node-x)"
     )
 
@@ -161,7 +161,7 @@ def test_nodes_that_reboot_count_against_every_reason_though_it_is_not_initializ
 def test_nodes_that_are_not_ready_count_against_every_reason_but_repair(
     reason: Disruption, ready: bool | None
 ) -> None:
-    answer = asked(a_pool(), *well(7), pair("x", ready=ready), reason=reason)
+    answer = asked(a_pool(), *healthy(7), pair("x", ready=ready), reason=reason)
     if reason is UNHEALTHY:
         assert answer == Allowance(1, "budget 10% allows 1 of 8 nodes, and none is leaving")
     else:
@@ -180,19 +180,19 @@ def test_nodes_that_are_not_ready_count_against_every_reason_but_repair(
     ids=["not-initialized", "ending", "foreign", "of-another-pool", "without-a-node"],
 )
 def test_nodes_that_do_not_count_are_neither_counted_nor_subtracted(outsider: Pair) -> None:
-    assert asked(a_pool(), *well(10), outsider) == Allowance(
+    assert asked(a_pool(), *healthy(10), outsider) == Allowance(
         1, "budget 10% allows 1 of 10 nodes, and none is leaving"
     )
 
 
 def test_the_label_of_the_node_alone_initializes_nothing() -> None:
     labelled = pair("x", claim={"stage": REGISTERED}, labels={INITIALIZED: "true"})
-    assert "of 10 nodes" in asked(a_pool(), *well(10), labelled).why
+    assert "of 10 nodes" in asked(a_pool(), *healthy(10), labelled).why
 
 
 def test_two_claims_of_one_instance_are_one_node() -> None:
     twin = a_leaving_claim("y", status={"provider_id": "cloud://x"})
-    answer = asked(a_pool(), *well(7), (*pair("x"),), (twin, a_node("unrelated", claim="u")))
+    answer = asked(a_pool(), *healthy(7), (*pair("x"),), (twin, a_node("unrelated", claim="u")))
     assert answer.why == "budget 10% allows 1 of 8 nodes, and 1 is leaving already (node-x)"
 
 
@@ -244,7 +244,7 @@ SIX_IN_THE_MORNING = datetime(2026, 3, 3, 6, tzinfo=UTC)
 def test_a_schedule_begins_at_its_hit_and_is_over_at_its_end_to_the_instant(
     at: datetime, closed: bool, changes_at: datetime
 ) -> None:
-    answer = asked(pool_with(NIGHTLY), *well(2), now=at)
+    answer = asked(pool_with(NIGHTLY), *healthy(2), now=at)
     why = (
         "budget 0 (0 22 * * * for 8h) allows 0 of 2 nodes, and none is leaving"
         if closed
@@ -337,7 +337,7 @@ def test_per_counts_the_nodes_of_each_value_apart(key: str) -> None:
 
 def test_nodes_without_the_label_are_a_group_of_their_own() -> None:
     pool = pool_with({"nodes": "1", "per": ZONE})
-    fleet = [*zoned(3, "a"), *well(1), leaving()]
+    fleet = [*zoned(3, "a"), *healthy(1), leaving()]
     assert asked(pool, *fleet, node=a_node()) == Allowance(
         0,
         f"budget 1 allows 1 of 2 nodes without {ZONE}, and 1 is leaving already (node-x)",
@@ -352,7 +352,7 @@ def spot(operator: str, *values: str) -> dict[str, Any]:
 def test_a_selector_counts_and_limits_only_those_it_selects() -> None:
     pool = pool_with({"nodes": "50%", "selector": spot("In", "spot")})
     labels = {"karpenter.sh/capacity-type": "spot"}
-    fleet = [*well(9), *(pair(f"s{index}", labels=labels) for index in range(3))]
+    fleet = [*healthy(9), *(pair(f"s{index}", labels=labels) for index in range(3))]
     assert asked(pool, *fleet, leaving()) == Allowance(UNLIMITED, "no budget limits it now")
     assert asked(pool, *fleet, leaving("x", labels=labels), node=a_node(labels=labels)) == (
         Allowance(
@@ -397,7 +397,7 @@ def test_what_cannot_be_understood_closes_the_pool_and_says_what_it_is(
     broken: dict[str, Any], at: str, reason: Disruption
 ) -> None:
     pool = pool_with({"nodes": "100%"}, {"nodes": "5", "reasons": ["Empty"]} | broken)
-    answer = asked(pool, *well(3), reason=reason)
+    answer = asked(pool, *healthy(3), reason=reason)
     assert (answer.allowed, answer.changes_at) == (0, None)
     assert answer.why.startswith(
         f"a budget that cannot be understood closes the pool: spec.disruption.{at}: got "
@@ -428,14 +428,14 @@ def test_for_the_pool_as_a_whole_groups_add_up(budgets: list[dict[str, Any]], mo
 
 
 def test_nodes_that_use_budgets_are_counted_by_reason() -> None:
-    fleet = [*well(2), leaving(), pair("u", ready=False)]
+    fleet = [*healthy(2), leaving(), pair("u", ready=False)]
     snapshot = snapshot_with(*(thing for pair in fleet for thing in pair))
     used = {reason: consuming(TRAITS[reason], fleet_of("general", snapshot)) for reason in ALL}
     assert used == {reason: 1 if reason is UNHEALTHY else 2 for reason in ALL}
 
 
 @given(
-    states=st.lists(st.sampled_from(["well", "leaving", "unready", "rebooting"]), max_size=12),
+    states=st.lists(st.sampled_from(["healthy", "leaving", "unready", "rebooting"]), max_size=12),
     percent=st.integers(0, 100),
     reason=st.sampled_from(ALL),
 )
@@ -444,7 +444,7 @@ def test_no_more_nodes_are_ever_on_their_way_than_the_budget_says(
 ) -> None:
     """If as many go as are allowed, the budget is full, never more than full by our doing."""
     made = {
-        "well": lambda name: pair(name),
+        "healthy": lambda name: pair(name),
         "leaving": lambda name: leaving(name),
         "unready": lambda name: pair(name, ready=False),
         "rebooting": lambda name: pair(name, claim={"conditions": REBOOTING}),

@@ -66,8 +66,8 @@ def test_a_zone_an_image_and_a_type_can_fail() -> None:
         for i, name in enumerate(("red-1", "red-2", "blue-1"))
         for item in a_member(name, zone=f"zone-{i}", image="bad", unhealthy_since=ago(60))
     ]
-    well = members(("red-5", "blue-5"), image="good", type_="m")
-    assert held(*pools(), *image, *well) == ["image=bad"]
+    healthy = members(("red-5", "blue-5"), image="good", type_="m")
+    assert held(*pools(), *image, *healthy) == ["image=bad"]
     type_ = [
         item
         for i, name in enumerate(("red-1", "red-2", "blue-1"))
@@ -98,9 +98,9 @@ def test_what_is_never_repaired_does_not_count() -> None:
 
 def test_the_recovered_count_and_those_that_have_just_booted_do_not() -> None:
     unhealthy = members(("red-1",), unhealthy_since=ago(3600))
-    back = members(("red-2", "blue-1", "blue-2"), well_since=ago(60))
+    back = members(("red-2", "blue-1", "blue-2"), healthy_since=ago(60))
     assert held(*pools(), *unhealthy, *back) == ["zone=zone-c"]
-    fresh = members(("red-2", "blue-1", "blue-2"), well_since=ago(6001))
+    fresh = members(("red-2", "blue-1", "blue-2"), healthy_since=ago(6001))
     assert held(*pools(), *unhealthy, *fresh) == []
 
 
@@ -353,17 +353,17 @@ def test_a_probe_whose_node_is_gone_before_its_claim_counts_without_a_gap() -> N
 
 
 def test_a_probe_that_recovers_and_stays_is_not_counted_as_if_it_had_left() -> None:
-    well = a_member("red-1", well_since=ago(6500))
-    assert unhealthy_ones(verdicts(*left_in_the_zone(), *well)) == dict.fromkeys(
+    healthy = a_member("red-1", healthy_since=ago(6500))
+    assert unhealthy_ones(verdicts(*left_in_the_zone(), *healthy)) == dict.fromkeys(
         HELD_BACK, Reason.REPAIRING
     )
 
 
 def test_a_domain_that_recovers_by_itself_is_not_in_outage_for_the_probe_alone() -> None:
-    back = members(("blue-1", "green-1"), well_since=ago(601))
+    back = members(("blue-1", "green-1"), healthy_since=ago(601))
     assert held(*pools(LEFT), GREEN, *back) == []
     one_back = [
-        *a_member("blue-1", well_since=ago(30)),
+        *a_member("blue-1", healthy_since=ago(30)),
         *a_member("green-1", unhealthy_since=ago(3600)),
     ]
     assert held(*pools(LEFT), GREEN, *one_back) == ["zone=zone-c"], "it settles, as ever"

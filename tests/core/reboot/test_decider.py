@@ -258,7 +258,7 @@ def test_a_veto_that_ends_is_looked_at_again_then() -> None:
     assert later.reason is Reason.REBOOT_REQUESTED
 
 
-@pytest.mark.parametrize("unhealthy_node", [True, False], ids=["unhealthy_node", "well"])
+@pytest.mark.parametrize("unhealthy_node", [True, False], ids=["unhealthy", "healthy"])
 def test_once_the_cloud_is_asked_there_is_no_way_back(unhealthy_node: bool) -> None:
     """The answer may be lost, and the reboot not."""
     node = the_node(CLOSED, unhealthy_node=unhealthy_node, annotations=VETO)

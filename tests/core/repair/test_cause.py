@@ -17,7 +17,9 @@ from tests.core.build import NOW, ago
 MINUTE = timedelta(minutes=1)
 
 
-def an_illness(type_: str = "Gpu", *, due_at: datetime = NOW, **fields: Any) -> UnhealthyCondition:
+def an_unhealthy_condition(
+    type_: str = "Gpu", *, due_at: datetime = NOW, **fields: Any
+) -> UnhealthyCondition:
     usual: dict[str, Any] = {
         "condition": Condition(type=type_, status="True", reason="Broken"),
         "since": ago(3600),
@@ -34,20 +36,25 @@ def cause(*due: UnhealthyCondition, priorities: tuple[int, ...] = ()) -> Cause:
 
 
 def test_the_most_disturbing_action_wins() -> None:
-    found = cause(an_illness("A", action=RepairAction.REBOOT), an_illness("B"))
+    found = cause(
+        an_unhealthy_condition("A", action=RepairAction.REBOOT), an_unhealthy_condition("B")
+    )
     assert (found.action, found.condition) == (RepairAction.REPLACE, "B")
 
 
 def test_forceful_if_any_says_so() -> None:
-    assert cause(an_illness(), an_illness("B", mode=FORCEFUL)).forceful
-    assert not cause(an_illness(), an_illness("B")).forceful
+    assert cause(an_unhealthy_condition(), an_unhealthy_condition("B", mode=FORCEFUL)).forceful
+    assert not cause(an_unhealthy_condition(), an_unhealthy_condition("B")).forceful
 
 
 def test_the_shortest_bound_that_is_set_counts() -> None:
-    reboot = an_illness("A", action=RepairAction.REBOOT, bound=MINUTE)
-    assert cause(reboot, an_illness("B", bound=5 * MINUTE)).bound == MINUTE
-    assert cause(an_illness(), an_illness("B", bound=timedelta())).bound == timedelta()
-    assert cause(an_illness(), an_illness("B")).bound is None
+    reboot = an_unhealthy_condition("A", action=RepairAction.REBOOT, bound=MINUTE)
+    assert cause(reboot, an_unhealthy_condition("B", bound=5 * MINUTE)).bound == MINUTE
+    assert (
+        cause(an_unhealthy_condition(), an_unhealthy_condition("B", bound=timedelta())).bound
+        == timedelta()
+    )
+    assert cause(an_unhealthy_condition(), an_unhealthy_condition("B")).bound is None
 
 
 @pytest.mark.parametrize(
@@ -59,17 +66,19 @@ def test_the_shortest_bound_that_is_set_counts() -> None:
     ],
 )
 def test_one_condition_drives_it(one: dict[str, Any], other: dict[str, Any]) -> None:
-    found = cause(an_illness("Z" if one else "A", **one), an_illness("B", **other))
+    found = cause(
+        an_unhealthy_condition("Z" if one else "A", **one), an_unhealthy_condition("B", **other)
+    )
     assert found.condition == ("Z" if one else "A")
     assert f"the policy of {found.condition}, over at" in found.message
 
 
 def test_half_an_hour_of_waiting_is_as_good_as_one_rank() -> None:
     """Ranks are dense: 3 and 90 are neighbours."""
-    important = cause(an_illness(priority=90), priorities=(3, 90))
-    older = cause(an_illness(priority=3, due_at=ago(1800)), priorities=(3, 90))
+    important = cause(an_unhealthy_condition(priority=90), priorities=(3, 90))
+    older = cause(an_unhealthy_condition(priority=3, due_at=ago(1800)), priorities=(3, 90))
     assert important.urgency == pytest.approx(older.urgency)
-    a_little_older = cause(an_illness(priority=3, due_at=ago(1801)), priorities=(3, 90))
+    a_little_older = cause(an_unhealthy_condition(priority=3, due_at=ago(1801)), priorities=(3, 90))
     assert a_little_older.urgency > important.urgency
 
 
@@ -78,7 +87,7 @@ def test_a_condition_that_is_older_than_the_reboot_is_told_with_both_instants() 
     condition = Condition(
         type="KWOKUnhealthy", status="True", last_transition_time=NOW - timedelta(minutes=10)
     )
-    found = an_illness(condition=condition, since=NOW)
+    found = an_unhealthy_condition(condition=condition, since=NOW)
     assert symptom(found) == (
         "KWOKUnhealthy=True since 2026-03-02T11:50:00Z, counted from 2026-03-02T12:00:00Z"
     )

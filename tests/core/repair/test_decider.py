@@ -524,15 +524,15 @@ def test_the_legacy_way_repairs_claims_without_a_pool_under_a_breaker_of_the_who
     legacy = Settings(legacy_node_repair=True)
     alone: dict[str, Any] = {"labels": {"karpenter.sh/nodepool": ""}}
     unhealthy_node = not_ready(since=ago(86400), creation_timestamp=ago(90000), **alone)
-    well: list[Any] = []
+    healthy: list[Any] = []
     for i in range(4):
-        well += [a_claim(f"w{i}"), a_node(f"node-w{i}", claim=f"w{i}")]
-    told = on_claim(a_pool(), a_claim(**alone), unhealthy_node, *well, settings=legacy)
+        healthy += [a_claim(f"w{i}"), a_node(f"node-w{i}", claim=f"w{i}")]
+    told = on_claim(a_pool(), a_claim(**alone), unhealthy_node, *healthy, settings=legacy)
     assert told.reason is Reason.REPAIRING
     assert isinstance(told.action, Patch)
     also = not_ready(since=ago(60), name="b", creation_timestamp=ago(90000))
     held = on_claim(
-        a_pool(), a_claim(**alone), unhealthy_node, a_claim("b"), also, *well, settings=legacy
+        a_pool(), a_claim(**alone), unhealthy_node, a_claim("b"), also, *healthy, settings=legacy
     )
     assert held.reason is Reason.REPAIRING, "two of six, and two may be"
     third = not_ready(since=ago(60), name="c", creation_timestamp=ago(90000))
@@ -544,7 +544,7 @@ def test_the_legacy_way_repairs_claims_without_a_pool_under_a_breaker_of_the_who
         also,
         a_claim("c"),
         third,
-        *well,
+        *healthy,
     ]
     assert on_claim(*fleet, settings=legacy).reason is Reason.REPAIR_BLOCKED
 
@@ -635,7 +635,7 @@ def test_a_policy_that_does_not_say_what_unhealthy_means_is_ignored_and_the_othe
     clear = {"conditionType": "Ready", "toleration": "10s"}
     pool = a_pool(repair={"policies": [unclear, clear]})
     gpu = Condition(type="Gpu", status="True", last_transition_time=ago(600))
-    well = a_node(status={"conditions": (condition("Ready"), gpu)}, creation_timestamp=ago(7200))
-    assert not verdicts(pool, a_claim(), well)
+    healthy = a_node(status={"conditions": (condition("Ready"), gpu)}, creation_timestamp=ago(7200))
+    assert not verdicts(pool, a_claim(), healthy)
     unhealthy_node = not_ready(since=ago(60), creation_timestamp=ago(7200))
     assert on_claim(pool, a_claim(), unhealthy_node).reason is Reason.REPAIRING

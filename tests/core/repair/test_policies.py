@@ -26,7 +26,7 @@ def rules(*policies: dict[str, Any], stated: Any = PROVIDER, **block: Any) -> Ru
     return Rules(repair=pool.spec.repair, statements=stated)
 
 
-def a_sick_node(type_: str, status: str, reason: str = "Broken") -> Node:
+def an_unhealthy_node(type_: str, status: str, reason: str = "Broken") -> Node:
     told = Condition(type=type_, status=status, reason=reason, last_transition_time=TEN_MINUTES_AGO)
     return a_node(ready=None, status={"conditions": (told,)})
 
@@ -109,7 +109,10 @@ def test_an_unhealthy_node_has_its_instant_in_the_row_that_counts() -> None:
     )
     kubelet, other = (
         [(row.reason, row.since, row.due_at) for row in what_would_happen(node, by)][:2]
-        for node in (a_sick_node("Ready", "False", "KubeletDead"), a_sick_node("Ready", "False"))
+        for node in (
+            an_unhealthy_node("Ready", "False", "KubeletDead"),
+            an_unhealthy_node("Ready", "False"),
+        )
     )
     idle = (None, None)
     assert kubelet == [
@@ -120,7 +123,7 @@ def test_an_unhealthy_node_has_its_instant_in_the_row_that_counts() -> None:
 
 
 def test_conditions_that_the_node_has_come_first() -> None:
-    unhealthy_node = a_sick_node("KWOKUnhealthy", "True")
+    unhealthy_node = an_unhealthy_node("KWOKUnhealthy", "True")
     assert [row[0] for row in rows(unhealthy_node, rules())] == [
         "KWOKUnhealthy",
         "KWOKRebootRequired",
@@ -170,7 +173,7 @@ def test_what_comes_true_was_foretold(
     """Whatever is made of a unhealthy condition stands in a row, with the same word and instant."""
     block = {"defaultTolerationDuration": default} if default else {}
     by = rules(*policies, **block)
-    node = a_sick_node(type_, status, reason)
+    node = an_unhealthy_node(type_, status, reason)
     told = [
         (row.policy, row.then, row.since, row.due_at)
         for row in what_would_happen(node, by)
