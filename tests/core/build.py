@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Verdict
+from tenure.core.facts import Fact
 from tenure.core.policy.deciders import decide_all
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, Condition, ObjectMeta, OwnerReference
@@ -91,6 +92,15 @@ def about(verdicts: Sequence[Verdict], subject: str) -> Verdict:
     """The one verdict on ``Kind/name`` or ``Kind/namespace/name``."""
     (verdict,) = (verdict for verdict in verdicts if str(verdict.subject) == subject)
     return verdict
+
+
+_F = TypeVar("_F", bound=Fact)
+
+
+def fact_of(verdict: Verdict, kind: type[_F]) -> _F:
+    """The one fact of that kind."""
+    (found,) = (fact for fact in verdict.facts if isinstance(fact, kind))
+    return found
 
 
 def body_of(verdict: Verdict) -> Any:

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.decider import AnyDecider
+from tenure.core.decision import Create
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.health.facts import Outage, ProbeUnderWay
 from tenure.core.policy.deciders import decide_all
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
+from tenure.core.repair.facts import RepairedAsProbe
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.observations import Observations
@@ -170,10 +173,10 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
     wanted = {
         Reason.REPAIR_BLOCKED,
         Reason.REPAIR_PROBE,
-        "have just recovered",
-        "; avoiding ",
-        "is the probe since",
-        "probe",
+        "recovered",
+        "avoiding",
+        ProbeUnderWay.__name__,
+        RepairedAsProbe.__name__,
     }
 
     def look(objects: tuple[ApiObject, ...]) -> set[str]:
@@ -181,11 +184,11 @@ def test_the_random_outages_reach_what_there_is_to_reach() -> None:
         for decider in deciders():
             for verdict in decide_all(decider, snapshot_of(objects), SETTINGS, NOW):
                 seen.add(verdict.reason)
-                for words in ("have just recovered", "; avoiding ", "is the probe since"):
-                    if words in verdict.message:
-                        seen.add(words)
-                if "it is the probe" in verdict.message:
-                    seen.add("probe")
+                seen |= {type(fact).__name__ for fact in verdict.facts}
+                if any(isinstance(one, Outage) and one.recovered for one in verdict.facts):
+                    seen.add("recovered")
+                if isinstance(verdict.action, Create) and "avoiding" in verdict.message:
+                    seen.add("avoiding")
         return seen
 
     assert wanted - reached(outages(), look, wanted, within=2000) == set()

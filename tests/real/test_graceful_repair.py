@@ -48,7 +48,7 @@ def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_boun
         await leaving.patch(NODES, node, annotations=PROTECTED)
         since = await nodehealth.say(leaving.users, claim, "KWOKUnhealthy", "True")
 
-        blocked = "budget 0 (Unhealthy) allows 0 of 1 node, and none is leaving"
+        blocked = "allows 0 of 1 Node, and none is being disrupted"
         for about in (names([node])[0], names([claim])[0]):
             await leaving.event("DisruptionBlocked", about, "KWOKUnhealthy=True", blocked)
         assert len(leaving.scene.seen.claims) == 1
@@ -173,7 +173,7 @@ async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
     """The drain has no bound: a protected pod would block it for ever."""
     claim, pod = await leaving.claim_in("unbounded"), await pod_of(leaving, "web-")
     await nodehealth.say(leaving.users, claim, "example.com/Odd", "True")
-    why = "no grace period bounds its drain"
+    why = "no grace period bounds the drain of Node"
     await leaving.event("DisruptionBlocked", names([claim])[0], why, names([pod])[0])
     assert names([claim])[0] in names(await leaving.users.all(NODE_CLAIMS))
     await leaving.patch(PODS, pod, annotations={DO_NOT_DISRUPT: None})

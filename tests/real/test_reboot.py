@@ -42,7 +42,7 @@ def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
             await leaving.scene.in_order(claims=1, ever=1)
 
             await nodehealth.say(leaving.users, claim, "KWOKRebootRequired", "True")
-            why = "rebooted 2 times within a day, so it is replaced"
+            why = "replacing instead of rebooting: 2 reboots within 24h"
             await leaving.event("Replacing", names([claim])[0], why)
             await leaving.scene.until_gone(claim)
             assert len(boots_of(chronicle, node)) == 3

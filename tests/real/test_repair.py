@@ -86,7 +86,7 @@ async def told_on(leaving: Leaving, claim: Json, symptom: str) -> None:
     """First that it is unhealthy, then that it is repaired: on the Node and on its claim."""
     for about in (claim["status"]["nodeName"], names([claim])[0]):
         await leaving.event("NodeUnhealthy", about, symptom)
-        await leaving.event("NodeRepair", about, "the pool's policy for Ready: toleration 3s")
+        await leaving.event("NodeRepair", about, "pool policy for Ready: toleration 3s")
 
 
 def forced_since(leaving: Leaving, claim: Json, due: datetime) -> None:
@@ -128,7 +128,7 @@ async def vetoed(leaving: Leaving) -> None:
     await leaving.patch(NODES, node, annotations={DO_NOT_REPAIR: "true"})
     await nodehealth.say(leaving.users, claim, "Ready", "False")
     for about in (names([node])[0], names([claim])[0]):
-        said = await leaving.event("DoNotRepair", about, f'{DO_NOT_REPAIR}: "true" vetoes it')
+        said = await leaving.event("DoNotRepair", about, f'{DO_NOT_REPAIR}: "true" on ')
         assert said["type"] == "Normal"
     await leaving.patch(NODES, node, annotations={DO_NOT_REPAIR: None})
     await leaving.event("NodeRepair", names([claim])[0], "Ready=False")
@@ -140,7 +140,7 @@ async def vetoed_for_a_while(leaving: Leaving) -> None:
     claim = await leaving.claim_in("awhile")
     await leaving.patch(NODE_CLAIMS, claim, annotations={DO_NOT_REPAIR: "12s"})
     await nodehealth.say(leaving.users, claim, "Ready", "False")
-    said = await leaving.event("DoNotRepair", names([claim])[0], '"12s" vetoes it until ')
+    said = await leaving.event("DoNotRepair", names([claim])[0], " vetoes repair until ")
     until = at(said["message"].rpartition(" until ")[2])
     await leaving.scene.until_gone(claim)
     forced_since(leaving, claim, until)
@@ -155,7 +155,7 @@ def test_too_many_unhealthy_nodes_are_left_alone_until_enough_recover(
         healthy, unhealthy, recovers = await leaving.users.all(NODE_CLAIMS)
         for claim in (unhealthy, recovers):
             await nodehealth.say(leaving.users, claim, "Ready", "False")
-        blocked = "2 of 3 nodes are unhealthy: no node is repaired above 1 (maxUnhealthy 1)"
+        blocked = "2 of 3 Nodes are unhealthy, at most 1 may be (maxUnhealthy 1)"
         for about in (unhealthy, recovers):
             await leaving.event("NodeRepairBlocked", about["status"]["nodeName"], blocked)
             await leaving.event("NodeRepairBlocked", names([about])[0], blocked)

@@ -41,22 +41,22 @@ def test_a_well_node_shows_what_would_be_done_about_each_condition() -> None:
         assert section(explained(story))[1:] == [
             "breaker 0 of 1 Node unhealthy, at most 1 (maxUnhealthy 20%, rounded up)",
             (
-                "budget budget 10% allows 1 of 1 node, and none is leaving "
+                "budget budget 10% of NodePool general allows 1 of 1 Node, and none is being disrupted "
                 "(applies to graceful repair)"
             ),
             "",
             "CONDITION UNHEALTHY IF NOW TOLERATED THEN BY",
             (
                 "Ready False or Unknown True 10m replaced gracefully, then terminated at once "
-                "the provider's toleration of 10m"
+                "provider policy: toleration 10m"
             ),
             (
                 "KWOKRebootRequired True - 30s rebooted, drained for 1m at the most "
-                "the provider's toleration of 30s"
+                "provider policy: toleration 30s"
             ),
             (
                 "KWOKUnhealthy True - 30s replaced gracefully, drained within 45s "
-                "the provider's toleration of 30s"
+                "provider policy: toleration 30s"
             ),
             "For each condition the first row that matches applies. Times are of 2026-01-05, in UTC.",
         ]
@@ -86,12 +86,12 @@ def test_an_unhealthy_node_shows_since_when_and_until_when_and_by_which_policy()
     assert ready == [
         (
             "Ready False or Unknown (^Flood) False since 08:03:00, 30s ago 10m "
-            "replaced forcefully at 08:13:00, in 9m30s the pool's policy for Ready (^Flood): "
+            "replaced forcefully at 08:13:00, in 9m30s pool policy for Ready (^Flood): "
             "toleration 10m"
         ),
         (
             "Ready False or Unknown False 45m replaced forcefully "
-            "the pool's policy for Ready: toleration 45m"
+            "pool policy for Ready: toleration 45m"
         ),
     ]
 
@@ -117,7 +117,8 @@ def test_a_veto_and_a_first_boot_are_said() -> None:
         line.startswith("new until its first Ready, readinessTTL 45m overrides every policy")
         for line in told
     )
-    assert f'veto {DO_NOT_REPAIR}: "true" on {node["metadata"]["name"]} vetoes it' in told
+    name = node["metadata"]["name"]
+    assert f'veto {DO_NOT_REPAIR}: "true" on Node {name} vetoes repair' in told
     assert not [line for line in told if line.startswith("budget")], "it needs none yet"
 
 
@@ -135,7 +136,7 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
             "dueAt": None,
             "then": "nothing",
             "blockedBy": None,
-            "policy": "the pool's defaultTolerationDuration Never",
+            "policy": "pool default: toleration Never",
         }
         claim = story.the(NODE_CLAIMS)["metadata"]["name"]
         answer = explanation(Question(NODE_CLAIMS, claim), seen(story)[0].evaluated)

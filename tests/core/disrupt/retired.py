@@ -14,6 +14,7 @@ from typing import Any, Final
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.method import Candidate, Due, Methods, Standing, Watch
 from tenure.core.disrupt.methods import SHIPPED
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
@@ -25,6 +26,20 @@ from tenure.model.snapshot.snapshot import Snapshot
 
 RETIRE: Final = "test.tenure.dev/retire"
 REASON: Final = "Expired"
+
+
+class Retired(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is retired"
+
+
+class NotRetired(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is no longer retired"
 
 
 class RetiredMethod:
@@ -45,7 +60,7 @@ class RetiredMethod:
     def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due:
         return Due(
             candidates=tuple(
-                Candidate(claim=claim, node=node, why=f"Node {node.name} is retired")
+                Candidate(claim=claim, node=node, why=(Retired(node.name),))
                 for claim, node in watch.nodes
             )
         )
@@ -56,7 +71,7 @@ class RetiredMethod:
     def standing(self, command: Command, facts: Any, settings: Settings, now: datetime) -> Standing:
         assert command.node is not None, "else it is rolled back"
         if RETIRE not in command.node.annotations:
-            return Standing(unwanted=f"Node {command.node.name} is no longer retired")
+            return Standing(unwanted=(NotRetired(command.node.name),))
         return Standing(commits=Commitment(reason="retired"))
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:

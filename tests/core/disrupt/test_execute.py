@@ -9,7 +9,16 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Create, Delete, Patch, Verdict
+from tenure.core.disrupt.facts import (
+    BudgetUse,
+    CapacityNotInitialized,
+    CapacityTaken,
+    PodFitsNowhere,
+    ReplacementsInitialized,
+    TerminatingWithin,
+)
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.health.facts import BreakerOpen, Domain, Outage
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
@@ -44,6 +53,7 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
+    fact_of,
     judged,
     types,
 )
@@ -93,7 +103,8 @@ def created(found: list[Verdict]) -> list[Any]:
 def test_with_a_bound_it_is_stamped_so_far_ahead_before_it_is_deleted() -> None:
     told = on_claim(going(), unhealthy_node(), POD, *come())
     assert told.reason is Reason.REPLACED
-    assert told.message == "replacement NodeClaim b is initialized; terminating within 45s"
+    within = TerminatingWithin(timedelta(seconds=45))
+    assert told.facts == (ReplacementsInitialized(("b",)), within)
     assert isinstance(told.action, Patch)
     assert (told.action.dated, told.action.ahead) == (TERMINATION_TIMESTAMP, timedelta(seconds=45))
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
@@ -155,15 +166,12 @@ def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
     told = on_claim(going(spec={"termination_grace_period": "10s"}), unhealthy_node(), POD, *come())
     assert isinstance(told.action, Patch)
     assert told.action.ahead == timedelta(seconds=10)
-    assert told.message.endswith("terminating within 10s")
+    assert told.facts[-1] == TerminatingWithin(timedelta(seconds=10))
 
 
 def test_where_nothing_had_to_be_launched_it_goes_at_once() -> None:
     told = on_claim(going(by=""), unhealthy_node())
-    assert (told.reason, told.message) == (
-        Reason.REPLACED,
-        "its pods fit on other Nodes; terminating within 45s",
-    )
+    assert (told.reason, told.facts[0]) == (Reason.REPLACED, ReplacementsInitialized())
 
 
 def test_before_it_is_closed_or_while_it_is_rolled_back_nothing_is_done() -> None:
@@ -178,9 +186,7 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
-    assert (
-        "other pods have taken the capacity of its pods; provisioning launches more" in told.message
-    )
+    assert told.facts[-1] == CapacityTaken()
 
 
 def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
@@ -191,7 +197,7 @@ def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
     assert body["metadata"]["annotations"][REPLACES] == "uid-a"
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.REPLACING, None)
-    assert told.message.startswith("other pods have taken the capacity of its pods")
+    assert told.facts == (CapacityTaken((body["metadata"]["name"],)),)
 
 
 def test_and_the_mark_names_it_once_it_is_there() -> None:
@@ -214,7 +220,7 @@ def test_but_not_while_others_wait_for_just_that_room() -> None:
     waiting = [a_pending_pod(name, requests=BIG) for name in ("first", "second")]
     told = on_claim(limited, going(), unhealthy_node(), POD, *come(), *waiting)
     assert told.reason is Reason.DISRUPTION_BLOCKED
-    assert "its pod default/web fits nowhere" in told.message
+    assert fact_of(told, PodFitsNowhere).pod == "default/web"
 
 
 def test_room_that_others_were_promised_is_not_counted_on_twice() -> None:
@@ -250,7 +256,7 @@ def test_it_waits_for_a_room_that_is_on_its_way_rather_than_for_another_one() ->
     found = verdicts(NO_BREAKER, going(), unhealthy_node(), POD, *come(), taken, *coming)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
-    assert "its pods fit node-c, which is not initialized yet" in told.message
+    assert told.facts[-1] == CapacityNotInitialized(("node-c",))
     assert not created(found)
 
 
@@ -324,7 +330,8 @@ def test_a_budget_that_closed_meanwhile_blocks_it_until_it_opens() -> None:
     closed = frozen({"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"})
     told = on_claim(closed, going(), unhealthy_node(), POD, *come())
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert "its replacements are initialized, but budget 0" in told.message
+    assert told.facts[0] == ReplacementsInitialized(("b",))
+    assert fact_of(told, BudgetUse).nodes == "0"
     assert told.recheck_at == ahead(3600)
 
 
@@ -344,14 +351,14 @@ def test_a_node_that_terminates_uses_the_budget() -> None:
     leaving = [a_leaving_claim("x"), a_leaving_node("node-x", claim="x")]
     told = on_claim(frozen({"nodes": "1"}), going(), unhealthy_node(), POD, *come(), *leaving)
     assert told.reason is Reason.DISRUPTION_BLOCKED
-    assert "1 is leaving already (node-x)" in told.message
+    assert fact_of(told, BudgetUse).leaving == ("node-x",)
 
 
 def test_a_breaker_that_trips_meanwhile_blocks_it() -> None:
     pool = frozen({"nodes": "100%"}, maxUnhealthy="1")
     told = on_claim(pool, going(), unhealthy_node(), POD, *come(), *another("x", "y"))
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert "maxUnhealthy 1" in told.message
+    assert fact_of(told, BreakerOpen).max_unhealthy == "1"
 
 
 def unhealthy_in(zone: str, name: str, pool: str) -> list[Any]:
@@ -369,7 +376,8 @@ def test_an_outage_of_its_zone_that_begins_meanwhile_blocks_it() -> None:
     mine = unhealthy_node(labels={ZONE: "zone-c"})
     told = on_claim(NO_BREAKER, blue, going(), mine, POD, *come(), *others)
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert "3 of the 3 nodes with zone=zone-c, in 2 pools, are unhealthy" in told.message
+    outage = fact_of(told, Outage)
+    assert (outage.domain, outage.unhealthy) == (Domain("zone", "zone-c"), 3)
     elsewhere = unhealthy_node(labels={ZONE: "zone-d"})
     assert on_claim(NO_BREAKER, blue, going(), elsewhere, POD, *come(), *others).reason is (
         Reason.REPLACED

@@ -8,8 +8,24 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch, Verdict
+from tenure.core.disrupt.facts import (
+    NodeClosed,
+    NodeRecovered,
+    NoSingleNode,
+    RepairNotAsked,
+    RepairSwitchedOff,
+    RepairVetoed,
+    ReplacementGone,
+    ReplacementLate,
+    ReplacementsAwaited,
+    ReplacementsInitialized,
+    ReplacementTerminating,
+    RolledBack,
+    UnknownReason,
+)
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.replacements import failures_of
+from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
@@ -99,8 +115,8 @@ def test_then_it_waits_for_replacements_that_are_not_initialized_and_node_and_cl
     found = verdicts(going(), unhealthy_node(), coming(stage=REGISTERED))
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action, told.recheck_at) == (Reason.REPLACING, None, None)
-    assert told.message == "waiting until replacement NodeClaim b is initialized"
-    assert about(found, "Node/node-a").message == told.message
+    assert told.facts == (ReplacementsAwaited((("b", None),)),)
+    assert about(found, "Node/node-a").facts == told.facts
 
 
 @pytest.mark.parametrize(
@@ -126,32 +142,32 @@ def test_of_two_claims_with_one_node_neither_is_replaced() -> None:
 def test_once_every_replacement_is_initialized_it_only_waits() -> None:
     told = on_claim(going(), unhealthy_node(), coming())
     assert (told.reason, told.action) == (Reason.REPLACING, None)
-    assert told.message.startswith("every replacement is initialized")
+    assert told.facts == (ReplacementsInitialized(("b",)), NodeClosed("node-a"))
 
 
 @pytest.mark.parametrize(
     ("replacement", "why"),
     [
-        pytest.param(None, "its replacement b is gone", id="gone"),
-        pytest.param(a_claim("b"), "its replacement b is gone", id="another of that name"),
+        pytest.param(None, ReplacementGone("b"), id="gone"),
+        pytest.param(a_claim("b"), ReplacementGone("b"), id="another of that name"),
         pytest.param(
             a_leaving_claim("b", annotations={REPLACES: "uid-a"}),
-            "its replacement b did not come up, or was deleted",
+            ReplacementTerminating("b"),
             id="leaving",
         ),
         pytest.param(
             coming(stage=REGISTERED, conditions=[condition("ReadyOnce", at=ago(600))]),
-            "its replacement b was Ready, but not initialized by 2026-03-02T12:00:00Z",
+            ReplacementLate("b", NOW),
             id="ten minutes Ready, and not initialized",
         ),
     ],
 )
 def test_a_replacement_fails_and_the_mark_goes_with_a_note(
-    replacement: NodeClaim | None, why: str
+    replacement: NodeClaim | None, why: Fact
 ) -> None:
     told = on_claim(going(), unhealthy_node(), *([replacement] if replacement else []))
     assert told.reason is Reason.REPLACEMENT_FAILED
-    assert told.message.startswith(why)
+    assert told.facts == (why, RolledBack("node-a", retried=True))
     assert isinstance(told.action, Patch)
     assert told.action.dated == REPLACEMENT_FAILED
     assert body_of(told)["metadata"]["annotations"] == {
@@ -189,7 +205,7 @@ def test_switching_node_repair_off_stops_what_is_under_way() -> None:
     off = Settings(node_repair=False)
     told = on_claim(going(), unhealthy_node(), coming(stage=REGISTERED), settings=off)
     assert told.reason is Reason.DISRUPTION_CANCELLED
-    assert "node repair is switched off" in told.message
+    assert RepairSwitchedOff() in told.facts
 
 
 @pytest.mark.parametrize(
@@ -202,34 +218,34 @@ def test_a_note_that_cannot_be_read_is_none(noted: str) -> None:
 @pytest.mark.parametrize(
     ("claim", "node", "why"),
     [
-        pytest.param(going(), a_node(taints=(DISRUPTED,)), "has recovered", id="recovered"),
+        pytest.param(going(), a_node(taints=(DISRUPTED,)), NodeRecovered("node-a"), id="recovered"),
         pytest.param(
             going(marks={DO_NOT_REPAIR: "true"}),
             unhealthy_node(),
-            f'{DO_NOT_REPAIR}: "true" vetoes it',
+            RepairVetoed("NodeClaim", "a", "true"),
             id="vetoed",
         ),
-        pytest.param(going(), None, "it has no Node any more", id="no Node"),
+        pytest.param(going(), None, NoSingleNode("a", 0), id="no Node"),
         pytest.param(
             a_claim(annotations={REPLACED_BY: "b"}),
             unhealthy_node(),
-            "unknown disruption reason",
+            UnknownReason(""),
             id="no reason",
         ),
         pytest.param(
             going(labels={"karpenter.sh/nodepool": "lenient"}),
             unhealthy_node(labels={"karpenter.sh/nodepool": "lenient"}),
-            "its pool no longer asks to repair what Node node-a has",
+            RepairNotAsked("node-a", "lenient"),
             id="the pool changed its mind",
         ),
     ],
 )
 def test_without_a_reason_left_the_mark_goes_and_nothing_is_noted(
-    claim: NodeClaim, node: Node | None, why: str
+    claim: NodeClaim, node: Node | None, why: Fact
 ) -> None:
     told = on_claim(claim, coming(stage=REGISTERED), *([node] if node else []))
     assert told.reason is Reason.DISRUPTION_CANCELLED
-    assert why in told.message
+    assert why in told.facts
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] is None
     assert REPLACEMENT_FAILED not in body_of(told)["metadata"]["annotations"]
 

@@ -8,11 +8,24 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
+from tenure.core.disrupt.facts import (
+    BudgetUse,
+    CapacityUnknown,
+    DrainUnbounded,
+    NoReschedulablePods,
+    PendingPodsFirst,
+    PlannedFirst,
+    PodFitsNowhere,
+    PodsFitElsewhere,
+    PoolPauses,
+    ReplacementsCreated,
+)
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.plan import FIRST
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of
 from tenure.core.reasons import Reason
+from tenure.core.repair.facts import RebootedTooOften, RebootFailedBefore
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
     DISRUPTION_REASON,
@@ -47,6 +60,7 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
+    fact_of,
     judged,
     types,
 )
@@ -112,7 +126,7 @@ def test_pods_that_fit_nowhere_else_get_a_new_node_that_says_whom_it_replaces() 
     name = body["metadata"]["name"]
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.REPLACING, None)
-    assert told.message.endswith(f"its pods need {name}, which is being created")
+    assert told.facts[-1] == ReplacementsCreated((name,))
     assert about(found, f"NodeClaim/{name}").reason is Reason.NEEDED_AS_REPLACEMENT
 
 
@@ -143,7 +157,7 @@ def test_where_the_pods_fit_elsewhere_nothing_is_launched() -> None:
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
-    assert told.message.endswith("its pods fit on other Nodes")
+    assert told.facts[-1] == PodsFitElsewhere()
 
 
 def test_another_unhealthy_node_takes_no_pods_while_it_is_being_replaced() -> None:
@@ -158,7 +172,7 @@ def test_a_pod_that_fits_nowhere_blocks_it_and_is_named() -> None:
     )
     told = on_claim(a_claim(), unhealthy_node(), huge)
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert "its pod default/huge fits nowhere" in told.message
+    assert fact_of(told, PodFitsNowhere).pod == "default/huge"
 
 
 def test_the_node_that_goes_does_not_count_against_its_pools_limits() -> None:
@@ -172,7 +186,7 @@ def test_pods_that_wait_get_their_nodes_first() -> None:
     waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
     told = on_claim(*full(), waiting)
     assert told.reason is Reason.DISRUPTION_WAITS
-    assert told.message.endswith("pending pods get their nodes first")
+    assert told.facts[-1] == PendingPodsFirst()
 
 
 def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:
@@ -192,13 +206,13 @@ def test_without_reschedulable_pods_nothing_is_waited_for() -> None:
     waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
     told = on_claim(a_claim(), unhealthy_node(), waiting, instance_types={})
     assert body_of(told)["metadata"]["annotations"][REPLACED_BY] == ""
-    assert told.message.endswith("no reschedulable pods")
+    assert told.facts[-1] == NoReschedulablePods()
 
 
 def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:
     told = on_claim(*full(), instance_types={})
     assert told.reason is Reason.DISRUPTION_WAITS
-    assert "waiting for the cloud's instance types for NodePool general" in told.message
+    assert isinstance(told.facts[-1], CapacityUnknown)
 
 
 def test_one_is_planned_at_a_time_the_longest_due_first() -> None:
@@ -207,7 +221,7 @@ def test_one_is_planned_at_a_time_the_longest_due_first() -> None:
     assert about(found, "NodeClaim/b").reason is Reason.REPLACING
     waits = about(found, "NodeClaim/a")
     assert (waits.reason, waits.action) == (Reason.DISRUPTION_WAITS, None)
-    assert waits.message.endswith("b comes first")
+    assert waits.facts[-1] == PlannedFirst("b")
 
 
 # -- what holds it -------------------------------------------------------------------------
@@ -216,7 +230,8 @@ def test_one_is_planned_at_a_time_the_longest_due_first() -> None:
 def test_a_budget_that_allows_nothing_blocks_it_with_the_numbers() -> None:
     told = on_claim(a_pool(disruption={"budgets": [{"nodes": "0"}]}), *full())
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert "budget 0 allows 0 of 1 node" in told.message
+    budget = fact_of(told, BudgetUse)
+    assert (budget.nodes, budget.limit, budget.total) == ("0", 0, 1)
 
 
 def test_a_scheduled_budget_says_when_it_may_change() -> None:
@@ -271,7 +286,7 @@ def test_pods_that_must_not_move_need_a_bound(obstacle: list[Any]) -> None:
     unbounded = a_pool(disruption=ANY, repair=repair)
     told = on_claim(unbounded, a_claim(), unhealthy_node(type_="Gpu"), *obstacle)
     assert told.reason is Reason.DISRUPTION_BLOCKED
-    assert "no grace period bounds its drain" in told.message
+    assert told.facts[-1] == DrainUnbounded("node-a")
     assert told.blockers
     bounded = {**policy, "terminationGracePeriod": "5m"}
     pool = a_pool(disruption=ANY, repair={**repair, "policies": [bounded]})
@@ -302,7 +317,7 @@ def test_after_failures_the_pool_pauses_longer_and_longer(noted: str, until: flo
     failed = [a_claim("b", annotations={REPLACEMENT_FAILED: noted}), *full("b")[1:]]
     told = on_claim(*full(), *failed, *healthy(8))
     assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(until))
-    assert "the replacement of b has failed" in told.message
+    assert told.facts[-1] == PoolPauses("general", "b", ahead(until))
 
 
 def test_a_pool_that_pauses_does_not_block_the_others() -> None:
@@ -338,7 +353,7 @@ def test_after_two_reboots_in_a_day_it_is_replaced_until_the_day_is_over() -> No
     found = verdicts(claim, unhealthy_node(type_=REBOOT))
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.REPLACING
-    assert "rebooted 2 times within a day, so it is replaced" in told.message
+    assert RebootedTooOften(2) in told.facts
     assert about(found, "NodePool/general").recheck_at == ahead(3600)
 
 
@@ -347,7 +362,7 @@ def test_a_node_whose_reboot_has_failed_is_replaced_where_a_gate_blocked_that_th
     spared = condition("RebootIssued", "False", "Spared", at=ago(3000))
     told = on_claim(a_claim(conditions=[over, spared]), unhealthy_node(type_=REBOOT))
     assert told.reason is Reason.REPLACING
-    assert "its last reboot has failed, so it is replaced" in told.message
+    assert RebootFailedBefore() in told.facts
 
 
 def test_a_forceful_reboot_asks_no_budget_and_drains_no_pod() -> None:

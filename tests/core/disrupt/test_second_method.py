@@ -7,6 +7,14 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Delete, Verdict
+from tenure.core.disrupt.facts import (
+    BudgetUse,
+    NodesWatched,
+    PlannedFirst,
+    ReplacementsCreated,
+    RolledBack,
+    UnknownReason,
+)
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
@@ -33,10 +41,11 @@ from tests.core.build import (
     ago,
     body_of,
     condition,
+    fact_of,
     judged,
     types,
 )
-from tests.core.disrupt.retired import BOTH, REASON, RETIRE, RetiredMethod
+from tests.core.disrupt.retired import BOTH, REASON, RETIRE, NotRetired, Retired, RetiredMethod
 
 ANY = {"budgets": [{"nodes": "100%"}]}
 BIG = {"cpu": "3", "memory": "1Gi"}
@@ -76,9 +85,9 @@ def test_its_replacement_is_launched_first() -> None:
     assert created.body["metadata"]["annotations"][REPLACES] == "uid-a"
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.REPLACING
-    assert told.message.startswith("Node node-a is retired; its pods need")
+    assert told.facts == (Retired("node-a"), ReplacementsCreated((created.name,)))
     watched = about(found, "NodePool/general")
-    assert watched.message == "1 NodeClaim retired: a"
+    assert watched.facts == (NodesWatched("retired", ("a",)),)
 
 
 def test_the_command_has_its_reason() -> None:
@@ -94,7 +103,8 @@ def test_a_budget_paces_it_by_its_own_reason() -> None:
     closed = [{"nodes": "0", "reasons": [REASON]}]
     told = on_claim(a_pool(disruption={"budgets": closed}), *full())
     assert told.reason is Reason.DISRUPTION_BLOCKED
-    assert f"budget 0 ({REASON}) allows 0 of 1 node" in told.message
+    budget = fact_of(told, BudgetUse)
+    assert (budget.reasons, budget.limit, budget.total) == ((REASON,), 0, 1)
     others = [{"nodes": "0", "reasons": ["Unhealthy"]}]
     assert on_claim(a_pool(disruption={"budgets": others}), *full()).reason is Reason.REPLACING
 
@@ -144,7 +154,7 @@ def test_it_is_rolled_back_when_no_longer_wanted() -> None:
     found = judged(ReplacementDecider(BOTH), a_class(), a_pool(), *going(node=node))
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.DISRUPTION_CANCELLED
-    assert told.message.startswith("Node node-a is no longer retired; ")
+    assert told.facts == (NotRetired("node-a"), RolledBack("node-a"))
     assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
 
 
@@ -152,7 +162,7 @@ def test_a_command_of_a_method_that_is_gone_is_rolled_back() -> None:
     found = judged(ReplacementDecider(METHODS), a_class(), a_pool(), *going())
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.DISRUPTION_CANCELLED
-    assert told.message.startswith(f'unknown disruption reason "{REASON}"')
+    assert UnknownReason(REASON) in told.facts
 
 
 def test_before_it_terminates_the_annotation_of_the_node_is_asked_again() -> None:
@@ -176,9 +186,9 @@ def test_of_two_methods_that_want_a_node_the_first_has_it(methods: Methods, reas
     told = about(found, "NodeClaim/a")
     assert body_of(told)["metadata"]["annotations"][DISRUPTION_REASON] == reason
     pool = about(found, "NodePool/general")
-    assert set(pool.message.split("; ")) == {
-        "1 NodeClaim unhealthy or not up yet: a",
-        "1 NodeClaim retired: a",
+    assert set(pool.facts) == {
+        NodesWatched("unhealthy or not up yet", ("a",)),
+        NodesWatched("retired", ("a",)),
     }
 
 
@@ -189,7 +199,7 @@ def test_candidates_of_the_first_method_are_planned_first() -> None:
     pod = a_pod("web-z", node="node-z", requests=BIG)
     found = verdicts(a_claim("z"), unhealthy_node, pod, *full())
     assert about(found, "NodeClaim/z").reason is Reason.REPLACING
-    assert "z comes first" in about(found, "NodeClaim/a").message
+    assert PlannedFirst("z") in about(found, "NodeClaim/a").facts
 
 
 def test_a_method_may_do_without_replacements() -> None:

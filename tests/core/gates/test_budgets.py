@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.core.disrupt.facts import BudgetUnreadable, BudgetUse, NoBudget
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
-from tenure.core.gates.budgets import (
-    UNLIMITED,
-    Allowance,
-    allowance,
-    consuming,
-    fleet_of,
-    limit,
-)
+from tenure.core.gates.budgets import UNLIMITED, Allowance, allowance, consuming, fleet_of, limit
 from tenure.core.recurrence import phase
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import INITIALIZED, REPLACED_BY, ZONE
@@ -74,6 +68,14 @@ def asked(
     return allowance(pool, TRAITS[reason], node or a_node("node-w00"), fleet, now)
 
 
+def use(nodes: str, limit: int, total: int, **more: Any) -> BudgetUse:
+    return BudgetUse(pool="general", nodes=nodes, limit=limit, total=total, **more)
+
+
+#: The pool has budgets, and none of them applies.
+NONE_APPLIES = NoBudget("general", any=True)
+
+
 # -- how many --------------------------------------------------------------------------
 
 
@@ -101,24 +103,33 @@ def test_a_share_is_rounded_up_and_a_number_is_that_number(
 
 def test_the_default_is_a_tenth() -> None:
     answer = asked(a_pool(), *healthy(11))
-    assert answer == Allowance(2, "budget 10% allows 2 of 11 nodes, and none is leaving")
+    assert answer == Allowance(2, use("10%", 2, 11))
 
 
 def test_an_empty_list_sets_no_limit() -> None:
     assert asked(pool_with(), *healthy(2), leaving()) == Allowance(
-        UNLIMITED, "the pool has no budgets"
+        UNLIMITED, NoBudget("general", any=False)
     )
 
 
 def test_the_tightest_wins_and_is_named() -> None:
     answer = asked(pool_with({"nodes": "3"}, {"nodes": "10%"}, {"nodes": "1"}), *healthy(8))
-    assert answer == Allowance(1, "budget 10% allows 1 of 8 nodes, and none is leaving")
+    assert answer == Allowance(1, use("10%", 1, 8))
 
 
 def test_it_never_falls_below_nothing() -> None:
     answer = asked(a_pool(), *healthy(6), leaving("x"), leaving("y"))
     assert answer == Allowance(
-        0, "budget 10% allows 1 of 8 nodes, and 2 are leaving already (node-x, node-y)"
+        0,
+        use(
+            "10%",
+            1,
+            8,
+            leaving=(
+                "node-x",
+                "node-y",
+            ),
+        ),
     )
 
 
@@ -142,7 +153,7 @@ def test_nodes_that_terminate_count_once_against_every_reason(
     gone: Pair, reason: Disruption
 ) -> None:
     assert asked(a_pool(), *healthy(7), gone, reason=reason) == Allowance(
-        0, "budget 10% allows 1 of 8 nodes, and 1 is leaving already (node-x)"
+        0, use("10%", 1, 8, leaving=("node-x",))
     )
 
 
@@ -152,7 +163,7 @@ def test_nodes_that_reboot_count_against_every_reason_though_it_is_not_initializ
 ) -> None:
     rebooting = pair("x", claim={"conditions": REBOOTING}, ready=False)
     assert asked(a_pool(), *healthy(7), rebooting, reason=reason) == Allowance(
-        0, "budget 10% allows 1 of 8 nodes, and 1 is rebooting (node-x)"
+        0, use("10%", 1, 8, rebooting=("node-x",))
     )
 
 
@@ -163,9 +174,9 @@ def test_nodes_that_are_not_ready_count_against_every_reason_but_repair(
 ) -> None:
     answer = asked(a_pool(), *healthy(7), pair("x", ready=ready), reason=reason)
     if reason is UNHEALTHY:
-        assert answer == Allowance(1, "budget 10% allows 1 of 8 nodes, and none is leaving")
+        assert answer == Allowance(1, use("10%", 1, 8))
     else:
-        assert answer == Allowance(0, "budget 10% allows 1 of 8 nodes, and 1 is not Ready (node-x)")
+        assert answer == Allowance(0, use("10%", 1, 8, not_ready=("node-x",)))
 
 
 @pytest.mark.parametrize(
@@ -180,29 +191,33 @@ def test_nodes_that_are_not_ready_count_against_every_reason_but_repair(
     ids=["not-initialized", "ending", "foreign", "of-another-pool", "without-a-node"],
 )
 def test_nodes_that_do_not_count_are_neither_counted_nor_subtracted(outsider: Pair) -> None:
-    assert asked(a_pool(), *healthy(10), outsider) == Allowance(
-        1, "budget 10% allows 1 of 10 nodes, and none is leaving"
-    )
+    assert asked(a_pool(), *healthy(10), outsider) == Allowance(1, use("10%", 1, 10))
 
 
 def test_the_label_of_the_node_alone_initializes_nothing() -> None:
     labelled = pair("x", claim={"stage": REGISTERED}, labels={INITIALIZED: "true"})
-    assert "of 10 nodes" in asked(a_pool(), *healthy(10), labelled).why
+    assert asked(a_pool(), *healthy(10), labelled).why == use("10%", 1, 10)
 
 
 def test_two_claims_of_one_instance_are_one_node() -> None:
     twin = a_leaving_claim("y", status={"provider_id": "cloud://x"})
     answer = asked(a_pool(), *healthy(7), (*pair("x"),), (twin, a_node("unrelated", claim="u")))
-    assert answer.why == "budget 10% allows 1 of 8 nodes, and 1 is leaving already (node-x)"
+    assert answer.why == use("10%", 1, 8, leaving=("node-x",))
 
 
-def test_a_sentence_names_three_of_a_kind() -> None:
+def test_every_node_counts_once() -> None:
     pairs = [leaving(name) for name in "abcde"] + [pair("r", claim={"conditions": REBOOTING})]
     answer = asked(pool_with({"nodes": "9"}), *pairs, pair("u", ready=False))
     assert answer == Allowance(
         2,
-        "budget 9 allows 9 of 7 nodes, and 5 are leaving already (node-a, node-b, node-c and "
-        "2 more), 1 is rebooting (node-r), 1 is not Ready (node-u)",
+        use(
+            "9",
+            9,
+            7,
+            leaving=tuple(f"node-{name}" for name in "abcde"),
+            rebooting=("node-r",),
+            not_ready=("node-u",),
+        ),
     )
 
 
@@ -213,11 +228,9 @@ def test_a_sentence_names_three_of_a_kind() -> None:
 def test_a_budget_limits_the_reasons_that_it_names(reason: Disruption) -> None:
     answer = asked(pool_with({"nodes": "0", "reasons": ["Drifted", "Expired"]}), reason=reason)
     if reason in (Disruption.DRIFTED, Disruption.EXPIRED):
-        assert answer == Allowance(
-            0, "budget 0 (Drifted, Expired) allows 0 of 0 nodes, and none is leaving"
-        )
+        assert answer == Allowance(0, use("0", 0, 0, reasons=("Drifted", "Expired")))
     else:
-        assert answer == Allowance(UNLIMITED, "no budget limits it now")
+        assert answer == Allowance(UNLIMITED, NONE_APPLIES)
 
 
 @pytest.mark.parametrize("reason", ALL)
@@ -245,11 +258,7 @@ def test_a_schedule_begins_at_its_hit_and_is_over_at_its_end_to_the_instant(
     at: datetime, closed: bool, changes_at: datetime
 ) -> None:
     answer = asked(pool_with(NIGHTLY), *healthy(2), now=at)
-    why = (
-        "budget 0 (0 22 * * * for 8h) allows 0 of 2 nodes, and none is leaving"
-        if closed
-        else "no budget limits it now"
-    )
+    why = use("0", 0, 2, schedule="0 22 * * * for 8h") if closed else NONE_APPLIES
     assert answer == Allowance(0 if closed else UNLIMITED, why, changes_at)
 
 
@@ -271,7 +280,7 @@ def test_a_schedule_that_never_pauses_is_asked_again_now_and_then() -> None:
 
 def test_a_day_that_never_comes_limits_nothing() -> None:
     never = {"nodes": "0", "schedule": "0 0 31 2 *", "duration": "8h"}
-    assert asked(pool_with(never)) == Allowance(UNLIMITED, "no budget limits it now")
+    assert asked(pool_with(never)) == Allowance(UNLIMITED, NONE_APPLIES)
 
 
 def test_schedules_are_read_in_their_zone_also_when_the_clocks_change() -> None:
@@ -286,7 +295,7 @@ def test_schedules_are_read_in_their_zone_also_when_the_clocks_change() -> None:
         before, after = (asked(pool_with(office), now=at) for at in (start - MOMENT, start))
         assert (before.allowed, before.changes_at) == (UNLIMITED, start)
         assert (after.allowed, after.changes_at) == (0, start + timedelta(hours=8))
-        assert "for 8h Europe/Berlin" in after.why
+        assert after.why == use("0", 0, 0, schedule="0 9 * * * for 8h Europe/Berlin")
 
 
 def test_a_schedule_for_another_reason_says_nothing_about_when_this_one_changes() -> None:
@@ -327,12 +336,10 @@ def test_per_counts_the_nodes_of_each_value_apart(key: str) -> None:
     in_a = asked(pool, *fleet, node=a_node(labels={ZONE: "zone-a"}))
     assert in_a == Allowance(
         0,
-        f"budget 1 allows 1 of 4 nodes with {key}=zone-a, and 1 is leaving already (node-x)",
+        use("1", 1, 4, per=key, value="zone-a", leaving=("node-x",)),
     )
     in_b = asked(pool, *fleet, node=a_node(labels={ZONE: "zone-b"}))
-    assert in_b == Allowance(
-        1, f"budget 1 allows 1 of 2 nodes with {key}=zone-b, and none is leaving"
-    )
+    assert in_b == Allowance(1, use("1", 1, 2, per=key, value="zone-b"))
 
 
 def test_nodes_without_the_label_are_a_group_of_their_own() -> None:
@@ -340,7 +347,7 @@ def test_nodes_without_the_label_are_a_group_of_their_own() -> None:
     fleet = [*zoned(3, "a"), *healthy(1), leaving()]
     assert asked(pool, *fleet, node=a_node()) == Allowance(
         0,
-        f"budget 1 allows 1 of 2 nodes without {ZONE}, and 1 is leaving already (node-x)",
+        use("1", 1, 2, per=ZONE, leaving=("node-x",)),
     )
 
 
@@ -353,11 +360,11 @@ def test_a_selector_counts_and_limits_only_those_it_selects() -> None:
     pool = pool_with({"nodes": "50%", "selector": spot("In", "spot")})
     labels = {"karpenter.sh/capacity-type": "spot"}
     fleet = [*healthy(9), *(pair(f"s{index}", labels=labels) for index in range(3))]
-    assert asked(pool, *fleet, leaving()) == Allowance(UNLIMITED, "no budget limits it now")
+    assert asked(pool, *fleet, leaving()) == Allowance(UNLIMITED, NONE_APPLIES)
     assert asked(pool, *fleet, leaving("x", labels=labels), node=a_node(labels=labels)) == (
         Allowance(
             1,
-            "budget 50% allows 2 of 4 nodes that it selects, and 1 is leaving already (node-x)",
+            use("50%", 2, 4, selects=True, leaving=("node-x",)),
         )
     )
 
@@ -365,9 +372,7 @@ def test_a_selector_counts_and_limits_only_those_it_selects() -> None:
 def test_per_and_selector_go_together() -> None:
     pool = pool_with({"nodes": "1", "per": ZONE, "selector": spot("DoesNotExist")})
     answer = asked(pool, *zoned(2, "a"), *zoned(2, "b"), node=a_node(labels={ZONE: "zone-a"}))
-    assert answer.why == (
-        f"budget 1 allows 1 of 2 nodes that it selects with {ZONE}=zone-a, and none is leaving"
-    )
+    assert answer.why == use("1", 1, 2, selects=True, per=ZONE, value="zone-a")
 
 
 # -- what cannot be understood ---------------------------------------------------------
@@ -399,9 +404,8 @@ def test_what_cannot_be_understood_closes_the_pool_and_says_what_it_is(
     pool = pool_with({"nodes": "100%"}, {"nodes": "5", "reasons": ["Empty"]} | broken)
     answer = asked(pool, *healthy(3), reason=reason)
     assert (answer.allowed, answer.changes_at) == (0, None)
-    assert answer.why.startswith(
-        f"a budget that cannot be understood closes the pool: spec.disruption.{at}: got "
-    )
+    assert isinstance(answer.why, BudgetUnreadable)
+    assert answer.why.problem.startswith(f"spec.disruption.{at}: got ")
     assert limit(pool, TRAITS[reason], fleet_of("general", snapshot_with(pool)), NOW) == 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.core.disrupt.facts import PendingPodsFirst
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.gates import (
     ASKED,
@@ -19,6 +20,7 @@ from tenure.core.gates.gates import (
     first_blocked,
 )
 from tenure.core.gates.traits import Traits
+from tenure.core.health.facts import BreakerOpen, FirstProbe
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -39,14 +41,14 @@ def everything(**fields: Any) -> GateFacts:
         "node": NODE,
         "pool": POOL,
         "broken": "spec.repair is nonsense",
-        "outage": "the zone is down",
-        "breaker": "too many are unhealthy",
+        "outage": (FirstProbe(NOW),),
+        "breaker": BreakerOpen("general", 2, 3, 1, "1"),
         "breakers_change_at": ahead(7),
         "pauses": ((ahead(60), "b"),),
         "traits": Traits(reason="Expired"),
         "fleet": fleet_of("general", SNAPSHOT),
         "drain": drain_until(NODE, None, SNAPSHOT),
-        "unplaced": "it fits nowhere",
+        "unplaced": PendingPodsFirst(),
     }
     return GateFacts(**usual | fields)
 
@@ -55,12 +57,12 @@ def everything(**fields: Any) -> GateFacts:
 LETS_PASS: dict[Gate, dict[str, Any]] = {
     Gate.RULES: {"broken": ""},
     Gate.VETO: {"claim": a_claim()},
-    Gate.OUTAGE: {"outage": ""},
-    Gate.BREAKER: {"breaker": ""},
+    Gate.OUTAGE: {"outage": ()},
+    Gate.BREAKER: {"breaker": None},
     Gate.PAUSE: {"pauses": ()},
     Gate.BUDGET: {"pool": a_pool(disruption={"budgets": []})},
     Gate.PODS: {"drain": drain_until(NODE, None, snapshot_with(CLAIM, NODE))},
-    Gate.LIMITS: {"unplaced": ""},
+    Gate.LIMITS: {"unplaced": None},
 }
 
 
@@ -83,7 +85,7 @@ def test_a_gate_says_that_it_was_this_gate(gate: Gate) -> None:
     blocked = GATES[gate](everything(), OFF, NOW)
     assert blocked is not None
     assert blocked.gate is gate
-    assert blocked.why
+    assert blocked.facts
 
 
 def test_there_is_a_row_for_every_operation_and_a_function_for_every_gate() -> None:

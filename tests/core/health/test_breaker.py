@@ -9,11 +9,12 @@ import pytest
 
 from tenure.core.decision import Verdict
 from tenure.core.health.breaker import Breaker
+from tenure.core.health.facts import BreakerOpen
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
 from tenure.providers.kwok.repairs import kwok_statements
-from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, judged
+from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, fact_of, judged
 
 
 @pytest.mark.parametrize(
@@ -45,12 +46,6 @@ def test_a_limit_may_be_a_number_or_a_share(
     assert Breaker(unhealthy, 10, limit).tripped is tripped
 
 
-def test_it_says_its_numbers() -> None:
-    assert str(Breaker(3, 10, "20%")) == (
-        "3 of 10 nodes are unhealthy: no node is repaired above 2 (maxUnhealthy 20%)"
-    )
-
-
 # -- which nodes it counts ---------------------------------------------------------------
 
 POOL = a_pool(repair={"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "1m"}]})
@@ -73,16 +68,16 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
     others = [a_claim("b"), a_broken_node("b", labels=NO_LABEL)]
     blocked = repaired(a_broken_node(labels=NO_LABEL), *others)
     assert blocked.reason is Reason.REPAIR_BLOCKED
-    assert "2 of 2 nodes are unhealthy: no node is repaired above 1" in blocked.message
+    assert fact_of(blocked, BreakerOpen) == BreakerOpen("general", 2, 2, 1, "20%")
 
 
 @pytest.mark.parametrize(
-    ("stray", "numbers"),
+    ("stray", "unhealthy"),
     [
-        pytest.param([a_broken_node("x")], "2 of 2 nodes are unhealthy", id="without a claim"),
+        pytest.param([a_broken_node("x")], 2, id="without a claim"),
         pytest.param(
             [a_broken_node("x", registered=False, labels={names.NODEPOOL: "general"})],
-            "",
+            0,
             id="not registered",
         ),
         pytest.param(
@@ -91,17 +86,19 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
                 a_broken_node("x"),
                 msgspec.structs.replace(a_broken_node("x"), metadata=a_node("two").metadata),
             ],
-            "3 of 3 nodes are unhealthy",
+            3,
             id="two of one claim",
         ),
         pytest.param(
             [a_claim("x", labels={names.NODEPOOL: "other"}), a_broken_node("x")],
-            "2 of 2 nodes are unhealthy",
+            2,
             id="of another pool's claim",
         ),
     ],
 )
-def test_nodes_with_the_label_count_in_both_numbers(stray: list[Any], numbers: str) -> None:
+def test_nodes_with_the_label_count_in_both_numbers(stray: list[Any], unhealthy: int) -> None:
     verdict = repaired(a_broken_node(), *stray)
-    assert verdict.reason is (Reason.REPAIR_BLOCKED if numbers else Reason.REPAIRING)
-    assert numbers in verdict.message
+    assert verdict.reason is (Reason.REPAIR_BLOCKED if unhealthy else Reason.REPAIRING)
+    if unhealthy:
+        found = fact_of(verdict, BreakerOpen)
+        assert (found.unhealthy, found.total) == (unhealthy, unhealthy)

@@ -9,13 +9,13 @@ import pytest
 
 from tenure.core.health.domains import (
     AffectedDomain,
-    Domain,
     Domains,
     DomainState,
     PoolHealth,
     Probe,
     UnhealthyNode,
 )
+from tenure.core.health.facts import Domain, FirstProbe, Outage, ProbeUnderWay
 from tenure.core.health.poolcount import PoolCount
 from tenure.model.settings import Settings
 from tests.core.build import NOW, SETTINGS, ago, ahead
@@ -114,21 +114,19 @@ def test_a_claim_without_a_pool_counts_but_is_no_second_pool() -> None:
     )
 
 
-def test_the_sentence_names_the_domain_and_the_numbers() -> None:
+def test_it_names_the_domain_and_the_numbers() -> None:
     zone = affected_domain(
         *(unhealthy_node(name, since=120) for name in ("a1", "a2", "b1")), total=5
     )
-    assert look(zone).outage_of([ZONE_C]) == (
-        "3 of the 5 nodes with zone=zone-c, in 2 pools, are unhealthy since 2026-03-02T11:58:00Z: "
-        "that is rarely 3 causes; the first probe is at 2026-03-02T12:08:00Z"
-    )
-    assert look(zone).outage_of([TYPE_M]) == ""
+    outage = Outage(domain=ZONE_C, unhealthy=3, recovered=0, total=5, pools=2, since=ago(120))
+    assert look(zone).outage_of([ZONE_C]) == (outage, FirstProbe(ahead(8 * MINUTE)))
+    assert look(zone).outage_of([TYPE_M]) == ()
 
 
 def test_it_can_be_switched_off() -> None:
     zone = affected_domain(unhealthy_node("a1"), unhealthy_node("a2"), unhealthy_node("b1"))
     off = look(zone, settings=Settings(repair_domain_breaker=False))
-    assert (off.outage_of([ZONE_C]), off.outages, off.changes_at) == ("", (), None)
+    assert (off.outage_of([ZONE_C]), off.outages, off.changes_at) == ((), (), None)
 
 
 # -- those that have just recovered ------------------------------------------------------
@@ -137,13 +135,13 @@ def test_it_can_be_switched_off() -> None:
 def test_those_that_come_back_last_are_not_repaired_when_half_of_the_others_have() -> None:
     back = [recovered("a2", 30), recovered("b1", 20), recovered("b2", 10)]
     zone = affected_domain(unhealthy_node("a1", since=3600, due=3000), *back)
-    assert look(zone).outage_of([ZONE_C]) == (
-        "1 of the 4 nodes with zone=zone-c, in 2 pools, is unhealthy, and 3 have just recovered: "
-        "nothing is repaired there before 2026-03-02T12:09:40Z"
+    settles = Outage(
+        domain=ZONE_C, unhealthy=1, recovered=3, total=4, pools=2, since=None, until=ahead(580)
     )
+    assert look(zone).outage_of([ZONE_C]) == (settles,)
     assert look(zone).next_probe("a") is None, "there is no probe while it settles"
-    assert look(zone, now=ahead(579)).outage_of([ZONE_C]) != ""
-    assert look(zone, now=ahead(580)).outage_of([ZONE_C]) == "", (
+    assert look(zone, now=ahead(579)).outage_of([ZONE_C])
+    assert look(zone, now=ahead(580)).outage_of([ZONE_C]) == (), (
         "two of four are not more than half"
     )
 
@@ -210,10 +208,8 @@ def probe(claim: str = "a1", *, minutes_ago: float = 5, **more: Any) -> Probe:
 def test_the_probe_is_not_blocked_and_the_others_wait() -> None:
     now = look(dead_zone(since=3600), probes=(probe("a1"),))
     assert (now.probe("a1"), now.probe("b1")) == (probe("a1"), None)
-    assert now.outage_of([ZONE_C]).endswith(
-        "a1 is the probe since 2026-03-02T11:55:00Z, the next once a new node is up, at "
-        "2026-03-02T12:25:00Z at the latest"
-    )
+    known = ProbeUnderWay("a1", ago(5 * MINUTE), ahead(25 * MINUTE))
+    assert now.outage_of([ZONE_C])[-1] == known
     assert (now.next_probe("a"), now.next_probe("b")) == (None, None)
     assert now.changes_at == ahead(25 * MINUTE)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
+from tenure.core.health.facts import Domain, FirstProbe, Outage, ProbeUnderWay
 from tenure.core.health.outage import domains_in, read_permit
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
@@ -31,12 +32,14 @@ from tests.core.build import (
     ago,
     ahead,
     body_of,
+    fact_of,
     judged,
     types,
 )
 from tests.core.outage import REPAIR, a_dead_zone, a_member, members, pools
 from tests.snapshots import snapshot_with
 
+ZONE_C = Domain("zone", "zone-c")
 OFF = Settings(repair_domain_breaker=False)
 STATEMENTS = kwok_statements()
 
@@ -113,9 +116,9 @@ def test_nothing_is_repaired_in_a_zone_in_outage_and_it_says_so() -> None:
         ("red-1", "red-2", "blue-1", "blue-2"), Reason.REPAIR_BLOCKED
     )
     blocked = about(found, "NodeClaim/red-1")
-    assert blocked.message.endswith(
-        "; 4 of the 4 nodes with zone=zone-c, in 2 pools, are unhealthy since 2026-03-02T11:50:01Z: "
-        "that is rarely 4 causes; the first probe is at 2026-03-02T12:00:01Z"
+    assert blocked.facts[-2:] == (
+        Outage(domain=ZONE_C, unhealthy=4, recovered=0, total=4, pools=2, since=ago(599)),
+        FirstProbe(ahead(1)),
     )
     assert (blocked.action, blocked.recheck_at) == (None, ahead(1))
     for subject in ("Node/node-red-1", "NodePool/red", "NodePool/blue"):
@@ -153,7 +156,7 @@ def test_then_it_is_repaired_with_a_mark_and_the_others_wait() -> None:
     assert names.TERMINATION_TIMESTAMP in noted, "in one write"
     waiting = about(found, "NodeClaim/blue-1")
     assert waiting.recheck_at == ahead(29 * 60)
-    assert waiting.message.endswith("at 2026-03-02T12:29:00Z at the latest")
+    assert fact_of(waiting, ProbeUnderWay).next_at == ahead(29 * 60)
 
 
 def test_the_next_probe_comes_once_the_first_is_gone_and_a_new_node_of_its_pool_is_up() -> None:
@@ -229,9 +232,8 @@ def new_claims(*objects: Any, **more: Any) -> list[Verdict]:
 
 #: The zone that is the cheapest otherwise, by its name.
 DEAD = [*pools(), *members(("red-1", "red-2", "blue-1"), zone="zone-a", unhealthy_since=ago(600))]
-HELD = (
-    "3 of the 3 nodes with zone=zone-a, in 2 pools, are unhealthy since 2026-03-02T11:50:00Z: that is "
-    "rarely 3 causes"
+HELD = Outage(
+    domain=Domain("zone", "zone-a"), unhealthy=3, recovered=0, total=3, pools=2, since=ago(600)
 )
 
 
@@ -294,10 +296,9 @@ def test_the_departure_of_the_probe_releases_nothing() -> None:
     found = verdicts(*left_in_the_zone())
     assert unhealthy_ones(found) == HELD_BACK
     blocked = about(found, "NodeClaim/blue-1")
-    assert (
-        "2 of the 2 nodes with zone=zone-c, in 3 pools, are unhealthy, and the replacement of red-1 "
-        in (blocked.message)
-    )
+    outage = fact_of(blocked, Outage)
+    assert (outage.unhealthy, outage.total, outage.pools) == (2, 2, 3)
+    assert outage.left == ("red-1",)
     assert blocked.recheck_at == ahead(29 * 60), "half an hour after it was chosen"
 
 
@@ -329,7 +330,8 @@ def test_without_a_replacement_the_outage_ends_half_an_hour_later() -> None:
 def test_a_replacement_that_never_becomes_ready_is_one_more_unhealthy_node() -> None:
     then = verdicts(*left_in_the_zone(), *a_newcomer(), now=ahead(29 * 60))
     assert unhealthy_ones(then) == HELD_BACK, "three of three"
-    assert "3 of the 3 nodes" in about(then, "NodeClaim/blue-1").message
+    outage = fact_of(about(then, "NodeClaim/blue-1"), Outage)
+    assert (outage.unhealthy, outage.total) == (3, 3)
 
 
 def test_where_enough_are_left_the_next_probe_comes_then() -> None:
@@ -380,6 +382,6 @@ def test_new_claims_keep_out_of_the_zone_until_then() -> None:
     mark = LEFT.replace("zone-c", "zone-a")
     unhealthy = members(("blue-1", "green-1"), zone="zone-a", unhealthy_since=ago(3600))
     (claim,) = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod())
-    assert "avoiding zone-a: 2 of the 2 nodes" in claim.message
+    assert "avoiding zone-a: 2 of 2 Nodes" in claim.message
     later = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod(), now=ahead(29 * 60))
     assert all("keeps out" not in one.message for one in later)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.core.health.facts import Policy, PoolDefault, PoolPolicy, ProviderPolicy
 from tenure.core.health.rules import (
     FORCEFUL,
     GRACEFUL,
@@ -73,34 +74,34 @@ def test_the_seeds_instants(node: Node, due: str) -> None:
 @pytest.mark.parametrize(
     ("repair", "minutes", "policy"),
     [
-        pytest.param(None, 30, "the provider's toleration of 30m", id="no block"),
+        pytest.param(None, 30, ProviderPolicy(30 * MINUTE), id="no block"),
         pytest.param(
             a_block(defaultTolerationDuration="7m"),
             7,
-            "the pool's defaultTolerationDuration 7m",
+            PoolDefault("7m"),
             id="the pool's default",
         ),
         pytest.param(
             a_block({"conditionType": "Ready", "toleration": "5m"}, defaultTolerationDuration="7m"),
             5,
-            "the pool's policy for Ready: toleration 5m",
+            PoolPolicy("Ready", "5m"),
             id="the pool's entry",
         ),
         pytest.param(
             a_block({"conditionType": "Ready", "toleration": "Never"}),
             None,
-            "the pool's policy for Ready: toleration Never",
+            PoolPolicy("Ready", "Never"),
             id="never",
         ),
         pytest.param(
             a_block(defaultTolerationDuration="Never"),
             None,
-            "the pool's defaultTolerationDuration Never",
+            PoolDefault("Never"),
             id="never by default",
         ),
     ],
 )
-def test_precedence_of_policies(repair: Repair | None, minutes: int | None, policy: str) -> None:
+def test_precedence_of_policies(repair: Repair | None, minutes: int | None, policy: Policy) -> None:
     (unhealthy,) = found(unhealthy_node("Ready", "False"), repair)
     assert unhealthy.due_at == (SINCE + minutes * MINUTE if minutes is not None else None)
     assert unhealthy.policy == policy
@@ -128,7 +129,8 @@ def test_the_most_specific_entry_wins_then_the_first(entries: list[str], expecte
         for name in entries
     ]
     (unhealthy,) = found(unhealthy_node("Ready", "False"), a_block(*policies))
-    assert unhealthy.policy.endswith(f"toleration {tolerations[expected]}")
+    assert isinstance(unhealthy.policy, PoolPolicy)
+    assert unhealthy.policy.toleration == tolerations[expected]
 
 
 @pytest.mark.parametrize(
@@ -221,14 +223,14 @@ def test_no_node_is_unhealthy_for_longer_than_it_lives_or_than_its_last_reboot()
 def test_an_expression_that_slipped_past_the_schema_matches_nothing(reason: str) -> None:
     entry = {"conditionType": "Ready", "reason": reason, "toleration": "1m"}
     (unhealthy,) = found(unhealthy_node("Ready", "False"), a_block(entry))
-    assert unhealthy.policy == "the provider's toleration of 30m"
+    assert unhealthy.policy == PROVIDERS
 
 
 # -- entries that ask for a reason, and entries that cannot be used ----------------------
 
 DISK = {"conditionType": "DiskPressure", "reason": "^ReadOnly", "toleration": "5m"}
 KUBELET = {"conditionType": "Ready", "reason": "^Kubelet", "toleration": "5m"}
-PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTolerationDuration"
+PROVIDERS = ProviderPolicy(30 * MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +248,13 @@ PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTole
         pytest.param(
             unhealthy_node("DiskPressure", "True", "ReadOnlyFilesystem"),
             a_block(DISK, defaultTolerationDuration="10m"),
-            "the pool's policy for DiskPressure (^ReadOnly): toleration 5m",
+            PoolPolicy("DiskPressure", "5m", reason="^ReadOnly"),
             id="it is asked for",
         ),
         pytest.param(
             unhealthy_node("DiskPressure", "True", "Full"),
             a_block(DISK, {"conditionType": "DiskPressure", "toleration": "9m"}),
-            "the pool's policy for DiskPressure: toleration 9m",
+            PoolPolicy("DiskPressure", "9m"),
             id="another entry asks",
         ),
         pytest.param(
@@ -264,30 +266,32 @@ PROVIDERS, DEFAULT = "the provider's toleration of 30m", "the pool's defaultTole
         pytest.param(
             unhealthy_node("Ready", "False", "Tired"),
             a_block({**KUBELET, "status": "Unknown"}, defaultTolerationDuration="10m"),
-            f"{DEFAULT} 10m",
+            PoolDefault("10m"),
             id="of the other status only",
         ),
         pytest.param(
             unhealthy_node("NetworkUnavailable", "True"),
             a_block(KUBELET, defaultTolerationDuration="10m"),
-            f"{DEFAULT} 10m",
+            PoolDefault("10m"),
             id="of another condition only",
         ),
         pytest.param(
             unhealthy_node("Ready", "False", "Tired"),
             a_block(KUBELET, defaultTolerationDuration="Never"),
-            f"{DEFAULT} Never",
+            PoolDefault("Never"),
             id="Never takes away all the same",
         ),
         pytest.param(
             unhealthy_node("Ready", "False", "Tired"),
             a_block({**KUBELET, "reason": "("}, defaultTolerationDuration="10m"),
-            f"{DEFAULT} 10m",
+            PoolDefault("10m"),
             id="what cannot be used limits nothing",
         ),
     ],
 )
-def test_a_reason_limits_the_pools_policy(node: Node, repair: Repair, policy: str | None) -> None:
+def test_a_reason_limits_the_pools_policy(
+    node: Node, repair: Repair, policy: Policy | None
+) -> None:
     assert [unhealthy.policy for unhealthy in found(node, repair)] == ([policy] if policy else [])
 
 
@@ -310,7 +314,7 @@ HOUR = {"conditionType": "Foo", "status": "True", "toleration": "1h"}
 def test_an_entry_that_cannot_be_used_takes_no_part_in_the_choice(ignored: dict[str, Any]) -> None:
     """It would be the more specific one."""
     (unhealthy,) = found(unhealthy_node("Foo", "True", "X"), a_block(ignored, HOUR))
-    assert unhealthy.policy == "the pool's policy for Foo=True: toleration 1h"
+    assert unhealthy.policy == PoolPolicy("Foo", "1h", status="True")
     assert found(unhealthy_node("Foo", "True", "X"), a_block(ignored)) == []
 
 

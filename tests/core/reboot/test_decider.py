@@ -175,19 +175,19 @@ def asked_for(*conditions: Condition, notes: Any = ASKED_FOR, **more: Any) -> No
         pytest.param(
             (asked_for(), the_node(CLOSED, annotations=VETO)),
             Settings(),
-            'karpenter.sh/do-not-repair: "true" vetoes it',
+            'karpenter.sh/do-not-repair: "true" on ',
             id="veto on the Node",
         ),
         pytest.param(
             (asked_for(notes=ASKED_FOR | VETO), the_node(CLOSED)),
             Settings(),
-            'karpenter.sh/do-not-repair: "true" vetoes it',
+            'karpenter.sh/do-not-repair: "true" on ',
             id="veto on the claim",
         ),
         pytest.param(
             (asked_for(notes=ASKED_FOR | VETO),),
             Settings(),
-            'karpenter.sh/do-not-repair: "true" vetoes it',
+            'karpenter.sh/do-not-repair: "true" on ',
             id="veto without a Node",
         ),
         pytest.param(
@@ -253,7 +253,7 @@ def test_a_veto_that_ends_is_looked_at_again_then() -> None:
     noted = {DO_NOT_REPAIR: "2h", f"{DO_NOT_REPAIR}-since": "2h 2026-03-02T11:00:00Z"}
     verdict = on_claim(asked_for(), the_node(CLOSED, annotations=noted))
     assert (verdict.reason, verdict.recheck_at) == (Reason.REBOOT_CANCELLED, ahead(3600))
-    assert "vetoes it until 2026-03-02T13:00:00Z" in verdict.message
+    assert "vetoes repair until 2026-03-02T13:00:00Z" in verdict.message
     later = on_claim(asked_for(), the_node(CLOSED, annotations=noted), now=ahead(3600))
     assert later.reason is Reason.REBOOT_REQUESTED
 
@@ -443,7 +443,7 @@ def test_a_refusal_under_a_veto_says_that_the_claim_stays() -> None:
     no = RebootAnswer(operation_id=OPERATION, at=NOW, refusal="no such rack")
     verdict = on_claim(ISSUING, the_node(CLOSED, annotations=VETO), reboots={"uid-a": no})
     assert verdict.reason is Reason.REBOOT_FAILED
-    assert verdict.message.endswith('karpenter.sh/do-not-repair: "true" vetoes it, so it stays')
+    assert verdict.message.endswith("on Node node-a vetoes repair, so it stays")
     assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
 
 

@@ -9,8 +9,20 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Delete, Patch, Verdict
+from tenure.core.disrupt.facts import RepairRulesUnusable, RepairSwitchedOff, RepairVetoed
+from tenure.core.facts import Fact
+from tenure.core.health.facts import BreakerOpen, PoolDefault
+from tenure.core.health.readiness import Stage
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
+from tenure.core.repair.facts import (
+    ConditionUnhealthy,
+    MustBeUpBy,
+    NeverRepaired,
+    NotUp,
+    TerminatingAlready,
+    ToleratedUntil,
+)
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import DO_NOT_REPAIR, TERMINATION_TIMESTAMP
 from tenure.model.api.node import Node
@@ -30,6 +42,7 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
+    fact_of,
     judged,
     said,
 )
@@ -68,9 +81,9 @@ def test_registered_at_one_minute_and_never_ready_it_is_due_thirty_minutes_later
     node = not_ready("Unknown", since=ago(1740), creation_timestamp=ago(1740))
     before = on_claim(FORCEFUL, booting(), node)
     assert before.reason is Reason.BOOTING
-    assert before.message == (
-        "Node node-a has not been Ready, since 2026-03-02T11:31:00Z; terminated at "
-        "2026-03-02T12:01:00Z unless it is Ready before (readinessTTL 30m)"
+    assert before.facts == (
+        NotUp(Stage.READINESS, ago(1740), "node-a"),
+        MustBeUpBy(Stage.READINESS, "30m", ahead(60)),
     )
     assert (before.action, before.recheck_at) == (None, ahead(60))
     then = on_claim(FORCEFUL, booting(), node, now=ahead(60))
@@ -150,28 +163,26 @@ def test_an_unhealthy_node_says_by_which_policy_and_until_when_it_is_tolerated()
     node = not_ready(since=ago(60), creation_timestamp=ago(7200))
     told = verdicts(FORCEFUL, a_claim(), node)
     verdict = about(told, "NodeClaim/a")
-    assert verdict.message == (
-        "Ready=False (Broken) since 2026-03-02T11:59:00Z; the pool's defaultTolerationDuration "
-        "10m: due at 2026-03-02T12:09:00Z"
+    assert verdict.facts == (
+        ConditionUnhealthy(condition="Ready", status="False", reason="Broken", since=ago(60)),
+        ToleratedUntil(PoolDefault("10m"), ahead(540)),
     )
-    assert about(told, "Node/node-a").message == verdict.message
+    assert about(told, "Node/node-a").facts == verdict.facts
 
 
 def test_before_it_is_due_it_says_what_would_block_it() -> None:
     node = not_ready(since=ago(60), creation_timestamp=ago(7200))
     off = on_claim(FORCEFUL, a_claim(), node, settings=Settings(node_repair=False))
-    due = "10m: due at 2026-03-02T12:09:00Z"
+    due = ToleratedUntil(PoolDefault("10m"), ahead(540))
     assert off.reason is Reason.UNHEALTHY
-    assert off.message.endswith(
-        f"{due}; node repair is switched off (--node-repair or feature gate NodeRepair)"
-    )
+    assert off.facts[1:] == (due, RepairSwitchedOff())
     noted = {DO_NOT_REPAIR: "1h1m", f"{DO_NOT_REPAIR}-since": "1h1m 2026-03-02T11:00:00Z"}
     told = on_claim(FORCEFUL, a_claim(annotations=noted), node)
-    veto = 'karpenter.sh/do-not-repair: "1h1m" vetoes it until 2026-03-02T12:01:00Z'
+    veto = RepairVetoed("NodeClaim", "a", "1h1m", ahead(60))
     assert (told.reason, told.recheck_at) == (Reason.UNHEALTHY, ahead(60))
-    assert told.message.endswith(f"{due}; {veto}")
+    assert told.facts[1:] == (due, veto)
     later = on_claim(FORCEFUL, a_claim(annotations=noted), node, now=ahead(60))
-    assert later.message.endswith(due)
+    assert later.facts[-1] == due
 
 
 @pytest.mark.parametrize(
@@ -215,7 +226,8 @@ def test_a_veto_blocks_it_and_says_so(where: str) -> None:
     )
     verdict = on_claim(FORCEFUL, claim, node)
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_VETOED, None)
-    assert verdict.message.endswith('karpenter.sh/do-not-repair: "true" vetoes it')
+    kind, name = ("Node", "node-a") if where == "node" else ("NodeClaim", "a")
+    assert verdict.facts[-1] == RepairVetoed(kind, name, "true")
 
 
 def test_a_veto_of_two_hours_on_an_old_node_lasts_two_hours_from_when_it_was_seen() -> None:
@@ -230,21 +242,21 @@ def test_a_veto_of_two_hours_on_an_old_node_lasts_two_hours_from_when_it_was_see
     [
         pytest.param(
             a_pool(repair={"policies": [{"conditionType": "Ready", "toleration": "Never"}]}),
-            "the pool's policy for Ready: toleration Never: nothing is done about it",
+            NeverRepaired,
             id="never",
         ),
         pytest.param(
             a_pool(repair={"maxUnhealthy": "many"}),
-            "the pool's repair block cannot be used: ",
+            RepairRulesUnusable,
             id="a block that cannot be read",
         ),
     ],
 )
-def test_what_is_switched_off_or_cannot_be_read_repairs_nothing(pool: Any, why: str) -> None:
+def test_what_is_switched_off_or_cannot_be_read_repairs_nothing(pool: Any, why: type[Fact]) -> None:
     node = not_ready(since=ago(86400), creation_timestamp=ago(90000))
     verdict = on_claim(pool, a_claim(), node)
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_OFF, None)
-    assert why in verdict.message
+    assert isinstance(verdict.facts[-1], why)
 
 
 def test_node_repair_can_be_switched_off_and_time_outs_run_all_the_same() -> None:
@@ -258,11 +270,12 @@ def test_node_repair_can_be_switched_off_and_time_outs_run_all_the_same() -> Non
 def test_a_transition_in_the_future_counts_as_it_is_written() -> None:
     node = not_ready(since=ahead(3600), creation_timestamp=ago(7200))
     told = on_claim(FORCEFUL, a_claim(), node)
-    assert "since 2026-03-02T13:00:00Z (its clock is ahead of ours)" in told.message
+    unhealthy = fact_of(told, ConditionUnhealthy)
+    assert (unhealthy.since, unhealthy.ahead) == (ahead(3600), True)
     assert (told.reason, told.recheck_at) == (Reason.UNHEALTHY, ahead(3600))
     then = on_claim(FORCEFUL, a_claim(), node, now=ahead(3600))
     assert (then.reason, then.recheck_at) == (Reason.UNHEALTHY, ahead(4200))
-    assert "ahead" not in then.message
+    assert not fact_of(then, ConditionUnhealthy).ahead
 
 
 def test_claims_taken_over_are_not_judged_by_the_ttl() -> None:
@@ -407,7 +420,7 @@ def test_two_reboots_a_day_do_not_make_the_next_a_replacement_of_a_leaving_node(
     ended = condition("Rebooting", "False", "RebootSucceeded", at=ago(900))
     verdict = leaving(REBOOT, annotations=twice, conditions=[ended])
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_DUE, None)
-    assert verdict.message.endswith("it terminates, and is not rebooted any more")
+    assert verdict.facts[-1] == TerminatingAlready("a", no_reboot=True)
 
 
 def test_a_never_ready_claim_that_was_deleted_has_the_deadline_of_its_ttl() -> None:
@@ -505,7 +518,8 @@ def test_a_hundred_new_nodes_without_a_network_are_no_outage() -> None:
     assert first.recheck_at == ahead(540), "when the others begin to count"
     then = on_claim(*fleet, a_claim(), unhealthy_node, now=ahead(540))
     assert then.reason is Reason.REPAIR_BLOCKED
-    assert "10 of 10 nodes are unhealthy" in then.message
+    found = fact_of(then, BreakerOpen)
+    assert (found.unhealthy, found.total) == (10, 10)
 
 
 def test_a_claim_without_a_pool_is_blocked_when_unhealthy_and_timed_out_when_it_never_comes() -> (
@@ -619,8 +633,7 @@ def test_a_node_that_is_ready_but_not_initialized_says_until_when_it_may_take() 
     slow = a_claim(stage=REGISTERED, conditions=[once], spec={"initialization_ttl": "10m"})
     told = on_claim(FORCEFUL, slow, a_node())
     assert (told.reason, told.recheck_at) == (Reason.BOOTING, ahead(540))
-    due = "repaired at 2026-03-02T12:09:00Z unless it is initialized before (initializationTTL 10m)"
-    assert told.message.endswith(due)
+    assert told.facts[-1] == MustBeUpBy(Stage.INITIALIZATION, "10m", ahead(540))
     unhealthy = on_claim(FORCEFUL, slow, not_ready(since=ago(10)))
     assert (unhealthy.reason, unhealthy.recheck_at) == (Reason.UNHEALTHY, ahead(540))
     over = on_claim(FORCEFUL, slow, a_node(), now=ahead(540))

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.core.health.facts import PoolPolicy, ProviderPolicy
 from tenure.core.health.rules import Rules, unhealthy_conditions
-from tenure.core.repair.policies import Prospect, in_words, what_would_happen
+from tenure.core.repair.facts import Means, Remedy
+from tenure.core.repair.policies import Prospect, remedy, what_would_happen
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Node
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
@@ -31,7 +33,7 @@ def an_unhealthy_node(type_: str, status: str, reason: str = "Broken") -> Node:
     return a_node(ready=None, status={"conditions": (told,)})
 
 
-def rows(node: Node, by: Rules) -> list[tuple[str, str, str]]:
+def rows(node: Node, by: Rules) -> list[tuple[str, str, Remedy]]:
     """Condition, what means unhealthy, what is done."""
     return [
         (row.condition_type, " ".join((*row.statuses, row.reason)).strip(), row.then)
@@ -41,9 +43,9 @@ def rows(node: Node, by: Rules) -> list[tuple[str, str, str]]:
 
 def test_without_a_block_the_provider_says_it_all() -> None:
     assert rows(a_node(), rules()) == [
-        ("Ready", "False Unknown", "replaced gracefully, then terminated at once"),
-        ("KWOKRebootRequired", "True", "rebooted, drained for 1m at the most"),
-        ("KWOKUnhealthy", "True", "replaced gracefully, drained within 45s"),
+        ("Ready", "False Unknown", Remedy(Means.GRACEFUL, timedelta())),
+        ("KWOKRebootRequired", "True", Remedy(Means.REBOOT, MINUTE)),
+        ("KWOKUnhealthy", "True", Remedy(Means.GRACEFUL, timedelta(seconds=45))),
     ]
 
 
@@ -59,13 +61,14 @@ def test_a_block_says_it_for_its_conditions_and_makes_others_watched() -> None:
         statuses=("False", "Unknown"),
         reason="",
         toleration=45 * MINUTE,
-        then="replaced forcefully",
-        policy="the pool's policy for Ready: toleration 45m",
+        then=Remedy(Means.FORCEFUL),
+        policy=PoolPolicy("Ready", "45m"),
         now=a_node().status.conditions[0],
     )
-    assert (found["KWOKUnhealthy"].toleration, found["KWOKUnhealthy"].then) == (None, "nothing")
-    assert found["GpuBroken"].then == "reported only"
-    assert found["KWOKRebootRequired"].policy == "the provider's toleration of 30s"
+    never = found["KWOKUnhealthy"]
+    assert (never.toleration, never.then) == (None, Remedy(Means.NOTHING))
+    assert found["GpuBroken"].then == Remedy(Means.REPORT)
+    assert found["KWOKRebootRequired"].policy == ProviderPolicy(timedelta(seconds=30))
 
 
 def test_the_more_specific_comes_first() -> None:
@@ -97,8 +100,8 @@ def test_what_the_provider_tells_apart_by_reason_is_told_apart() -> None:
         ),
     )
     assert rows(a_node(), rules(stated=stated)) == [
-        ("Ready", "False ^Disk", "drained and rebooted"),
-        ("Ready", "False", "replaced gracefully"),
+        ("Ready", "False ^Disk", Remedy(Means.REBOOT)),
+        ("Ready", "False", Remedy(Means.GRACEFUL)),
     ]
 
 
@@ -134,13 +137,13 @@ def test_conditions_that_the_node_has_come_first() -> None:
 @pytest.mark.parametrize(
     ("mode", "grace", "then"),
     [
-        ("Forceful", None, "replaced forcefully"),
-        ("Graceful", None, "replaced gracefully"),
-        ("Graceful", "10m", "replaced gracefully, drained within 10m"),
-        ("Graceful", "0s", "replaced gracefully, then terminated at once"),
+        ("Forceful", None, Remedy(Means.FORCEFUL)),
+        ("Graceful", None, Remedy(Means.GRACEFUL)),
+        ("Graceful", "10m", Remedy(Means.GRACEFUL, 10 * MINUTE)),
+        ("Graceful", "0s", Remedy(Means.GRACEFUL, timedelta())),
     ],
 )
-def test_how_it_goes_is_said(mode: str, grace: str | None, then: str) -> None:
+def test_how_it_goes_is_said(mode: str, grace: str | None, then: Remedy) -> None:
     entry = {"conditionType": "DiskPressure", "toleration": "5m", "terminationMode": mode}
     by = rules(entry | ({"terminationGracePeriod": grace} if grace else {}), stated=())
     assert rows(a_node(), by) == [("DiskPressure", "True", then)]
@@ -170,7 +173,7 @@ def test_how_it_goes_is_said(mode: str, grace: str | None, then: str) -> None:
 def test_what_comes_true_was_foretold(
     policies: list[dict[str, Any]], type_: str, status: str, reason: str, default: str | None
 ) -> None:
-    """Whatever is made of a unhealthy condition stands in a row, with the same word and instant."""
+    """Whatever is made of an unhealthy condition is in a row, with the same policy and instant."""
     block = {"defaultTolerationDuration": default} if default else {}
     by = rules(*policies, **block)
     node = an_unhealthy_node(type_, status, reason)
@@ -180,6 +183,6 @@ def test_what_comes_true_was_foretold(
         if row.since is not None
     ]
     came = [
-        (one.policy, in_words(one), one.since, one.due_at) for one in unhealthy_conditions(node, by)
+        (one.policy, remedy(one), one.since, one.due_at) for one in unhealthy_conditions(node, by)
     ]
     assert sorted(told, key=repr) == sorted(came, key=repr)

@@ -11,8 +11,9 @@ import msgspec
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
 from tenure.core.disrupt.methods import REPAIR
+from tenure.core.facts import sentence
 from tenure.core.gates.budgets import allowance, fleet_of
-from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked, veto_on
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
@@ -21,7 +22,7 @@ from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.protect.protection import protection_on
 from tenure.core.repair.foresight import blocked_at
-from tenure.core.repair.policies import IDLE, Prospect, what_would_happen
+from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
@@ -91,7 +92,7 @@ def _switched_off(
     facts = GateFacts(claim=claim, pool=pool, broken=broken)
     off = first_blocked(Operation.GRACEFUL_REPAIR, facts, settings, now, only=only)
     if off is not None:
-        yield "off", off.why
+        yield "off", sentence(off.facts)
     if pool is not None and not broken:
         watched = {statement.condition_type for statement in rules.statements}
         if left_out := in_words(problems_of_pool(pool, watched).repair):
@@ -114,8 +115,7 @@ def _vetoes(claim: NodeClaim, node: Node, now: datetime) -> Remarks:
     for thing in (node, claim):
         veto = protection_on(thing, DO_NOT_REPAIR)
         if veto is not None and now < veto.until:
-            end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
-            yield "veto", f'{DO_NOT_REPAIR}: "{veto.value}" on {thing.name} vetoes it{end}'
+            yield "veto", str(veto_on(thing, veto))
 
 
 def _of_pool(
@@ -162,13 +162,13 @@ def _row(row: Prospect, blocked: Blocked | None, now: datetime) -> tuple[str, ..
         _state(row, now),
         "for ever" if row.toleration is None else compact(Duration.of(row.toleration)),
         _then(row, blocked, now),
-        row.policy,
+        str(row.policy),
     )
 
 
 def _then(row: Prospect, blocked: Blocked | None, now: datetime) -> str:
-    if row.then in IDLE:
-        return row.then
+    if row.then.is_idle:
+        return str(row.then)
     at = "" if row.due_at is None else f" at {at_clock(row.due_at, now)}"
     if blocked is None:
         return f"{row.then}{at}"
@@ -200,9 +200,9 @@ def repair_json(outlook: RepairOutlook) -> dict[str, Any]:
                 if row.toleration is None
                 else compact(Duration.of(row.toleration)),
                 "dueAt": row.due_at,
-                "then": row.then,
+                "then": str(row.then),
                 "blockedBy": None if blocked is None else blocked.gate,
-                "policy": row.policy,
+                "policy": str(row.policy),
             }
             for row, blocked in outlook.rows
         ],

@@ -27,14 +27,19 @@ import msgspec
 
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
+from tenure.core.disrupt.facts import (
+    CapacityTaken,
+    MoreReplacements,
+    PlannedLater,
+    ReplacementsInitialized,
+    TerminatingWithin,
+    ToleratedAgain,
+)
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
-from tenure.core.disrupt.simulate import (
-    LeavingNode,
-    Plan,
-    leaving_node,
-)
+from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
+from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.marks.command import add_replacements, commands_under_way
@@ -44,12 +49,10 @@ from tenure.core.marks.taints import is_closed
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_judged, delete_claim
-from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.values.duration import Duration
 
 _say = partial(say, Concern.DISRUPTION)
 
@@ -134,8 +137,8 @@ class Execution:
 
     def waits(self, until: datetime) -> Iterator[Verdict]:
         """For its turn, where there are very many."""
-        message = f"its replacements are initialized, and its turn comes after {format_time(until)}"
-        verdict = _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=until)
+        facts = (self._initialized(), PlannedLater(until))
+        verdict = _say(self._claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=until)
         node, told = self._command.node, self._without_stamp(verdict)
         yield from (told, also_of(node, verdict)) if node is not None else (told,)
 
@@ -149,8 +152,7 @@ class Execution:
         at = self._standing.due_at
         if at is None:
             return None
-        message = f"what is wrong with it now is tolerated until {format_time(at)}"
-        return _say(self._claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
+        return _say(self._claim, Reason.DISRUPTION_WAITS, ToleratedAgain(at), recheck_at=at)
 
     # -- the gates, for the second time ------------------------------------------------
 
@@ -179,7 +181,8 @@ class Execution:
         return _say(
             self._claim,
             Reason.DISRUPTION_BLOCKED,
-            f"its replacements are initialized, but {found.why}",
+            self._initialized(),
+            *found.facts,
             blockers=found.blockers,
             recheck_at=found.until,
         )
@@ -200,28 +203,24 @@ class Execution:
             leaving, self._settings, self._now, credit=False, reservations=reservations
         )
         if plan.claims:
-            more = "provisioning launches more"
-            why = f"other pods have taken the capacity of its pods; {more}"
-            return Plan(why=why, passing=True, changes_at=plan.changes_at)
-        if plan.why and not plan.passing:
+            return Plan(why=CapacityTaken(), passing=True, changes_at=plan.changes_at)
+        if plan.why is not None and not plan.passing:
             return simulation.plan(leaving, self._settings, self._now, reservations=reservations)
         return plan
 
     def _missing(self, plan: Plan) -> Verdict | None:
         if plan.claims:
-            more = ", ".join(new.name for new in plan.claims)
-            message = f"other pods have taken the capacity of its pods; they need {more}, too"
-            return _say(self._claim, Reason.REPLACING, message)
-        if plan.why:
+            taken = CapacityTaken(tuple(new.name for new in plan.claims))
+            return _say(self._claim, Reason.REPLACING, taken)
+        if plan.why is not None:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
-            return _say(self._claim, reason, f"its replacements are initialized, but {plan.why}")
+            return _say(self._claim, reason, self._initialized(), plan.why)
         known = self._command.names
         came = [one.name for one in self._came() if one.name not in known]
         if not came:
             return None
-        message = f"its pods need {', '.join(came)}, too"
-        action = add_replacements(self._command, came)
-        return _say(self._claim, Reason.REPLACING, message, action=action)
+        more, action = MoreReplacements(tuple(came)), add_replacements(self._command, came)
+        return _say(self._claim, Reason.REPLACING, more, action=action)
 
     def _came(self) -> list[NodeClaim]:
         found = (one for one, _ in self._facts.replacements)
@@ -242,11 +241,11 @@ class Execution:
             recheck_at = next((at for at in (began, until) if at > self._now), None)
             if not began <= self._now < until:
                 action = stamp_claim(claim, Ground.REPLACED, span)
-        within = f" within {Duration.of(min(spans))}" if spans else ""
         verdict = _say(
             claim,
             Reason.REPLACED,
-            f"{self._where()}; terminating{within}",
+            self._initialized(),
+            TerminatingWithin(min(spans, default=None)),
             action=msgspec.structs.replace(action, precondition=as_judged(node)),
             recheck_at=recheck_at,
         )
@@ -254,10 +253,5 @@ class Execution:
             return verdict
         return msgspec.structs.replace(verdict, commits=self._standing.commits)
 
-    def _where(self) -> str:
-        if self._command.names:
-            named, many = ", ".join(self._command.names), len(self._command.names) > 1
-            return (
-                f"replacement NodeClaim{'s' * many} {named} {'are' if many else 'is'} initialized"
-            )
-        return "its pods fit on other Nodes"
+    def _initialized(self) -> Fact:
+        return ReplacementsInitialized(tuple(self._command.names))

@@ -21,6 +21,8 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.core.decision import Commitment
+from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts, Operation
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
@@ -36,8 +38,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     claim: NodeClaim
     node: Node
-    #: For sentences: what is the case, and since when.
-    why: str
+    #: What is the case, and since when.
+    why: tuple[Fact, ...]
     #: Of the same method, the higher comes first.
     rank: float = 0.0
     #: How long the drain may take by the method; None: it sets no bound.
@@ -71,7 +73,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What a method says of a command under way at one instant."""
 
     #: Why it is rolled back; empty: it is still wanted.
-    unwanted: str = ""
+    unwanted: tuple[Fact, ...] = ()
     #: It is wanted, but not due before.
     due_at: datetime | None = None
     #: How long the drain may take by the method; None: it sets no bound.
@@ -159,9 +161,9 @@ class Methods:
         """For every command: without its one Node or a known reason nothing can be wanted."""
         command, method = one.command, self.of(one.command)
         if command.node is None:
-            return Standing(unwanted="it has no Node any more, or several")
+            return Standing(unwanted=(NoSingleNode(command.claim.name, len(command.nodes)),))
         if method is None:
-            return Standing(unwanted=f'unknown disruption reason "{command.reason}"')
+            return Standing(unwanted=(UnknownReason(command.reason),))
         return method.standing(command, one.facts, settings, now)
 
     def instants(self, one: UnderWay) -> Iterator[datetime]:

@@ -17,10 +17,20 @@ after a roll back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
+
+import msgspec
 
 from tenure.core.decision import Action, Concern, Subject, Verdict
+from tenure.core.disrupt.facts import (
+    NodeClosed,
+    ReplacementsAwaited,
+    ReplacementsInitialized,
+    RolledBack,
+    StaysUntilReplaced,
+)
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.replacements import (
@@ -30,6 +40,7 @@ from tenure.core.disrupt.replacements import (
     failures_of,
     roll_back_failed,
 )
+from tenure.core.facts import Fact
 from tenure.core.marks.command import (
     command_of,
     is_marked,
@@ -47,6 +58,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+
+_say = partial(say, Concern.REPLACEMENT)
 
 
 class ReplacementDecider:
@@ -99,7 +112,7 @@ def _without_command(view: UnderWay) -> Iterable[Verdict]:
         return  # Its reason is that of the reboot.
     if (found := left_over(claim, view.command.node)) is not None:
         what, action = found
-        yield _say(claim, Reason.DISRUPTION_FORGOTTEN, what, action)
+        yield _say(claim, Reason.DISRUPTION_FORGOTTEN, what, action=action)
 
 
 class _Progress:
@@ -114,38 +127,37 @@ class _Progress:
 
     def next_step(self) -> Verdict:
         claim, command = self._claim, self._command
-        if why := self._standing.unwanted:
-            message = f"{why}; rolling back: the node stays, and takes pods again"
-            action = roll_back(claim)
-            return _say(claim, Reason.DISRUPTION_CANCELLED, message, action, self._recheck_at)
-        if why := failure_of(command, self._now):
+        if unwanted := self._standing.unwanted:
+            facts, action = (*unwanted, self._rolled_back()), roll_back(claim)
+            return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
+        if (why := failure_of(command, self._now)) is not None:
             return self._failed(why)
         if claim.termination_stamp is not None and not command.complete:
-            message = f"{stale_stamp(claim)}; it stays until its replacements are initialized"
-            action = take_off_stamp(claim)
-            return _say(claim, Reason.STALE_DEADLINE, message, action, self._recheck_at)
-        marking = mark_next(command)
-        return _say(claim, Reason.REPLACING, self._progress(), marking, self._recheck_at)
+            stale, stays = stale_stamp(claim), StaysUntilReplaced()
+            return self._say(Reason.STALE_DEADLINE, stale, stays, action=take_off_stamp(claim))
+        return self._say(Reason.REPLACING, *self._progress(), action=mark_next(command))
 
-    def _failed(self, why: str) -> Verdict:
+    def _failed(self, why: Fact) -> Verdict:
         forgotten_at = failures_of(self._claim).forgotten_at
         in_a_row = forgotten_at is not None and self._now < forgotten_at
-        message = f"{why}; rolling back: the node stays, and takes pods again until the next try"
-        action = roll_back_failed(self._claim, self._now)
+        facts = (why, self._rolled_back(retried=True))
+        verdict = self._say(
+            Reason.REPLACEMENT_FAILED, *facts, action=roll_back_failed(self._claim, self._now)
+        )
         recheck_at = forgotten_at if in_a_row else None
-        return _say(self._claim, Reason.REPLACEMENT_FAILED, message, action, recheck_at)
+        return msgspec.structs.replace(verdict, recheck_at=recheck_at)
 
-    def _progress(self) -> str:
+    def _progress(self) -> Iterator[Fact]:
         if waiting := awaited(self._command):
-            return f"waiting until replacement NodeClaim {', '.join(waiting)} is initialized"
-        return "every replacement is initialized; its Node takes no new pods"
+            yield ReplacementsAwaited(waiting)
+            return
+        assert self._command.node is not None, "else it is rolled back"
+        yield ReplacementsInitialized(tuple(self._command.names))
+        yield NodeClosed(self._command.node.name)
 
+    def _rolled_back(self, *, retried: bool = False) -> Fact:
+        node = self._command.node
+        return RolledBack(node.name if node is not None else "", retried)
 
-def _say(
-    claim: NodeClaim,
-    reason: Reason,
-    message: str,
-    action: Action | None,
-    recheck_at: datetime | None = None,
-) -> Verdict:
-    return say(Concern.REPLACEMENT, claim, reason, message, action=action, recheck_at=recheck_at)
+    def _say(self, reason: Reason, *facts: Fact | str, action: Action | None) -> Verdict:
+        return _say(self._claim, reason, *facts, action=action, recheck_at=self._recheck_at)

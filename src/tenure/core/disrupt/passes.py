@@ -8,9 +8,9 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Concern, Verdict
+from tenure.core.disrupt.facts import LaunchedAsReplacement
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
-from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 
@@ -34,7 +34,7 @@ def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
             concern=Concern.DISRUPTION,
             subject=new.subject,
             reason=Reason.NEEDED_AS_REPLACEMENT,
-            facts=(as_fact(f"stands in for {claim}; cheapest fit: {new.described}"),),
+            facts=(LaunchedAsReplacement(claim, str(new.described)),),
             action=new.create,
             recheck_at=plan.changes_at,
         )

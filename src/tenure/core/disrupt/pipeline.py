@@ -18,29 +18,20 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
 from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
+from tenure.core.disrupt.facts import NodesWatched
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.plan import Planner, Turns, Wanted
-from tenure.core.disrupt.simulate import (
-    Reservations,
-    Simulation,
-    simulation_in,
-)
-from tenure.core.gates.gates import (
-    PAUSE_MAX,
-)
+from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
+from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import CLUSTER, moves_places, tells_of_places
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.meta import earlier, later
-from tenure.model.api.resource import (
-    NODES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-)
+from tenure.model.api.resource import NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -145,14 +136,13 @@ class _Pass:
         return _say(
             pool.pool,
             Reason.DISRUPTION_WATCHED,
-            "; ".join(self._watched_words(reason, watch) for reason, watch in pool.watches),
+            *(self._nodes_watched(reason, watch) for reason, watch in pool.watches),
             recheck_at=min((at for at in instants if at is not None), default=None),
         )
 
-    def _watched_words(self, reason: str, watch: Watch) -> str:
-        named = ", ".join(sorted(claim.name for claim, _ in watch.nodes))
-        count = "1 NodeClaim" if len(watch.nodes) == 1 else f"{len(watch.nodes)} NodeClaims"
-        return f"{count} {self._methods.named(reason).watched_as}: {named}"
+    def _nodes_watched(self, reason: str, watch: Watch) -> NodesWatched:
+        claims = tuple(sorted(claim.name for claim, _ in watch.nodes))
+        return NodesWatched(self._methods.named(reason).watched_as, claims)
 
     def _carried_out(self) -> Iterator[Verdict]:
         turns = Turns(len(self._view.ready), self._now)

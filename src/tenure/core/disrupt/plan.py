@@ -24,23 +24,27 @@ import msgspec
 
 from tenure.core.decision import Concern, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
+from tenure.core.disrupt.facts import (
+    NoReschedulablePods,
+    PlannedFirst,
+    PlannedLater,
+    PodsFitElsewhere,
+    RebootCommitted,
+    ReplacedBy,
+    ReplacementsCreated,
+)
 from tenure.core.disrupt.method import Candidate, Method
 from tenure.core.disrupt.passes import Pass, launched
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
-from tenure.core.gates.gates import (
-    Blocked,
-    GateFacts,
-    Operation,
-    first_blocked,
-    without_capacity,
-)
+from tenure.core.facts import Fact, sentence
+from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked, without_capacity
 from tenure.core.marks.command import begin
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim
 
 _REBOOTS: Final = frozenset({Operation.REBOOT, Operation.FORCEFUL_REBOOT})
@@ -106,13 +110,12 @@ class Planner:
         if verdict is None and candidate.operation in _REBOOTS:
             verdict = self._reboot(one)
         if verdict is None and self._planned:
-            message = f"{candidate.why}; {self._planned} comes first"
-            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, message)
+            facts = (*candidate.why, PlannedFirst(self._planned))
+            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts)
         if verdict is None and not turns.has(place):
             at = turns.next_at
-            message = f"{candidate.why}; others are planned now, and more of them from "
-            message += format_time(at)
-            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, message, recheck_at=at)
+            later_ = (*candidate.why, PlannedLater(at))
+            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *later_, recheck_at=at)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
@@ -137,7 +140,7 @@ class Planner:
             started=self._started.get(pool.pool.name, 0),
             drain=one.facts.drain,
             bound=candidate.bound,
-            unplaced=plan.why if plan is not None else "",
+            unplaced=plan.why if plan is not None else None,
             passing=plan is not None and plan.passing,
             replan_at=plan.changes_at if plan is not None else None,
         )
@@ -146,7 +149,8 @@ class Planner:
         return _say(
             one.claim,
             blocked.reason,
-            f"{one.candidate.why}; {blocked.why}",
+            *one.candidate.why,
+            *blocked.facts,
             blockers=blocked.blockers,
             recheck_at=blocked.until,
         )
@@ -163,9 +167,10 @@ class Planner:
         bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
         forceful = candidate.operation is Operation.FORCEFUL_REBOOT
         bound = timedelta() if forceful else min(bounds, default=None)
-        action = commit(claim, bound, one.method.traits.reason, candidate.why, self._now)
-        message = f"{candidate.why}; it is rebooted"
-        verdict = _say(claim, Reason.REBOOT_DUE, message, action=action)
+        why = sentence(candidate.why)
+        action = commit(claim, bound, one.method.traits.reason, why, self._now)
+        facts = (*candidate.why, RebootCommitted(candidate.node.name))
+        verdict = _say(claim, Reason.REBOOT_DUE, *facts, action=action)
         if not isinstance(action, Patch) or not action.subresource or candidate.commits is None:
             return verdict
         commits = msgspec.structs.replace(candidate.commits, bound=bound)
@@ -187,9 +192,9 @@ class Planner:
         self._count(claim)
         yield from launched(plan, claim.name)
         if plan.claims:
-            awaited = ", ".join(new.name for new in plan.claims)
-            message = f"{candidate.why}; its pods need {awaited}, which is being created"
-            verdict = _say(claim, Reason.REPLACING, message, recheck_at=plan.changes_at)
+            created = ReplacementsCreated(tuple(new.name for new in plan.claims))
+            why = (*candidate.why, created)
+            verdict = _say(claim, Reason.REPLACING, *why, recheck_at=plan.changes_at)
         else:
             verdict = self._marked(one, [new.name for new, _ in came], leaving, plan)
         yield from (verdict, also_of(candidate.node, verdict))
@@ -205,13 +210,14 @@ class Planner:
         self, one: Wanted, came: Sequence[str], leaving: LeavingNode, plan: Plan
     ) -> Verdict:
         candidate = one.candidate
-        what = f"it is replaced by {', '.join(came)}"
+        what: Fact = ReplacedBy(tuple(came))
         if not came:
-            what = "its pods fit on other Nodes" if leaving.pods else "no reschedulable pods"
+            what = PodsFitElsewhere() if leaving.pods else NoReschedulablePods()
         return _say(
             candidate.claim,
             Reason.REPLACING,
-            f"{candidate.why}; {what}",
+            *candidate.why,
+            what,
             action=begin(candidate.claim, came, one.method.traits.reason, candidate.marks),
             recheck_at=plan.changes_at,
         )

@@ -14,10 +14,17 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Patch
+from tenure.core.disrupt.facts import (
+    ReplacementGone,
+    ReplacementLate,
+    ReplacementTerminating,
+    ReplacementUnreadable,
+)
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.health.readiness import initialized_until
 from tenure.core.marks.command import Command, roll_back
-from tenure.model.api.meta import format_time, later, read_instant
+from tenure.model.api.meta import later, read_instant
 from tenure.model.api.names import REPLACEMENT_FAILED
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.unreadable import first_unreadable
@@ -28,20 +35,19 @@ PAUSE_MIN: Final = timedelta(minutes=1)
 FORGOTTEN_AFTER: Final = timedelta(hours=2)
 
 
-def failure_of(command: Command, now: datetime) -> str:
-    """What is wrong with a replacement; empty where all may still come up."""
+def failure_of(command: Command, now: datetime) -> Fact | None:
+    """What is wrong with a replacement; None where all may still come up."""
     for name, replacement in command.replacements:
         if replacement is None:
-            return f"its replacement {name} is gone"
+            return ReplacementGone(name)
         if replacement.deleting:
-            return f"its replacement {name} did not come up, or was deleted"
+            return ReplacementTerminating(name)
         until = initialized_until(replacement)
         if until is not None and until <= now:
-            at = format_time(until)
             if why := first_unreadable((replacement,)):
-                return f"its replacement did not come up by {at} as far as can be read: {why}"
-            return f"its replacement {name} was Ready, but not initialized by {at}"
-    return ""
+                return ReplacementUnreadable(why, until)
+            return ReplacementLate(name, until)
+    return None
 
 
 def comes_up(replacement: NodeClaim, now: datetime) -> bool:
@@ -50,15 +56,13 @@ def comes_up(replacement: NodeClaim, now: datetime) -> bool:
     return until is None or until > now
 
 
-def awaited(command: Command) -> list[str]:
+def awaited(command: Command) -> tuple[tuple[str, datetime | None], ...]:
     """The replacements that are not initialized yet, and until when they may take."""
-    found = []
-    for name, replacement in command.replacements:
-        if replacement is not None and not replacement.initialized:
-            until = initialized_until(replacement)
-            at = f" (by {format_time(until)} at the latest)" if until is not None else ""
-            found.append(f"{name}{at}")
-    return found
+    return tuple(
+        (name, initialized_until(replacement))
+        for name, replacement in command.replacements
+        if replacement is not None and not replacement.initialized
+    )
 
 
 def fail_instants(command: Command) -> Iterator[datetime]:

@@ -24,7 +24,13 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.facts import sentence
+from tenure.core.disrupt.facts import (
+    CapacityNotInitialized,
+    CapacityUnknown,
+    PendingPodsFirst,
+    PodFitsNowhere,
+)
+from tenure.core.facts import Fact, sentence
 from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
@@ -59,8 +65,8 @@ class LeavingNode(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[NewClaim, ...] = ()
-    #: Why there is none; empty when there is one.
-    why: str = ""
+    #: Why there is none; None when there is one.
+    why: Fact | None = None
     #: Whether that passes by itself, soon.
     passing: bool = False
     #: When the same question may have another answer although nothing happens.
@@ -100,13 +106,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         instants = [*self.places.instants(zones), *self.late_at.values(), *breakers_change]
         changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
-            return Plan(why=str(unknown), passing=True, changes_at=changes_at)
+            why = CapacityUnknown(str(unknown))
+            return Plan(why=why, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
         bins, left = reservations.without(self, leaving, zones, settings, now)
         before = self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
-            why = "pending pods get their nodes first"
-            return Plan(why=why, passing=True, changes_at=changes_at)
+            return Plan(why=PendingPodsFirst(), passing=True, changes_at=changes_at)
         templates: Sequence[PoolTemplate] = self.places.templates
         if credit and not _waits_for_limits(before, leaving.claim.pool_name):
             templates = _credited(templates, leaving)
@@ -120,18 +126,17 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     def _told(self, leaving: LeavingNode, found: Packing) -> Plan:
         for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
-                return Plan(why=f"its pod {pod.key} fits nowhere: {unplaced.message}")
+                return Plan(why=PodFitsNowhere(pod.key, unplaced.message))
         for pod in leaving.pods:
             if pod.uid in found.no_claim:
                 why = sentence(claim_refused(self.places.refused[pod.uid]))
-                return Plan(why=f"its pod {pod.key} fits nowhere: {why}")
+                return Plan(why=PodFitsNowhere(pod.key, why))
         if found.claims:
             marks = replacement_marks(leaving.claim)
             return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))
         awaited = sorted((set(found.placed.values()) & self.coming) - set(leaving.own))
         if awaited:
-            why = f"its pods fit {', '.join(awaited)}, which is not initialized yet"
-            return Plan(why=why, passing=True)
+            return Plan(why=CapacityNotInitialized(tuple(awaited)), passing=True)
         return Plan()
 
     def assign_own(

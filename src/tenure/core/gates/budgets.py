@@ -22,6 +22,8 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.disrupt.facts import BudgetUnreadable, BudgetUse, NoBudget
+from tenure.core.facts import Fact
 from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
 from tenure.core.gates.traits import Traits
 from tenure.core.recurrence import Phase, phase
@@ -36,16 +38,13 @@ __all__ = ["UNLIMITED", "Allowance", "PoolFleet", "allowance", "consuming", "fle
 #: What Karpenter counts with where nothing limits.
 UNLIMITED: Final = 2**31 - 1
 
-#: How many nodes of a kind a sentence names.
-_NAMED: Final = 3
-
 _ALWAYS: Final = Phase(True, None)
 
 
 class Allowance(msgspec.Struct, frozen=True):
     #: How many more nodes may be disrupted; never negative.
     allowed: int
-    why: str
+    why: Fact
     #: When a schedule begins or ends; before that, in an unchanged cluster, it stays the same.
     changes_at: datetime | None = None
 
@@ -56,20 +55,19 @@ def allowance(
     """How many more nodes may be disrupted for this reason, of those that count with this one."""
     budgets = pool.spec.disruption.budgets
     if broken := _broken(budgets):
-        return Allowance(0, broken)
+        return Allowance(0, BudgetUnreadable(pool.name, broken))
     concerned = [b for b in budgets if _concerns(b, traits) and selects(b, node.labels)]
     phases = [_phase(budget, now) for budget in concerned]
     changes_at = min((p.changes_at for p in phases if p.changes_at is not None), default=None)
-    counts = [
-        _count(budget, traits, group_of(budget, node.labels), fleet)
+    uses = [
+        _use(pool, budget, traits, group_of(budget, node.labels), fleet)
         for budget, one in zip(concerned, phases, strict=True)
         if one.on
     ]
-    if not counts:
-        none = "no budget limits it now" if budgets else "the pool has no budgets"
-        return Allowance(UNLIMITED, none, changes_at)
-    tightest = min(counts, key=lambda count: count.left)
-    return Allowance(tightest.left, str(tightest), changes_at)
+    if not uses:
+        return Allowance(UNLIMITED, NoBudget(pool.name, bool(budgets)), changes_at)
+    tightest = min(uses, key=_left)
+    return Allowance(_left(tightest), tightest, changes_at)
 
 
 def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> int:
@@ -94,7 +92,7 @@ def _broken(budgets: Sequence[Budget]) -> str:
     """What is wrong with the first that cannot be understood; empty when all can."""
     for index, budget in enumerate(budgets):
         for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
-            return f"a budget that cannot be understood closes the pool: {problem}"
+            return str(problem)
     return ""
 
 
@@ -127,63 +125,31 @@ def _taken(group: Group, traits: Traits) -> int:
     return len(group.leaving) + len(group.rebooting) + len(unready)
 
 
-# -- in words --------------------------------------------------------------------------
+# -- what is said ------------------------------------------------------------------------
 
 
-class _Count(msgspec.Struct, frozen=True):
-    """One budget, counted over the nodes that it selects."""
-
-    budget: Budget
-    traits: Traits
-    #: The candidate's value of ``per``.
-    value: str | None
-    group: Group
-
-    @property
-    def limit(self) -> int:
-        return _share(self.budget.nodes, len(self.group.nodes))
-
-    @property
-    def left(self) -> int:
-        return max(self.limit - _taken(self.group, self.traits), 0)
-
-    def __str__(self) -> str:
-        total = len(self.group.nodes)
-        nodes = "1 node" if total == 1 else f"{total} nodes"
-        allows = f"budget {_name(self.budget)} allows {self.limit} of {nodes}{self._which()}"
-        return f"{allows}, and {self._used()}"
-
-    def _which(self) -> str:
-        selected = " that it selects" if self.budget.selector is not None else ""
-        if self.budget.per is None:
-            return selected
-        if self.value is None:
-            return f"{selected} without {self.budget.per}"
-        return f"{selected} with {self.budget.per}={self.value}"
-
-    def _used(self) -> str:
-        unready = self.group.not_ready if self.traits.not_ready_counts else ()
-        used = (
-            (self.group.leaving, "leaving already"),
-            (self.group.rebooting, "rebooting"),
-            (unready, "not Ready"),
-        )
-        return ", ".join(_listed(names, what) for names, what in used if names) or "none is leaving"
+def _use(
+    pool: NodePool, budget: Budget, traits: Traits, value: str | None, fleet: PoolFleet
+) -> BudgetUse:
+    """``value``: the candidate's value of ``per``."""
+    group = fleet.groups(budget).get(value, EMPTY)
+    zone = f" {budget.time_zone}" if budget.time_zone else ""
+    schedule = f"{budget.schedule} for {budget.duration}{zone}"
+    return BudgetUse(
+        pool=pool.name,
+        nodes=budget.nodes,
+        reasons=budget.reasons,
+        schedule=schedule if budget.schedule is not None else "",
+        limit=_share(budget.nodes, len(group.nodes)),
+        total=len(group.nodes),
+        selects=budget.selector is not None,
+        per=budget.per or "",
+        value=value,
+        leaving=group.leaving,
+        rebooting=group.rebooting,
+        not_ready=group.not_ready if traits.not_ready_counts else (),
+    )
 
 
-def _count(budget: Budget, traits: Traits, value: str | None, fleet: PoolFleet) -> _Count:
-    return _Count(budget, traits, value, fleet.groups(budget).get(value, EMPTY))
-
-
-def _name(budget: Budget) -> str:
-    said = [*budget.reasons]
-    if budget.schedule is not None:
-        zone = f" {budget.time_zone}" if budget.time_zone else ""
-        said.append(f"{budget.schedule} for {budget.duration}{zone}")
-    return f"{budget.nodes} ({', '.join(said)})" if said else budget.nodes
-
-
-def _listed(names: Sequence[str], what: str) -> str:
-    verb = "1 is" if len(names) == 1 else f"{len(names)} are"
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{verb} {what} ({', '.join(names[:_NAMED])}{more})"
+def _left(use: BudgetUse) -> int:
+    return max(use.limit - len(use.leaving) - len(use.rebooting) - len(use.not_ready), 0)

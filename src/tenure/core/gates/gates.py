@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001 (every gate takes the same arguments)
 """Everything that may block a disruption: one ordered list of gates.
 
-A gate is a small pure function. It answers None, or what blocks: the reason code, a sentence, the
+A gate is a small pure function. It answers None, or what blocks: the reason code, the facts, the
 blockers and until when. Which gates are asked depends on the operation (``ASKED``); the order is
 always the same, and the first that blocks is reported.
 
@@ -25,21 +25,32 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Blocker
+from tenure.core.disrupt.facts import (
+    BlockedByObject,
+    DrainUnbounded,
+    NoPool,
+    ObjectUnreadable,
+    OthersFirst,
+    PoolPauses,
+    RepairRulesUnusable,
+    RepairSwitchedOff,
+    RepairVetoed,
+)
+from tenure.core.facts import Fact
 from tenure.core.gates.budgets import Allowance, allowance
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits
+from tenure.core.health.facts import BreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
-from tenure.model.api.meta import format_time
+from tenure.core.writes import subject_of
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
-
-SWITCHED_OFF: Final = "node repair is switched off (--node-repair or feature gate NodeRepair)"
 
 #: A pause that ends later than this from now was not written by Tenure.
 PAUSE_MAX: Final = timedelta(minutes=30)
@@ -114,8 +125,8 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     #: Why the pool's repair block cannot be used; empty when it can.
     broken: str = ""
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
-    outage: str = ""
-    breaker: str = ""
+    outage: tuple[Fact, ...] = ()
+    breaker: BreakerOpen | None = None
     #: When these two may differ although nothing changes.
     breakers_change_at: datetime | None = None
     #: Until when the pool replaces nothing, and after whose failed replacement.
@@ -128,7 +139,7 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     #: How long the drain may take by the method; None: it sets no bound.
     bound: timedelta | None = None
     #: Why its pods fit nowhere, whether that passes by itself, and when it may differ.
-    unplaced: str = ""
+    unplaced: Fact | None = None
     passing: bool = False
     replan_at: datetime | None = None
 
@@ -136,7 +147,7 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
     gate: Gate
     reason: Reason
-    why: str
+    facts: tuple[Fact, ...]
     blockers: tuple[Blocker, ...] = ()
     #: When the answer may differ although nothing changes; None: never.
     until: datetime | None = None
@@ -173,28 +184,30 @@ def switched_off(facts: GateFacts, settings: Settings, now: datetime) -> Blocked
     """Node repair is switched off."""
     if settings.node_repair:
         return None
-    return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_OFF, why=SWITCHED_OFF)
+    return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_OFF, facts=(RepairSwitchedOff(),))
 
 
 def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """The pool's ``repair`` block cannot be used, or there is no pool."""
-    why = ""
+    why: Fact | None = None
     if facts.pool is None and not settings.legacy_node_repair:
-        why = "it has no pool, and only nodes of pools are repaired"
-    elif facts.broken:
-        why = f"the pool's repair block cannot be used: {facts.broken}"
-    return Blocked(gate=Gate.RULES, reason=Reason.REPAIR_OFF, why=why) if why else None
+        why = NoPool(facts.claim.name)
+    elif facts.pool is not None and facts.broken:
+        why = RepairRulesUnusable(facts.pool.name, facts.broken)
+    if why is None:
+        return None
+    return Blocked(gate=Gate.RULES, reason=Reason.REPAIR_OFF, facts=(why,))
 
 
 def vetoed(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """``karpenter.sh/do-not-repair`` on the Node or its claim."""
     for thing in (facts.node, facts.claim):
         veto = protection_on(thing, DO_NOT_REPAIR) if thing is not None else None
-        if veto is not None and now < veto.until:
+        if thing is not None and veto is not None and now < veto.until:
             return Blocked(
                 gate=Gate.VETO,
                 reason=Reason.REPAIR_VETOED,
-                why=_veto_words(veto),
+                facts=(veto_on(thing, veto),),
                 until=veto.ends_at,
             )
     return None
@@ -207,19 +220,19 @@ def in_outage(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | 
     return Blocked(
         gate=Gate.OUTAGE,
         reason=Reason.REPAIR_BLOCKED,
-        why=facts.outage,
+        facts=facts.outage,
         until=facts.breakers_change_at,
     )
 
 
 def breaker_tripped(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """More nodes of its pool are unhealthy than ``maxUnhealthy`` allows."""
-    if not facts.breaker:
+    if facts.breaker is None:
         return None
     return Blocked(
         gate=Gate.BREAKER,
         reason=Reason.REPAIR_BLOCKED,
-        why=facts.breaker,
+        facts=(facts.breaker,),
         until=facts.breakers_change_at,
     )
 
@@ -230,8 +243,8 @@ def pausing(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | No
     until, name = max(near, default=(now, ""))
     if until <= now:
         return None
-    why = f"the replacement of {name} has failed, and the pool pauses until {format_time(until)}"
-    return Blocked(gate=Gate.PAUSE, reason=Reason.DISRUPTION_WAITS, why=why, until=until)
+    why = PoolPauses(facts.claim.pool_name, name, until)
+    return Blocked(gate=Gate.PAUSE, reason=Reason.DISRUPTION_WAITS, facts=(why,), until=until)
 
 
 def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
@@ -239,9 +252,9 @@ def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked 
     found = _allowance(facts, now)
     if found is None or found.allowed > facts.started:
         return None
-    why = found.why if found.allowed == 0 else f"{found.why}; other nodes come first"
+    why = (found.why,) if found.allowed == 0 else (found.why, OthersFirst())
     return Blocked(
-        gate=Gate.BUDGET, reason=Reason.DISRUPTION_BLOCKED, why=why, until=found.changes_at
+        gate=Gate.BUDGET, reason=Reason.DISRUPTION_BLOCKED, facts=why, until=found.changes_at
     )
 
 
@@ -262,12 +275,13 @@ def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocke
     found = tuple(blockers_of(traits, claim, drain, settings, now, bound=facts.bound))
     if not found:
         return None
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    first = f"{found[0].subject}: {found[0].message}"
+    subject = found[0].subject
+    name = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
+    first = BlockedByObject(subject.kind, name, found[0].fact, len(found) - 1)
     return Blocked(
         gate=Gate.PODS,
         reason=Reason.DISRUPTION_BLOCKED,
-        why=f"blocked by {first}{more}; no grace period bounds its drain",
+        facts=(first, DrainUnbounded(drain.node.name)),
         blockers=found,
         until=min((one.until for one in found if one.until is not None), default=None),
     )
@@ -275,10 +289,11 @@ def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocke
 
 def without_capacity(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """Its pods fit nowhere, within the limits of the pools: known once the plan is made."""
-    if not facts.unplaced:
+    if facts.unplaced is None:
         return None
     reason = Reason.DISRUPTION_WAITS if facts.passing else Reason.DISRUPTION_BLOCKED
-    return Blocked(gate=Gate.LIMITS, reason=reason, why=facts.unplaced, until=facts.replan_at)
+    found = (facts.unplaced,)
+    return Blocked(gate=Gate.LIMITS, reason=reason, facts=found, until=facts.replan_at)
 
 
 GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | None]]] = {
@@ -294,6 +309,9 @@ GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | N
 }
 
 
-def _veto_words(veto: Protection) -> str:
-    end = f" until {format_time(veto.until)}" if veto.ends_at is not None else ""
-    return f'{DO_NOT_REPAIR}: "{veto.value}" vetoes it{end}'
+def veto_on(thing: Node | NodeClaim, veto: Protection) -> Fact:
+    """What is said of a ``karpenter.sh/do-not-repair`` that has not ended."""
+    if veto.problem:
+        return ObjectUnreadable(veto.problem)
+    subject = subject_of(thing)
+    return RepairVetoed(subject.kind, subject.name, veto.value, veto.until)

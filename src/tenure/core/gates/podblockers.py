@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Blocker, Subject
-from tenure.core.facts import as_fact
+from tenure.core.disrupt.facts import ObjectUnreadable
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on
@@ -71,4 +71,4 @@ def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Bl
 
 
 def _unreadable(pod: Pod) -> Blocker:
-    return Blocker(subject=Subject.of(PODS.kind, pod), fact=as_fact(why_unreadable(pod)))
+    return Blocker(subject=Subject.of(PODS.kind, pod), fact=ObjectUnreadable(why_unreadable(pod)))

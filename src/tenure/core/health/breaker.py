@@ -36,10 +36,3 @@ class Breaker(msgspec.Struct, frozen=True):
     @property
     def tripped(self) -> bool:
         return self.unhealthy > self.allowed
-
-    def __str__(self) -> str:
-        verb = "is" if self.unhealthy == 1 else "are"
-        return (
-            f"{self.unhealthy} of {self.total} nodes {verb} unhealthy: no node is repaired above "
-            f"{self.allowed} (maxUnhealthy {self.limit})"
-        )

@@ -23,13 +23,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
+from tenure.core.facts import Fact
 from tenure.core.health.breaker import Breaker
+from tenure.core.health.facts import Domain, FirstProbe, OneProbe, Outage, ProbeUnderWay
 from tenure.core.health.poolcount import PoolCount
-from tenure.model.api.meta import FOR_EVER, format_time, later
+from tenure.model.api.meta import FOR_EVER, later
 from tenure.model.settings import Settings
 
 #: What makes an outage.
@@ -44,21 +46,6 @@ PROBE_AGAIN: Final = timedelta(minutes=30)
 SETTLES: Final = timedelta(minutes=10)
 
 ZONE, IMAGE, TYPE = "zone", "image", "instance-type"
-
-
-class Domain(NamedTuple):
-    """What nodes share that may fail as a whole."""
-
-    kind: str
-    value: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}={self.value}"
-
-    @property
-    def mark(self) -> str:
-        """In an annotation, where blanks and commas separate."""
-        return str(self).replace(" ", "_").replace(",", "_")
 
 
 class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -128,41 +115,9 @@ class PoolHealth(msgspec.Struct, frozen=True):
         return self.breaker(now).tripped
 
 
-class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """A domain in outage."""
-
-    domain: Domain
-    unhealthy: int
-    recovered: int
-    total: int
-    pools: int
-    #: None: only because of those that have just recovered.
-    since: datetime | None
-    #: Probes that have terminated, and whose replacement is not up yet.
-    left: tuple[str, ...] = ()
-    #: … until when, if nothing changes.
-    until: datetime | None = None
-
-    @property
-    def probed_from(self) -> datetime | None:
-        return None if self.since is None else later(self.since, PROBE_AFTER)
-
-    def __str__(self) -> str:
-        verb = "is" if self.unhealthy == 1 else "are"
-        unhealthy = (
-            f"{self.unhealthy} of the {self.total} nodes with {self.domain}, in {self.pools} pools, "
-            f"{verb} unhealthy"
-        )
-        if self.left:
-            unhealthy += f", and the replacement of {', '.join(self.left)} is not initialized"
-            return f"{unhealthy}: its termination does not end the outage"
-        if self.since is not None:
-            return f"{unhealthy} since {format_time(self.since)}: that is rarely {self.unhealthy} causes"
-        assert self.until is not None
-        return (
-            f"{unhealthy}, and {self.recovered} have just recovered: nothing is repaired there before "
-            f"{format_time(self.until)}"
-        )
+def _probed_from(outage: Outage) -> datetime | None:
+    """None: it lasts only because of nodes that have just recovered, and there are no probes."""
+    return None if outage.since is None else later(outage.since, PROBE_AFTER)
 
 
 class AffectedDomain(msgspec.Struct, frozen=True):
@@ -295,12 +250,10 @@ class DomainState:
         """When the result may change although no object does."""
         return min((at for at in self._instants() if at > self._now), default=None)
 
-    def outage_of(self, domains: Iterable[Domain]) -> str:
+    def outage_of(self, domains: Iterable[Domain]) -> tuple[Fact, ...]:
         """Why nothing in these domains is repaired; empty if none of them is in outage."""
         found = next((self._of[domain] for domain in domains if domain in self._of), None)
-        if found is None:
-            return ""
-        return f"{found}; {next_probe}" if (next_probe := self._next(found)) else str(found)
+        return (found, *self._next(found)) if found is not None else ()
 
     def probe(self, claim: str) -> Probe | None:
         """The probe that allows the repair of the claim despite an outage."""
@@ -316,20 +269,19 @@ class DomainState:
             outage.domain.value: outage for outage in self.outages if outage.domain.kind == ZONE
         }
 
-    def _next(self, outage: Outage) -> str:
-        """The message about the next probe."""
-        from_ = outage.probed_from
-        if from_ is None:
-            return ""
-        if self._now < from_:
-            return f"the first probe is at {format_time(from_)}"
+    def _next(self, outage: Outage) -> Iterator[Fact]:
+        """About the next probe."""
+        begins = _probed_from(outage)
+        if begins is None:
+            return
+        if self._now < begins:
+            yield FirstProbe(begins)
+            return
         for probe in self._open:
-            if outage.domain.mark in probe.domains and probe.ends_at is not None:
-                return (
-                    f"{probe.claim} is the probe since {format_time(probe.at)}, the next once a "
-                    f"new node is up, at {format_time(probe.ends_at)} at the latest"
-                )
-        return "one probe at a time is repaired"
+            if outage.domain.mark in probe.domains and probe.at is not None:
+                yield ProbeUnderWay(probe.claim, probe.at, later(probe.at, PROBE_AGAIN))
+                return
+        yield OneProbe()
 
     def _choose(self) -> dict[str, Probe]:
         """By pool: the next probe. At most one of each domain and of each pool."""
@@ -368,7 +320,7 @@ class DomainState:
         if not unhealthy_node.pool or due_at is None or due_at > self._now:
             return False
         outages = self._blocked.get(unhealthy_node.claim, ())
-        begins = [outage.probed_from for outage in outages]
+        begins = [_probed_from(outage) for outage in outages]
         return bool(outages) and all(at is not None and at <= self._now for at in begins)
 
     def _instants(self) -> Iterator[datetime]:
@@ -376,8 +328,8 @@ class DomainState:
             if probe.ends_at is not None:
                 yield probe.ends_at
         for outage in self.outages:
-            if outage.probed_from is not None:
-                yield outage.probed_from
+            if (begins := _probed_from(outage)) is not None:
+                yield begins
         for affected_domain in self._domains.affected:
             yield from _instants_of(affected_domain.unhealthy_nodes, self._settings)
         for one_pool in self._domains.pool_health.values():

@@ -24,13 +24,13 @@ from tenure.core.health.domains import (
     TYPE,
     ZONE,
     AffectedDomain,
-    Domain,
     Domains,
     PoolHealth,
     Probe,
     UnhealthyNode,
     is_outage,
 )
+from tenure.core.health.facts import Domain
 from tenure.core.health.health import examine, limit_of, unusable
 from tenure.core.health.poolcount import count_nodes
 from tenure.core.health.rules import Rules, rules_of, unhealthy_conditions

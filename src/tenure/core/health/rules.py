@@ -27,13 +27,14 @@ from typing import Any, Final
 import msgspec
 import re2
 
+from tenure.core.health.facts import Policy, PoolDefault, PoolPolicy, ProviderPolicy
 from tenure.errors import SpecError
 from tenure.model.api.meta import BEGINNING, Condition, later
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Repair, RepairPolicy
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.values.duration import NEVER, Duration, compact, parse_duration
+from tenure.model.values.duration import NEVER, parse_duration
 from tenure.schema.semantics.repair import policy_problems
 
 #: The statuses of Kubernetes' own conditions that mean unhealthy.
@@ -55,8 +56,8 @@ class UnhealthyCondition(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime
     #: None: never repaired.
     due_at: datetime | None
-    #: Which policy sets the toleration, with the value, for messages.
-    policy: str
+    #: Which policy sets the toleration.
+    policy: Policy
     action: RepairAction
     mode: str
     bound: timedelta | None = None
@@ -206,20 +207,15 @@ def _toleration(
     entry: RepairPolicy | None,
     default: str | None,
     statement: RepairStatement | None,
-) -> tuple[timedelta | None, str]:
+) -> tuple[timedelta | None, Policy]:
     if entry is not None:
-        said = f"the pool's policy for {_name(entry)}: toleration {entry.toleration}"
-        return _span(entry.toleration), said
+        status, reason = entry.status or "", entry.reason or ""
+        policy = PoolPolicy(entry.condition_type, entry.toleration, status, reason)
+        return _span(entry.toleration), policy
     if default is not None:
-        return _span(default), f"the pool's defaultTolerationDuration {default}"
+        return _span(default), PoolDefault(default)
     assert statement is not None, "a condition without entry is watched by the provider"
-    tolerated = compact(Duration.of(statement.toleration))
-    return statement.toleration, f"the provider's toleration of {tolerated}"
-
-
-def _name(entry: RepairPolicy) -> str:
-    said = f"{entry.condition_type}={entry.status}" if entry.status else entry.condition_type
-    return f"{said} ({entry.reason})" if entry.reason else said
+    return statement.toleration, ProviderPolicy(statement.toleration)
 
 
 def _action(entry: RepairPolicy | None, statement: RepairStatement | None) -> RepairAction:

@@ -27,6 +27,8 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Patch
+from tenure.core.disrupt.facts import ReasonLeftOver, TaintLeftOver
+from tenure.core.facts import Fact
 from tenure.core.marks.ownership import claim_status, is_ours, listed
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
@@ -186,12 +188,11 @@ def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patc
     return patch(claim, {"annotations": {**gone, **(beside or {})}})
 
 
-def left_over(claim: NodeClaim, node: Node | None) -> tuple[str, Action] | None:
-    """The next mark without a command, as words and as the write that takes it off."""
+def left_over(claim: NodeClaim, node: Node | None) -> tuple[Fact, Action] | None:
+    """The next mark without a command, and the write that takes it off."""
     if node is not None and not node.deleting and is_disrupted(node):
-        what = f"Node {node.name} is not being disrupted; its taint is taken off"
-        return what, untaint_disrupted(node)
+        return TaintLeftOver(node.name), untaint_disrupted(node)
     said = claim_status(claim, drop=(REASON_CONDITION,))
     if said is None:
         return None
-    return "it is not being disrupted; its condition is taken off", said
+    return ReasonLeftOver(claim.name), said

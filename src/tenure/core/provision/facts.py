@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.facts import Fact, NodeClassNotServed
-from tenure.core.health.domains import ZONE, Domain, Outage
+from tenure.core.health.domains import ZONE
+from tenure.core.health.facts import Domain, Outage
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.cloud.offering import format_price
 

@@ -23,6 +23,7 @@ from functools import partial
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
+from tenure.core.facts import sentence
 from tenure.core.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.health import unusable
 from tenure.core.health.rules import rules_of
@@ -51,10 +52,7 @@ from tenure.core.verdicts import say
 from tenure.core.writes import delete_claim, patch
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import (
-    REBOOT_GRACE_PERIOD,
-    REBOOT_PRE_BOOT_ID,
-)
+from tenure.model.api.names import REBOOT_GRACE_PERIOD, REBOOT_PRE_BOOT_ID
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool, Repair
@@ -231,7 +229,7 @@ def _replaced(view: RebootView) -> Verdict:
 
 def _spared(claim: NodeClaim, blocked: Blocked) -> Verdict:
     """It is an unhealthy node like others from now on, but it is not rebooted again."""
-    message = f"{_why(claim)}; {blocked.why}, so it stays"
+    message = f"{_why(claim)}; {sentence(blocked.facts)}, so it stays"
     action = claim_status(claim, Wanted(ISSUED, "False", SPARED, message), drop=(REASON_CONDITION,))
     return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=blocked.until)
 

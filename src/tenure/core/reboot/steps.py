@@ -33,7 +33,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import as_fact, sentence
 from tenure.core.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.readiness import SPENT, was_ready
 from tenure.core.marks.command import REASON_CONDITION
@@ -130,7 +130,11 @@ class RebootSteps:
 
     def _called_off(self, blocked: Blocked | None) -> Verdict:
         """Once that is written down it stays so, even if there is no reason for it any more."""
-        why = f"{blocked.why}: it" if blocked is not None else "it has been called off, and"
+        why = (
+            f"{sentence(blocked.facts)}: it"
+            if blocked is not None
+            else "it has been called off, and"
+        )
         message = f"{why} is not rebooted, and takes pods again"
         action = call_off(self._claim, message)
         until = blocked.until if blocked is not None else None
@@ -276,7 +280,7 @@ class RebootSteps:
         )
         blocked = self._blocked_by(Operation.REBOOT_FAILED)
         if blocked is not None:
-            message = f"{why}; {blocked.why}, so it stays"
+            message = f"{why}; {sentence(blocked.facts)}, so it stays"
             return self._say(Reason.REBOOT_FAILED, message, action, blocked.until)
         return self._say(Reason.REBOOT_FAILED, f"{why}; it is replaced", action)
 

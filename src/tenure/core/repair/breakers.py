@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Probe
+from tenure.core.health.facts import BreakerOpen
 from tenure.core.health.health import Health, HealthView, Member, examine, limit_of
 from tenure.core.health.outage import domains_of
 from tenure.model.settings import Settings
@@ -38,14 +40,15 @@ class Breakers:
 
     def facts(self, member: Member) -> GateFacts:
         """What the gates have to know of one claim."""
-        outage = self._outage(member) if self.probe(member) is None else ""
+        outage = self._outage(member) if self.probe(member) is None else ()
+        pool = self._view.pool
         return GateFacts(
             claim=member.claim,
             node=member.node,
-            pool=self._view.pool,
+            pool=pool,
             broken=self._view.broken,
             outage=outage,
-            breaker=str(self._breaker) if self._breaker.tripped else "",
+            breaker=breaker_open(pool.name if pool is not None else "", self._breaker),
             breakers_change_at=self.changes_at,
         )
 
@@ -58,10 +61,22 @@ class Breakers:
         """The node of the pool that is to be probed next."""
         return self._domains.next_probe(pool)
 
-    def _outage(self, member: Member) -> str:
+    def _outage(self, member: Member) -> tuple[Fact, ...]:
         if member.node is None:
-            return ""
+            return ()
         return self._domains.outage_of(domains_of(member.claim, member.node))
+
+
+def breaker_open(pool: str, found: Breaker) -> BreakerOpen | None:
+    if not found.tripped:
+        return None
+    return BreakerOpen(
+        pool=pool,
+        unhealthy=found.unhealthy,
+        total=found.total,
+        allowed=found.allowed,
+        max_unhealthy=str(found.limit),
+    )
 
 
 def breakers_of(view: HealthView, settings: Settings, now: datetime) -> Breakers:

@@ -16,8 +16,10 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.facts import Fact
 from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.core.repair.facts import ConditionUnhealthy, RepairDueSince
+from tenure.model.api.meta import BEGINNING
 from tenure.model.cloud.repairs import RepairAction
 
 #: So much later is as good as one rank lower.
@@ -26,7 +28,7 @@ RANK: Final = timedelta(minutes=30)
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
     #: What is wrong, by whose policy, and since when it is due.
-    message: str
+    facts: tuple[Fact, ...]
     #: The driving condition's type; empty for a time-out.
     condition: str = ""
     action: RepairAction = RepairAction.REPLACE
@@ -46,7 +48,7 @@ def merged(due: Sequence[UnhealthyCondition], priorities: Iterable[int]) -> Caus
     )
     ranks = sorted({*priorities, *(unhealthy.priority for unhealthy in due)})
     return Cause(
-        message=f"{symptom(driving)}; {driving.policy}, over at {format_time(driving.due_at)}",
+        facts=(symptom(driving), RepairDueSince(driving.policy, driving.due_at or BEGINNING)),
         condition=driving.condition.type,
         action=action,
         forceful=any(unhealthy.mode == FORCEFUL for unhealthy in due),
@@ -59,15 +61,20 @@ def disturbance(action: RepairAction) -> int:
     return list(RepairAction).index(action)
 
 
-def symptom(unhealthy: UnhealthyCondition) -> str:
+def symptom(unhealthy: UnhealthyCondition, *, ahead: bool = False) -> ConditionUnhealthy:
+    """``ahead``: it began in the future."""
     condition = unhealthy.condition
-    reason = f" ({condition.reason})" if condition.reason else ""
-    said, began = f"{condition.type}={condition.status}{reason}", condition.last_transition_time
-    if began is not None and began < unhealthy.since:
-        # Of a Node that was rebooted since, or is younger than its condition.
-        counted = f"counted from {format_time(unhealthy.since)}"
-        return f"{said} since {format_time(began)}, {counted}"
-    return f"{said} since {format_time(unhealthy.since)}"
+    since, began = unhealthy.since, condition.last_transition_time
+    # Of a Node that was rebooted since, or is younger than its condition.
+    older = began is not None and began < since
+    return ConditionUnhealthy(
+        condition=condition.type,
+        status=condition.status,
+        reason=condition.reason,
+        since=began if began is not None and older else since,
+        counted_from=since if older else None,
+        ahead=ahead,
+    )
 
 
 def urgency_of(due_at: datetime) -> float:

@@ -30,6 +30,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine
@@ -43,16 +44,32 @@ from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
+from tenure.core.repair.facts import (
+    LostUntil,
+    MustBeUpBy,
+    NeverRepaired,
+    NodeFound,
+    NodeLost,
+    NotTouched,
+    NotUp,
+    NotUpInTime,
+    ProbeChosen,
+    RebootedTooOften,
+    RebootFailedBefore,
+    RepairedAsProbe,
+    RepairPlanned,
+    TerminatingAlready,
+    ToleratedUntil,
+)
 from tenure.core.repair.force import committed, force, note_probe, probe_mark
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_judged
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
-from tenure.model.values.duration import Duration
 
 _ALSO_OF_NODES: Final = frozenset(
     {
@@ -124,24 +141,20 @@ class _Evaluation:
     def _of_pool(self, pool: NodePool) -> Iterator[Verdict]:
         probe, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
         if probe is not None:
-            where = ", ".join(probe.domains)
-            what = f"NodeClaim {probe.claim} is repaired as a probe"
-            message = f"most nodes with {where} are unhealthy; {what}"
-            action = note_probe(pool, probe)
-            yield _say(pool, Reason.REPAIR_PROBE, message, action=action, recheck_at=changes)
+            chosen, action = ProbeChosen(probe.claim, probe.domains), note_probe(pool, probe)
+            yield _say(pool, Reason.REPAIR_PROBE, chosen, action=action, recheck_at=changes)
         elif self._blocked:
             # An outage says more than the breaker that it trips as well.
             outages = (one for one in self._blocked if one.gate is Gate.OUTAGE)
             blocked = next(outages, self._blocked[0])
-            yield _say(pool, Reason.REPAIR_BLOCKED, blocked.why, recheck_at=changes)
+            yield _say(pool, Reason.REPAIR_BLOCKED, *blocked.facts, recheck_at=changes)
 
     # -- one claim ---------------------------------------------------------------------
 
     def _of(self, member: Member, health: Health) -> Iterator[Verdict]:
         claim = member.claim
         if why := self._view.unreadable.get(claim.name):
-            message = f"{why}; so it is neither repaired nor terminated"
-            yield _say(claim, Reason.BLOCKED_BY_UNREADABLE, message)
+            yield _say(claim, Reason.BLOCKED_BY_UNREADABLE, NotTouched(why))
             return
         verdict = self._lost(member) or self._coming_up(member, health)
         verdict = self._initializing(member, health, verdict)
@@ -170,18 +183,18 @@ class _Evaluation:
             if condition is None or condition.status != "True":
                 return None
             said = claim_status(claim, Wanted(LOST, "False", "NodeFound"))
-            return _say(claim, Reason.NODE_LOST, "its Node is back; this is noted", action=said)
-        what = f"Node {claim.node_name} is gone while its instance runs"
+            found = NodeFound(member.nodes[0].name)
+            return _say(claim, Reason.NODE_LOST, found, action=said)
         if condition is None or condition.status != "True" or not condition.last_transition_time:
-            said = claim_status(claim, Wanted(LOST, "True", "NodeNotFound", what))
-            return _say(claim, Reason.NODE_LOST, f"{what}; this is noted", action=said)
+            lost = NodeLost(claim.node_name)
+            said = claim_status(claim, Wanted(LOST, "True", "NodeNotFound", str(lost)))
+            return _say(claim, Reason.NODE_LOST, lost, action=said)
         since = condition.last_transition_time
         due_at = later(since, readiness_ttl(claim))
-        noticed = f"{what}, noticed at {format_time(since)}"
+        lost = NodeLost(claim.node_name, since)
         if self._now < due_at:
-            message = f"{noticed}; terminated at {format_time(due_at)} unless it is back before"
-            return _say(claim, Reason.NODE_LOST, message, recheck_at=due_at)
-        return self._forceful(member, Reason.NODE_LOST, noticed, Operation.BOOT_TIMEOUT)
+            return _say(claim, Reason.NODE_LOST, lost, LostUntil(due_at), recheck_at=due_at)
+        return self._forceful(member, Reason.NODE_LOST, (lost,), Operation.BOOT_TIMEOUT)
 
     def _coming_up(self, member: Member, health: Health) -> Verdict | None:
         booting = self._timed_out(member, health)
@@ -196,25 +209,20 @@ class _Evaluation:
         claim, boot = member.claim, health.boot
         if boot is None or (claim.deleting and not _has_pods(member)):
             return None
-        missing = _missing(boot, member)
-        since = f"{missing}, since {format_time(boot.since)}"
         if self._now < boot.due_at:
             if boot.stage is Stage.INITIALIZATION:
                 return None  # It takes pods already, so it may be unhealthy.
-            due = f"terminated at {format_time(boot.due_at)} unless it is Ready before"
-            message = f"{since}; {due} (readinessTTL {boot.ttl})"
-            return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
-        limit = "initializationTTL" if boot.stage is Stage.INITIALIZATION else "readinessTTL"
-        message = f"{since}; {limit} {boot.ttl} was over at {format_time(boot.due_at)}"
+            return _booting(claim, boot)
+        facts = (_not_up(claim, boot), NotUpInTime(boot.stage, boot.ttl, boot.due_at))
         if boot.stage is Stage.INITIALIZATION and not self._is_forceful():
             # Pods may run there, so it goes the pool's own way.
-            cause = Cause(message=message, urgency=urgency_of(boot.due_at))
+            cause = Cause(facts=facts, urgency=urgency_of(boot.due_at))
             return self._graceful(member, cause, Operation.GRACEFUL_TIMEOUT)
         # No pod runs on a replacement that was never Ready, and a command waits for it.
         early = boot.stage is Stage.READINESS and is_replacement(claim)
         counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not early
         operation = Operation.FORCEFUL_TIMEOUT if counted else Operation.BOOT_TIMEOUT
-        return self._forceful(member, TIMEOUTS[boot.stage], message, operation)
+        return self._forceful(member, TIMEOUTS[boot.stage], facts, operation)
 
     def _initializing(
         self, member: Member, health: Health, verdict: Verdict | None
@@ -227,10 +235,7 @@ class _Evaluation:
             return verdict
         if verdict is not None:
             return no_later(verdict, boot.due_at)
-        due = f"repaired at {format_time(boot.due_at)} unless it is initialized before"
-        since = f"{_missing(boot, member)}, since {format_time(boot.since)}"
-        message = f"{since}; {due} (initializationTTL {boot.ttl})"
-        return _say(claim, Reason.BOOTING, message, recheck_at=boot.due_at)
+        return _booting(claim, boot)
 
     def _is_forceful(self) -> bool:
         repair = self._rules.repair
@@ -244,23 +249,28 @@ class _Evaluation:
             return None
         dated = [unhealthy for unhealthy in health.unhealthy if unhealthy.counts]
         if not dated:
-            message = f"{symptom(health.unhealthy[0])}; {health.unhealthy[0].policy}"
-            return _say(claim, Reason.REPAIR_OFF, f"{message}: nothing is done about it")
+            one = health.unhealthy[0]
+            never = NeverRepaired(one.policy, reported=one.due_at is not None)
+            return _say(claim, Reason.REPAIR_OFF, symptom(one), never)
         due = [i for i in dated if i.due_at is not None and i.due_at <= self._now]
         if not due:
-            first = min(dated, key=_order)
-            ahead = first.since if first.since > self._now else None
-            skewed = " (its clock is ahead of ours)" if ahead is not None else ""
-            blocked = self._blocked_by_users(member)
-            what = f"; {blocked.why}" if blocked is not None else ""
-            until = f"due at {format_time(first.due_at)}{what}"
-            message = f"{symptom(first)}{skewed}; {first.policy}: {until}"
-            verdict = _say(claim, Reason.UNHEALTHY, message, recheck_at=first.due_at)
-            return no_later(verdict, ahead, blocked.until if blocked is not None else None)
+            return self._tolerated(member, min(dated, key=_order))
         next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
         if claim.deleting:
             return no_later(self._terminating(member, due), next_due)
         return no_later(self._repair(member, self._cause(claim, due)), next_due)
+
+    def _tolerated(self, member: Member, first: UnhealthyCondition) -> Verdict:
+        assert first.due_at is not None, "it counts"
+        ahead = first.since if first.since > self._now else None
+        blocked = self._blocked_by_users(member)
+        facts = (
+            symptom(first, ahead=ahead is not None),
+            ToleratedUntil(first.policy, first.due_at),
+            *(blocked.facts if blocked is not None else ()),
+        )
+        verdict = _say(member.claim, Reason.UNHEALTHY, *facts, recheck_at=first.due_at)
+        return no_later(verdict, ahead, blocked.until if blocked is not None else None)
 
     def _terminating(self, member: Member, due: list[UnhealthyCondition]) -> Verdict:
         """By what would replace it: the bound of a reboot is none for its termination."""
@@ -268,8 +278,8 @@ class _Evaluation:
         replacing = [one for one in due if one.action is RepairAction.REPLACE]
         if replacing:
             return self._repair(member, merged(replacing, priorities))
-        message = f"{merged(due, priorities).message}; it terminates, and is not rebooted any more"
-        return _say(member.claim, Reason.REPAIR_DUE, message)
+        instead = TerminatingAlready(member.claim.name, no_reboot=True)
+        return _say(member.claim, Reason.REPAIR_DUE, *merged(due, priorities).facts, instead)
 
     def _blocked_by_users(self, member: Member) -> Blocked | None:
         """What would block it if it were due now, unless a user changes it."""
@@ -281,14 +291,15 @@ class _Evaluation:
         cause = merged(due, (one.priority for one in self._rules.statements))
         if cause.action is not RepairAction.REBOOT:
             return cause
+        why: Fact
         if is_spared(claim):
-            why = "its last reboot has failed"
+            why = RebootFailedBefore()
         elif len(recent(claim, self._now)) >= MOST:
-            why = f"rebooted {MOST} times within a day"
+            why = RebootedTooOften(MOST)
         else:
             return cause
-        message = f"{cause.message}; {why}, so it is replaced"
-        return msgspec.structs.replace(cause, action=RepairAction.REPLACE, message=message)
+        facts = (*cause.facts, why)
+        return msgspec.structs.replace(cause, action=RepairAction.REPLACE, facts=facts)
 
     # -- what is due -------------------------------------------------------------------
 
@@ -296,7 +307,7 @@ class _Evaluation:
         """For an unhealthy condition, as opposed to a time-out."""
         claim, operation = member.claim, _operation(cause)
         if operation is Operation.FORCEFUL_REPAIR:
-            verdict = self._forceful(member, Reason.REPAIRING, cause.message, operation)
+            verdict = self._forceful(member, Reason.REPAIRING, cause.facts, operation)
             verdict = committed(verdict, cause.condition)
         else:
             verdict = self._graceful(member, cause, operation)
@@ -305,7 +316,7 @@ class _Evaluation:
     def _graceful(self, member: Member, cause: Cause, operation: Operation) -> Verdict:
         """Its own verdict says why; what becomes of it is the pipeline's to say."""
         claim, node, facts = member.claim, member.node, self._breakers.facts(member)
-        if (blocked := self._gated(operation, facts, cause.message)) is not None:
+        if (blocked := self._gated(operation, facts, cause.facts)) is not None:
             return blocked
         assert node is not None, "an unhealthy condition is of a Node"
         if claim.deleting:
@@ -313,47 +324,47 @@ class _Evaluation:
         probe = self._breakers.probe(member)
         marks = probe_mark(probe) if probe is not None else {}
         self.candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
-        what = "rebooted" if cause.action is RepairAction.REBOOT else "replaced gracefully"
-        message = f"{cause.message}{_probe_words(probe)}; to be {what}"
-        return _say(claim, Reason.REPAIR_DUE, message, recheck_at=self._breakers.changes_at)
+        told = (*cause.facts, *_as_probe(probe), RepairPlanned(cause.action))
+        return _say(claim, Reason.REPAIR_DUE, *told, recheck_at=self._breakers.changes_at)
 
     def _brought_forward(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
         """It terminates anyway: by the bound, if there is one, at the latest."""
-        message = f"{cause.message}; it terminates already"
         span = hurry(claim, cause.bound, self._now)
+        facts = (*cause.facts, TerminatingAlready(claim.name, within=span))
         if span is None:
-            return _say(claim, Reason.REPAIR_DUE, message)
-        message = f"{message}, and has to be gone within {Duration.of(span)}"
+            return _say(claim, Reason.REPAIR_DUE, *facts)
         near_enough = hurried_until(claim, span)
         # It may have recovered by the time of the call.
         stamp = stamp_claim(claim, Ground.REPAIR, span)
         action = msgspec.structs.replace(stamp, precondition=as_judged(node))
-        return _say(claim, Reason.REPAIR_DUE, message, action=action, recheck_at=near_enough)
+        return _say(claim, Reason.REPAIR_DUE, *facts, action=action, recheck_at=near_enough)
 
     def _forceful(
-        self, member: Member, reason: Reason, message: str, operation: Operation
+        self, member: Member, reason: Reason, why: tuple[Fact, ...], operation: Operation
     ) -> Verdict:
         """The gates are asked before each of its writes: the stamp, and the deletion."""
         facts = self._breakers.facts(member)
-        if (blocked := self._gated(operation, facts, message)) is not None:
+        if (blocked := self._gated(operation, facts, why)) is not None:
             return blocked
         counted = operation is not Operation.BOOT_TIMEOUT
         probe = self._breakers.probe(member) if counted else None
         action = force(member, self._now, _GROUNDS.get(reason, Ground.TIME_OUT), probe)
-        verdict = _say(member.claim, reason, message + _probe_words(probe), action=action)
+        verdict = _say(member.claim, reason, *why, *_as_probe(probe), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)
         ahead = [at for at in known if at is not None and at > self._now]
         return no_later(verdict, self._breakers.changes_at if counted else None, *ahead)
 
-    def _gated(self, operation: Operation, facts: GateFacts, message: str) -> Verdict | None:
+    def _gated(
+        self, operation: Operation, facts: GateFacts, why: tuple[Fact, ...]
+    ) -> Verdict | None:
         blocked = first_blocked(operation, facts, self._settings, self._now)
         if blocked is None:
             return None
         if blocked.reason is Reason.REPAIR_BLOCKED:
             self._blocked.append(blocked)
-        message = f"{message}; {blocked.why}"
-        return _say(facts.claim, blocked.reason, message, recheck_at=blocked.until)
+        told = (*why, *blocked.facts)
+        return _say(facts.claim, blocked.reason, *told, recheck_at=blocked.until)
 
 
 def _operation(cause: Cause) -> Operation:
@@ -372,22 +383,18 @@ def _stale(claim: NodeClaim) -> Verdict:
     return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
 
 
-def _probe_words(probe: Probe | None) -> str:
-    if probe is None:
-        return ""
-    return f"; most nodes with {', '.join(probe.domains)} are unhealthy, and it is the probe"
+def _as_probe(probe: Probe | None) -> Iterator[Fact]:
+    if probe is not None:
+        yield RepairedAsProbe(probe.domains)
 
 
-def _missing(boot: Boot, member: Member) -> str:
-    match boot.stage:
-        case Stage.LAUNCH:
-            return "it has no instance"
-        case Stage.REGISTRATION:
-            return "its Node has not registered"
-        case Stage.READINESS:
-            return f"Node {member.claim.node_name} has not been Ready"
-        case Stage.INITIALIZATION:
-            return f"Node {member.claim.node_name} is Ready, but not initialized"
+def _booting(claim: NodeClaim, boot: Boot) -> Verdict:
+    due = MustBeUpBy(boot.stage, boot.ttl, boot.due_at)
+    return _say(claim, Reason.BOOTING, _not_up(claim, boot), due, recheck_at=boot.due_at)
+
+
+def _not_up(claim: NodeClaim, boot: Boot) -> NotUp:
+    return NotUp(boot.stage, boot.since, claim.node_name)
 
 
 def _order(unhealthy: UnhealthyCondition) -> tuple[datetime, str]:

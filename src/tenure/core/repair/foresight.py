@@ -21,7 +21,7 @@ from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.marks.deadline import ComingDeadline, Deadline
 from tenure.core.reasons import Reason
-from tenure.core.repair.breakers import breakers_of
+from tenure.core.repair.breakers import breaker_open, breakers_of
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.terminate.schedule import as_if_deleted
@@ -110,7 +110,7 @@ def _gate_facts(
         node=node,
         pool=pool,
         broken=unusable(pool),
-        breaker=str(breaker) if breaker.tripped else "",
+        breaker=breaker_open(claim.pool_name, breaker),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.health.facts import Policy
 from tenure.core.health.rules import (
     FORCEFUL,
     Rules,
@@ -21,20 +22,18 @@ from tenure.core.health.rules import (
     unhealthy_by,
     unhealthy_conditions,
 )
+from tenure.core.repair.facts import Means, Remedy
 from tenure.model.api.meta import BEGINNING, Condition, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import RepairPolicy
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
-from tenure.model.values.duration import Duration, compact
 
 #: An expression that every reason matches says nothing.
 _EVERY: Final = ("", ".*")
 
 
 #: What is done once a condition is due.
-_Words = Callable[[UnhealthyCondition], str]
-#: Of rows by which nothing is done.
-IDLE: Final = frozenset({"reported only", "nothing"})
+_RemedyFor = Callable[[UnhealthyCondition], Remedy]
 
 
 class Prospect(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +46,8 @@ class Prospect(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     #: None: for ever.
     toleration: timedelta | None
-    then: str
-    policy: str
+    then: Remedy
+    policy: Policy
     #: As the Node has it; None: it does not have it.
     now: Condition | None = None
     #: It means unhealthy now, since when, and until when it is tolerated.
@@ -61,27 +60,29 @@ def what_would_happen(
 ) -> list[Prospect]:
     """By condition; those that the Node has come first. ``leaving``: it terminates already."""
     waiting = list(unhealthy_conditions(node, rules, rebooted_at=rebooted_at))
-    words = terminating_words if leaving else in_words
-    ranked = sorted(_prospects(rules, words), key=lambda pair: pair[0])
-    rows = [_now(row, node, waiting, words) for row in _merged(row for _, row in ranked)]
+    remedy_for = remedy_while_terminating if leaving else remedy
+    ranked = sorted(_prospects(rules, remedy_for), key=lambda pair: pair[0])
+    rows = [_now(row, node, waiting, remedy_for) for row in _merged(row for _, row in ranked)]
     return sorted(rows, key=lambda row: row.now is None)
 
 
-def _now(row: Prospect, node: Node, waiting: list[UnhealthyCondition], words: _Words) -> Prospect:
+def _now(
+    row: Prospect, node: Node, waiting: list[UnhealthyCondition], remedy_for: _RemedyFor
+) -> Prospect:
     """With what the Node has of it; an unhealthy goes to the first row that made it."""
     condition = find_condition(node.status.conditions, row.condition_type)
     row = msgspec.structs.replace(row, now=condition)
     for unhealthy in waiting:
-        if unhealthy.condition == condition and _is_of(row, unhealthy, words):
+        if unhealthy.condition == condition and _is_of(row, unhealthy, remedy_for):
             waiting.remove(unhealthy)
             return msgspec.structs.replace(row, since=unhealthy.since, due_at=unhealthy.due_at)
     return row
 
 
-def _is_of(row: Prospect, unhealthy: UnhealthyCondition, words: _Words) -> bool:
+def _is_of(row: Prospect, unhealthy: UnhealthyCondition, remedy_for: _RemedyFor) -> bool:
     if unhealthy.condition.status not in row.statuses:
         return False
-    return (row.policy, row.then) == (unhealthy.policy, words(unhealthy))
+    return (row.policy, row.then) == (unhealthy.policy, remedy_for(unhealthy))
 
 
 # -- the rules, one by one -----------------------------------------------------------------
@@ -91,7 +92,7 @@ def _is_of(row: Prospect, unhealthy: UnhealthyCondition, words: _Words) -> bool:
 _Rank = tuple[str, bool, bool, bool]
 
 
-def _prospects(rules: Rules, words: _Words) -> Iterator[tuple[_Rank, Prospect]]:
+def _prospects(rules: Rules, remedy_for: _RemedyFor) -> Iterator[tuple[_Rank, Prospect]]:
     for type_, status in sorted(rules.watched):
         condition = Condition(type=type_, status=status)
         for entry, statement in _cases(condition, rules):
@@ -103,7 +104,7 @@ def _prospects(rules: Rules, words: _Words) -> Iterator[tuple[_Rank, Prospect]]:
                 statuses=(status,),
                 reason="" if reason in _EVERY else reason,
                 toleration=unhealthy.due_at - BEGINNING if unhealthy.due_at is not None else None,
-                then=words(unhealthy),
+                then=remedy_for(unhealthy),
                 policy=unhealthy.policy,
             )
             of_all = entry is None or entry.status is None
@@ -152,32 +153,26 @@ def _merged(rows: Iterable[Prospect]) -> list[Prospect]:
     return list(found.values())
 
 
-def in_words(unhealthy: UnhealthyCondition) -> str:
+def remedy(unhealthy: UnhealthyCondition) -> Remedy:
     """What is done once it is due."""
     if unhealthy.action is RepairAction.NONE:
-        return "reported only"
+        return Remedy(Means.REPORT)
     if unhealthy.due_at is None:
-        return "nothing"
+        return Remedy(Means.NOTHING)
     bound = timedelta() if unhealthy.mode == FORCEFUL else unhealthy.bound
-    within = "" if bound is None else compact(Duration.of(bound))
     if unhealthy.action is RepairAction.REBOOT:
-        if bound is None:
-            return "drained and rebooted"
-        return f"rebooted, drained for {within} at the most" if bound else "rebooted at once"
+        return Remedy(Means.REBOOT, bound)
     if unhealthy.mode == FORCEFUL:
-        return "replaced forcefully"
-    if bound is None:
-        return "replaced gracefully"
-    how = f"drained within {within}" if bound else "then terminated at once"
-    return f"replaced gracefully, {how}"
+        return Remedy(Means.FORCEFUL)
+    return Remedy(Means.GRACEFUL, bound)
 
 
-def terminating_words(unhealthy: UnhealthyCondition) -> str:
+def remedy_while_terminating(unhealthy: UnhealthyCondition) -> Remedy:
     """The same for a node that terminates already."""
-    said = in_words(unhealthy)
-    if said in IDLE:
-        return said
+    found = remedy(unhealthy)
+    if found.is_idle:
+        return found
     bound = timedelta() if unhealthy.mode == FORCEFUL else unhealthy.bound
     if unhealthy.action is RepairAction.REBOOT or bound is None:
-        return "nothing"
-    return f"deadline of {compact(Duration.of(bound))} set"
+        return Remedy(Means.NOTHING)
+    return Remedy(Means.DEADLINE, bound)

@@ -14,8 +14,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
+from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
 from tenure.core.gates.traits import Traits
 from tenure.core.health.health import HealthView, Member, examine
@@ -71,9 +73,9 @@ class UnhealthyMethod:
         gates = GateFacts(claim=command.claim, node=command.node)
         blocked = first_blocked(operation, gates, settings, now, only=ROLLS_BACK)
         if blocked is not None:
-            return Standing(unwanted=blocked.why)
+            return Standing(unwanted=blocked.facts)
         if not unhealthy and not overdue:
-            return Standing(unwanted=_recovered(command, facts))
+            return Standing(unwanted=(_recovered(command, facts),))
         due = [one for one in unhealthy if one.due_at is not None and one.due_at <= now]
         bounds = (one.bound for one in due)
         bound = min((span for span in bounds if span is not None), default=None)
@@ -138,7 +140,7 @@ def _candidate(repair: GracefulRepair) -> Candidate:
     return Candidate(
         claim=repair.claim,
         node=repair.node,
-        why=cause.message,
+        why=cause.facts,
         rank=cause.urgency,
         bound=cause.bound,
         operation=repair.operation,
@@ -160,9 +162,9 @@ def _is_overdue(command: Command, now: datetime) -> bool:
     return boot is not None and boot.stage is Stage.INITIALIZATION and boot.due_at <= now
 
 
-def _recovered(command: Command, rules: Rules) -> str:
+def _recovered(command: Command, rules: Rules) -> Fact:
     node = command.node
     assert node is not None, "else it is rolled back"
     if any((c.type, c.status) in rules.watched for c in node.status.conditions):
-        return f"its pool no longer asks to repair what Node {node.name} has"
-    return f"Node {node.name} has recovered"
+        return RepairNotAsked(node.name, command.claim.pool_name)
+    return NodeRecovered(node.name)

@@ -1,0 +1,180 @@
+"""The facts about tolerations, the circuit breaker, and outages of failure domains."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from tenure.core.facts import Fact
+from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.values.duration import Duration, compact
+
+# -- which policy sets the toleration --------------------------------------------------------
+
+
+class PoolPolicy(Fact, frozen=True):
+    """An entry of the NodePool's ``spec.repair.policies``."""
+
+    condition: str
+    toleration: str
+    status: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        of = f"{self.condition}={self.status}" if self.status else self.condition
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"pool policy for {of}{reason}: toleration {self.toleration}"
+
+
+class PoolDefault(Fact, frozen=True):
+    """The NodePool's ``spec.repair.defaultTolerationDuration``."""
+
+    toleration: str
+
+    def __str__(self) -> str:
+        return f"pool default: toleration {self.toleration}"
+
+
+class ProviderPolicy(Fact, frozen=True):
+    toleration: timedelta
+
+    def __str__(self) -> str:
+        return f"provider policy: toleration {compact(Duration.of(self.toleration))}"
+
+
+Policy = PoolPolicy | PoolDefault | ProviderPolicy
+
+
+# -- the circuit breaker of a pool -----------------------------------------------------------
+
+
+class BreakerOpen(Fact, frozen=True):
+    #: Empty for a claim without one: then all our Nodes are counted.
+    pool: str
+    unhealthy: int
+    total: int
+    allowed: int
+    max_unhealthy: str
+
+    def __str__(self) -> str:
+        of = f" of NodePool {self.pool}" if self.pool else ""
+        verb = "is" if self.unhealthy == 1 else "are"
+        return (
+            f"circuit breaker{of} is open: {self.unhealthy} of {self.total} Nodes {verb} unhealthy, "
+            f"at most {self.allowed} may be (maxUnhealthy {self.max_unhealthy})"
+        )
+
+
+# -- failure domains -------------------------------------------------------------------------
+
+
+class Domain(NamedTuple):
+    """What nodes share that may fail as a whole."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}={self.value}"
+
+    @property
+    def mark(self) -> str:
+        """In an annotation, where blanks and commas separate."""
+        return str(self).replace(" ", "_").replace(",", "_")
+
+
+class Outage(Fact, frozen=True, kw_only=True):
+    """A domain in outage."""
+
+    domain: Domain
+    unhealthy: int
+    recovered: int
+    total: int
+    pools: int
+    #: None: only because of those that have just recovered.
+    since: datetime | None
+    #: Probes that have terminated, and whose replacement is not up yet.
+    left: tuple[str, ...] = ()
+    #: … until when, if nothing changes.
+    until: datetime | None = None
+
+    def __str__(self) -> str:
+        verb = "is" if self.unhealthy == 1 else "are"
+        unhealthy = (
+            f"{self.unhealthy} of {self.total} Nodes with {self.domain}, in {self.pools} NodePools, "
+            f"{verb} unhealthy"
+        )
+        if self.left:
+            probes = ", ".join(self.left)
+            return f"{unhealthy}, and the replacement of probe {probes} is not initialized yet"
+        if self.since is not None:
+            return f"{unhealthy} since {format_time(self.since)}"
+        assert self.until is not None
+        return (
+            f"{unhealthy}, and {self.recovered} have just recovered: "
+            f"no repair there before {format_time(self.until)}"
+        )
+
+
+class FirstProbe(Fact, frozen=True):
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"no repair there before the first probe at {format_time(self.at)}"
+
+
+class ProbeUnderWay(Fact, frozen=True):
+    claim: str
+    since: datetime
+    #: When the next one begins at the latest.
+    next_at: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"NodeClaim {self.claim} is the probe since {format_time(self.since)}; the next probe "
+            f"begins when a new node is initialized, at {format_time(self.next_at)} at the latest"
+        )
+
+
+class OneProbe(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "one probe at a time is repaired there"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    PoolPolicy("Ready", "10m"),
+    PoolPolicy("GPUHealthy", "5m", status="False", reason="Xid79"),
+    PoolDefault("30m"),
+    ProviderPolicy(timedelta(minutes=30)),
+    BreakerOpen("general", 2, 3, 1, "20%"),
+    BreakerOpen("", 1, 1, 0, "20%"),
+    Outage(
+        domain=Domain("zone", "test-zone-a"),
+        unhealthy=3,
+        recovered=0,
+        total=4,
+        pools=2,
+        since=BEGINNING,
+    ),
+    Outage(
+        domain=Domain("zone", "test-zone-a"),
+        unhealthy=1,
+        recovered=3,
+        total=4,
+        pools=2,
+        since=None,
+        until=BEGINNING,
+    ),
+    Outage(
+        domain=Domain("image", "ami-1"),
+        unhealthy=3,
+        recovered=0,
+        total=4,
+        pools=2,
+        since=BEGINNING,
+        left=("general-4nv74",),
+    ),
+    FirstProbe(BEGINNING),
+    ProbeUnderWay("general-4nv74", BEGINNING, BEGINNING + timedelta(minutes=30)),
+    OneProbe(),
+)
