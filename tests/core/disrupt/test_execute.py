@@ -10,7 +10,6 @@ import pytest
 
 from tenure.core.decision import Create, Delete, Patch, Verdict
 from tenure.core.disrupt.facts import (
-    BudgetUse,
     CapacityNotInitialized,
     CapacityTaken,
     PodFitsNowhere,
@@ -18,6 +17,7 @@ from tenure.core.disrupt.facts import (
     TerminatingWithin,
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.gates.facts import BudgetUse
 from tenure.core.health.facts import BreakerOpen, Domain, Outage
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition

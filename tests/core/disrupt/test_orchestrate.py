@@ -13,8 +13,6 @@ from tenure.core.disrupt.facts import (
     NodeRecovered,
     NoSingleNode,
     RepairNotAsked,
-    RepairSwitchedOff,
-    RepairVetoed,
     ReplacementGone,
     ReplacementLate,
     ReplacementsAwaited,
@@ -26,6 +24,7 @@ from tenure.core.disrupt.facts import (
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.replacements import failures_of
 from tenure.core.facts import Fact
+from tenure.core.gates.facts import RepairSwitchedOff, RepairVetoed
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (

@@ -9,19 +9,17 @@ import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
 from tenure.core.disrupt.facts import (
-    BudgetUse,
     CapacityUnknown,
-    DrainUnbounded,
     NoReschedulablePods,
     PendingPodsFirst,
     PlannedFirst,
     PodFitsNowhere,
     PodsFitElsewhere,
-    PoolPauses,
     ReplacementsCreated,
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.plan import FIRST
+from tenure.core.gates.facts import BudgetUse, DrainUnbounded, PoolPauses
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of
 from tenure.core.reasons import Reason

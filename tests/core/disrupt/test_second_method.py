@@ -8,7 +8,6 @@ import pytest
 
 from tenure.core.decision import Create, Delete, Verdict
 from tenure.core.disrupt.facts import (
-    BudgetUse,
     NodesWatched,
     PlannedFirst,
     ReplacementsCreated,
@@ -19,6 +18,7 @@ from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.gates.facts import BudgetUse
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Delete, Patch, Verdict
-from tenure.core.disrupt.facts import RepairRulesUnusable, RepairSwitchedOff, RepairVetoed
 from tenure.core.facts import Fact
+from tenure.core.gates.facts import RepairRulesUnusable, RepairSwitchedOff, RepairVetoed
 from tenure.core.health.facts import BreakerOpen, PoolDefault
 from tenure.core.health.readiness import Stage
 from tenure.core.reasons import Reason

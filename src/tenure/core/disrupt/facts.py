@@ -1,4 +1,4 @@
-"""The facts about gates, and about commands: planned, waiting, rolled back and carried out."""
+"""The facts about commands: planned, waiting, rolled back and carried out."""
 
 from __future__ import annotations
 
@@ -7,170 +7,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from tenure.core.facts import Fact
-from tenure.core.protect.protection import Protection
-from tenure.model.api.meta import BEGINNING, FOR_EVER, format_time
-from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.values.duration import Duration
-
-#: How many objects a sentence names.
-_NAMED: Final = 3
-
-# -- the gates, in order ---------------------------------------------------------------------
-
-
-class RepairSwitchedOff(Fact, frozen=True):
-    def __str__(self) -> str:
-        return "node repair is switched off (--node-repair or feature gate NodeRepair)"
-
-
-class NoPool(Fact, frozen=True):
-    claim: str
-
-    def __str__(self) -> str:
-        return f"no NodePool has NodeClaim {self.claim}, and only nodes of NodePools are repaired"
-
-
-class RepairRulesUnusable(Fact, frozen=True):
-    pool: str
-    problems: str
-
-    def __str__(self) -> str:
-        return f"spec.repair of NodePool {self.pool} cannot be used: {self.problems}"
-
-
-class RepairVetoed(Fact, frozen=True):
-    kind: str
-    name: str
-    value: str
-    until: datetime = FOR_EVER
-
-    def __str__(self) -> str:
-        end = "" if self.until == FOR_EVER else f" until {format_time(self.until)}"
-        return f'{DO_NOT_REPAIR}: "{self.value}" on {self.kind} {self.name} vetoes repair{end}'
-
-
-class PoolPauses(Fact, frozen=True):
-    pool: str
-    #: Whose replacement failed.
-    claim: str
-    until: datetime
-
-    def __str__(self) -> str:
-        return (
-            f"a replacement of NodeClaim {self.claim} failed: "
-            f"NodePool {self.pool} replaces no node before {format_time(self.until)}"
-        )
-
-
-class BudgetUnreadable(Fact, frozen=True):
-    pool: str
-    problem: str
-
-    def __str__(self) -> str:
-        return f"no node of NodePool {self.pool} is disrupted: {self.problem}"
-
-
-class NoBudget(Fact, frozen=True):
-    """``any``: the pool has budgets, and none of them applies."""
-
-    pool: str
-    any: bool
-
-    def __str__(self) -> str:
-        has = "no budget that applies now" if self.any else "no budgets"
-        return f"NodePool {self.pool} has {has}"
-
-
-class BudgetUse(Fact, frozen=True, kw_only=True):
-    """One budget, counted over the nodes that it selects."""
-
-    pool: str
-    #: As in the NodePool: a number of nodes, or a percentage.
-    nodes: str
-    reasons: tuple[str, ...] = ()
-    #: When it applies; empty: always.
-    schedule: str = ""
-    limit: int
-    total: int
-    #: Whether it has a selector.
-    selects: bool = False
-    #: Its label, and the candidate's value of it; None: it has none.
-    per: str = ""
-    value: str | None = None
-    leaving: tuple[str, ...] = ()
-    rebooting: tuple[str, ...] = ()
-    not_ready: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        nodes = "1 Node" if self.total == 1 else f"{self.total} Nodes"
-        budget = f"budget {self._name()} of NodePool {self.pool}"
-        return f"{budget} allows {self.limit} of {nodes}{self._which()}, and {self._used()}"
-
-    def _name(self) -> str:
-        said = [*self.reasons, *([self.schedule] if self.schedule else [])]
-        return f"{self.nodes} ({', '.join(said)})" if said else self.nodes
-
-    def _which(self) -> str:
-        selected = " that its selector matches" if self.selects else ""
-        if not self.per:
-            return selected
-        if self.value is None:
-            return f"{selected} without label {self.per}"
-        return f"{selected} with {self.per}={self.value}"
-
-    def _used(self) -> str:
-        used = (
-            (self.leaving, "terminating or being replaced"),
-            (self.rebooting, "rebooting"),
-            (self.not_ready, "not Ready"),
-        )
-        found = [_counted(names, what) for names, what in used if names]
-        return ", ".join(found) or "none is being disrupted"
-
-
-def _counted(names: tuple[str, ...], what: str) -> str:
-    verb = "1 is" if len(names) == 1 else f"{len(names)} are"
-    return f"{verb} {what} ({_some(names)})"
-
-
-class OthersFirst(Fact, frozen=True):
-    """The budget allows a disruption, and a node before this one has it."""
-
-    def __str__(self) -> str:
-        return "other nodes come first"
-
-
-class BlockedByObject(Fact, frozen=True):
-    """The first blocker, and how many more there are."""
-
-    kind: str
-    #: With its namespace.
-    name: str
-    fact: Fact
-    more: int = 0
-
-    def __str__(self) -> str:
-        more = f" (and {self.more} more)" if self.more else ""
-        return f"blocked by {self.kind} {self.name}: {self.fact}{more}"
-
-
-class DrainUnbounded(Fact, frozen=True):
-    """Why pods block it."""
-
-    node: str
-
-    def __str__(self) -> str:
-        return f"no grace period bounds the drain of Node {self.node}"
-
-
-class ObjectUnreadable(Fact, frozen=True):
-    """``why`` names object and field."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
-
 
 # -- where its pods would be scheduled -------------------------------------------------------
 
@@ -406,20 +244,6 @@ class ReplacementUnreadable(Fact, frozen=True):
         return f"replacement was not initialized by {format_time(self.by)} as far as can be read: {self.why}"
 
 
-class TaintLeftOver(Fact, frozen=True):
-    node: str
-
-    def __str__(self) -> str:
-        return f"removing the taint of Node {self.node}: the node is not being disrupted"
-
-
-class ReasonLeftOver(Fact, frozen=True):
-    claim: str
-
-    def __str__(self) -> str:
-        return f"removing condition DisruptionReason of NodeClaim {self.claim}: the node is not being disrupted"
-
-
 # -- carrying out ----------------------------------------------------------------------------
 
 
@@ -458,48 +282,7 @@ def _all(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _some(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    RepairSwitchedOff(),
-    NoPool("general-4nv74"),
-    RepairRulesUnusable("general", 'spec.repair.maxUnhealthy: "many" is not a number'),
-    RepairVetoed("Node", "node-1", "true"),
-    RepairVetoed("NodeClaim", "general-4nv74", "4h", BEGINNING),
-    PoolPauses("general", "general-4nv74", BEGINNING),
-    BudgetUnreadable("general", 'spec.disruption.budgets[0].nodes: "ten" is not a number'),
-    NoBudget("general", any=False),
-    NoBudget("general", any=True),
-    BudgetUse(pool="general", nodes="10%", limit=1, total=8),
-    BudgetUse(
-        pool="general",
-        nodes="1",
-        reasons=("Drifted",),
-        schedule="0 9 * * mon-fri for 8h Europe/Berlin",
-        limit=1,
-        total=1,
-        selects=True,
-        leaving=("node-1",),
-    ),
-    BudgetUse(
-        pool="general",
-        nodes="2",
-        limit=2,
-        total=8,
-        per="topology.kubernetes.io/zone",
-        value="test-zone-a",
-        leaving=("node-1", "node-2", "node-3", "node-4"),
-        rebooting=("node-5",),
-        not_ready=("node-6",),
-    ),
-    BudgetUse(pool="general", nodes="2", limit=2, total=8, per="example.com/rack"),
-    OthersFirst(),
-    BlockedByObject("Pod", "default/web-1", Protection("true", FOR_EVER), more=2),
-    DrainUnbounded("node-1"),
-    ObjectUnreadable("Pod default/web-1 cannot be read: spec.containers"),
     CapacityUnknown("waiting for the cloud's instance types for NodePool general"),
     PendingPodsFirst(),
     PodFitsNowhere("default/web-1", "general: no instance type has 64 cpu"),
@@ -533,8 +316,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReplacementTerminating("general-26szh"),
     ReplacementLate("general-26szh", BEGINNING),
     ReplacementUnreadable("NodeClaim general-26szh cannot be read: status", BEGINNING),
-    TaintLeftOver("node-1"),
-    ReasonLeftOver("general-4nv74"),
     ToleratedAgain(BEGINNING),
     MoreReplacements(("general-26szh",)),
     TerminatingWithin(),

@@ -22,8 +22,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.facts import BudgetUnreadable, BudgetUse, NoBudget
 from tenure.core.facts import Fact
+from tenure.core.gates.facts import BudgetUnreadable, BudgetUse, NoBudget
 from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
 from tenure.core.gates.traits import Traits
 from tenure.core.recurrence import Phase, phase

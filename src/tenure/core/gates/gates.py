@@ -25,7 +25,9 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Blocker
-from tenure.core.disrupt.facts import (
+from tenure.core.facts import Fact
+from tenure.core.gates.budgets import Allowance, allowance
+from tenure.core.gates.facts import (
     BlockedByObject,
     DrainUnbounded,
     NoPool,
@@ -36,8 +38,6 @@ from tenure.core.disrupt.facts import (
     RepairSwitchedOff,
     RepairVetoed,
 )
-from tenure.core.facts import Fact
-from tenure.core.gates.budgets import Allowance, allowance
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Blocker, Subject
-from tenure.core.disrupt.facts import ObjectUnreadable
+from tenure.core.gates.facts import ObjectUnreadable
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on

@@ -27,8 +27,8 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Patch
-from tenure.core.disrupt.facts import ReasonLeftOver, TaintLeftOver
 from tenure.core.facts import Fact
+from tenure.core.marks.facts import ReasonLeftOver, TaintLeftOver
 from tenure.core.marks.ownership import claim_status, is_ours, listed
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted

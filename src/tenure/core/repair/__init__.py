@@ -3,6 +3,6 @@
 ``core/health`` says which conditions count. Forceful repair is carried out here (``force``), graceful
 repair by ``core/disrupt``.
 
-May import: core, core.gates, core.health, core.marks, core.unreadable, model.
+May import: core, core.gates, core.health, core.marks, core.terminate, core.unreadable, model.
 Start reading: evaluate.py.
 """
