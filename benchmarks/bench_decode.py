@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import Figure, Figures, best_of
-from tenure.model.api.kinds import decode_list
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
+from tenure.model.snapshot.kinds import decode_list
 
 PODS_MANY = 10_000
 PODS_FEW = 1_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.kinds import TYPES
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import type_of

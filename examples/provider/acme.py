@@ -30,8 +30,8 @@ from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.cloud.repairs import RepairAction, RepairStatement
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import format_resources, parse_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.cloud import no_notices
 from tenure.ports.provider import Option, Surroundings
 from tenure.schema.structure.crd import AGE, Column, CustomKind

@@ -42,11 +42,11 @@ from tenure.model.api.workload import (
 )
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.matching.requirements import Requirement as Allowed
+from tenure.model.matching.requirements import Requirements
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.values.quantity import UNIT, parse_resources
-from tenure.model.values.requirements import Requirement as Allowed
-from tenure.model.values.requirements import Requirements
 from tests.snapshots import snapshot_with
 
 Fields = dict[str, Any]

@@ -21,10 +21,10 @@ from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.policy.readers import READERS
 from tenure.core.reasons import Reason
 from tenure.model.api import names
-from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.snapshot.unreadable import why_unreadable

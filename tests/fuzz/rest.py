@@ -12,10 +12,10 @@ import msgspec
 from tenure.core.decision import Concern, Subject
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.policy.deciders import deciders
-from tenure.model.api.kinds import decode
 from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.snapshot.kinds import decode
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
 from tests.runtime.worlds import Tapped

@@ -16,9 +16,9 @@ import pytest
 
 from tenure.core.decision import DeletePod
 from tenure.core.writes import release
-from tenure.model.api.kinds import decode
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.snapshot.kinds import decode
 from tenure.sim.world import World
 from tests.mutations import scenes
 from tests.mutations.scenes import Scene

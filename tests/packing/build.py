@@ -11,8 +11,8 @@ from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL,
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import parse_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate
 
 ZONES = ("a", "b", "c")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenure.model.api.names import ZONE
-from tenure.model.values.requirements import Requirement
+from tenure.model.matching.requirements import Requirement
 from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing, PlannedClaim

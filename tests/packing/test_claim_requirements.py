@@ -8,7 +8,7 @@ import pytest
 
 from tenure.model.api.names import HOSTNAME, INITIALIZED, NODEPOOL, REGISTERED, ZONE
 from tenure.model.api.pod import Pod
-from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.problem import Problem
 from tenure.packing.facts import ClaimInvalid, LabelUndefined, RequirementsConflict
 from tenure.packing.pack import pack

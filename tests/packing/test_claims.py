@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT, parse_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Narrowing, Offer
 from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.facts import LabelUndefined, LimitReached, Refusal

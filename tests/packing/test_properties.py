@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE
 from tenure.model.api.pod import Pod
+from tenure.model.api.taints import untolerated
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.matching.requirements import Requirement, Requirements, pod_alternatives
 from tenure.model.values.quantity import UNIT, add, fits, total
-from tenure.model.values.requirements import Requirement, Requirements, pod_alternatives
-from tenure.model.values.taints import untolerated
 from tenure.packing.demand.problem import NODES, PoolTemplate, Problem
 from tenure.packing.demand.requests import host_ports, pod_requests, ports_conflict
 from tenure.packing.pack import pack

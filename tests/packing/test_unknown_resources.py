@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tenure.model.api.pod import Pod
-from tenure.model.values.requirements import Requirements
+from tenure.model.matching.requirements import Requirements
 from tenure.packing import nodes as nodes_module
 from tenure.packing import pack as pack_module
 from tenure.packing.catalogue import Catalogue

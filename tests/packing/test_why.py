@@ -8,7 +8,7 @@ import pytest
 
 from tenure.model.api.names import ARCH, INSTANCE_TYPE, ZONE
 from tenure.model.api.pod import Pod
-from tenure.model.values.requirements import Requirement
+from tenure.model.matching.requirements import Requirement
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.facts import (
     Cause,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tenure.errors import SpecError
-from tenure.model.api.kinds import Unreadable, decode
 from tenure.model.api.resource import PODS
+from tenure.model.snapshot.kinds import Unreadable, decode
 from tenure.parse import jsontext
 from tenure.parse.files import read_text
 from tenure.parse.limits import BODY, FILE, SMALL

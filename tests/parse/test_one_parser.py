@@ -24,7 +24,7 @@ FORBIDDEN: Final = {
 }
 #: Modules that decode without a type what this program has encoded a moment before.
 OWN_BYTES: Final = {
-    "model/api/kinds.py": "an object that its typed decoder has refused; one too deep is refused again",
+    "model/snapshot/kinds.py": "an object that its typed decoder has refused; one too deep is refused again",
     "sim/apiserver/api.py": "items of the list it has just made",
     "sim/serve/answers.py": "the answer of the store, to show it in another form",
 }

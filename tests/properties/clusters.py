@@ -52,6 +52,8 @@ from tenure.model.api.workload import (
 )
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.matching.requirements import Requirement as Wanted
+from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.observations import (
     Arrival,
     EvictionAnswer,
@@ -64,8 +66,6 @@ from tenure.model.snapshot.observations import (
     TerminationAnswer,
 )
 from tenure.model.values.quantity import UNIT
-from tenure.model.values.requirements import Requirement as Wanted
-from tenure.model.values.requirements import Requirements
 from tenure.providers.kwok.repairs import kwok_statements
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

@@ -12,13 +12,13 @@ import msgspec
 
 from tenure.errors import NotFound
 from tenure.kube.client.client import Client
-from tenure.model.api.kinds import decode
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import NODES
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.snapshot.kinds import decode
 from tenure.model.values.quantity import parse_resources
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud

@@ -17,8 +17,8 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.resource import NODES
 from tenure.model.cloud.offering import Offering
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import parse_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.transport import Response
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok.catalogue import instance_type

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tenure.model.cloud.market import Market
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import format_resources, parse_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.providers.kwok.catalogue import ZONES, built_in_types, family_of, size_of
 
 BY_NAME = {kind.name: kind for kind in built_in_types()}

@@ -12,8 +12,8 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.model.cloud.market import Market
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.quantity import UNIT, format_resources
-from tenure.model.values.requirements import Requirements
 from tenure.providers.kwok.typesfile import load_types, parse_types
 
 Json = Any

@@ -11,8 +11,8 @@ import yaml
 
 from tenure.errors import AlreadyExists, NotFound
 from tenure.kube.client.client import Client
-from tenure.model.api.kinds import decode
 from tenure.model.api.resource import NAMESPACES, Resource
+from tenure.model.snapshot.kinds import decode
 from testbed.controlplane import ControlPlane
 from testbed.manifests import MANIFEST
 from tests.real.cluster import LOOK_EVERY, PATIENCE, patient

@@ -13,8 +13,8 @@ from tenure.core.reasons import Reason
 from tenure.model.api.names import NOMINATED_PODS, OS
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.settings import Settings
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.pack import pack
 from testbed.controlplane import ControlPlane

@@ -8,7 +8,7 @@ import pytest
 
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.cloud.instance import LaunchRequest
-from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.runtime.executor.instances import asked_for, too_much
 from tests.core.build import OURS, a_type, units
 

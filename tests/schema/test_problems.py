@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.api.kinds import type_for
 from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.kinds import type_for
 from tenure.schema.problems import Problems, problems_in, problems_of, problems_of_pool
 from tenure.schema.structure.validate import kind_for
 from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS

@@ -18,7 +18,7 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.resource import NODES, PODS, Resource
 from tenure.model.cloud.instance import Instance, LaunchRequest
-from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.actors.kubelet.kubelet import KubeletTimings
 from tenure.sim.apiserver.store.store import Store

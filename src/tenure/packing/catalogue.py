@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
 from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.demand.problem import NODES, PoolTemplate

@@ -15,7 +15,7 @@ import msgspec
 from tenure.model.api.names import HOSTNAME
 from tenure.model.api.nodeclaim import Requirement as Written
 from tenure.model.api.resource import NODE_CLAIMS
-from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.problem import NEW_NODE_LABELS
 from tenure.schema.semantics.labels import is_label_value
 from tenure.schema.semantics.template import requirement_problems

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import add
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict

@@ -15,9 +15,9 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import CRITICAL_PRIORITY_CLASSES, Pod, PodSpec, Toleration
+from tenure.model.api.taints import untolerated
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.quantity import add, fits, maximum, total
-from tenure.model.values.requirements import Requirements
-from tenure.model.values.taints import untolerated
 from tenure.packing.demand.problem import Daemon
 from tenure.packing.demand.requests import (
     HostPort,

@@ -17,8 +17,8 @@ import msgspec
 from tenure.model.api.names import ZONE
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod
-from tenure.model.values.requirements import NODE_NAME, Requirement, Requirements
-from tenure.model.values.taints import untolerated
+from tenure.model.api.taints import untolerated
+from tenure.model.matching.requirements import NODE_NAME, Requirement, Requirements
 from tenure.packing.daemons import DaemonPod, load_on_node
 from tenure.packing.demand.classes import Demand, PodClass, Sorted, how_many, least_wanted
 from tenure.packing.demand.problem import ExistingNode

@@ -35,9 +35,9 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.names import ZONE
+from tenure.model.api.taints import untolerated
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
-from tenure.model.values.requirements import Requirement, Requirements
-from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing, Offer
 from tenure.packing.claims import Draft, listing_of, offers_holding
 from tenure.packing.demand.classes import PodClass, how_many, least_wanted

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.fact import Fact, sentence
-from tenure.model.values.requirements import Requirements
 from tenure.packing.demand.requests import Resources
 from tenure.packing.facts import Refusal, Why
 

@@ -22,9 +22,9 @@ from itertools import islice
 from typing import Final
 
 from tenure.model.api.node import Taint
+from tenure.model.api.taints import untolerated
+from tenure.model.matching.requirements import Clash, Requirements
 from tenure.model.values.quantity import UNIT
-from tenure.model.values.requirements import Clash, Requirements
-from tenure.model.values.taints import untolerated
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.claims import shortfall
 from tenure.packing.demand.classes import PodClass, how_many

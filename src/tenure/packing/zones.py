@@ -27,8 +27,8 @@ import msgspec
 
 from tenure.model.api.names import ZONE
 from tenure.model.api.pod import Pod
-from tenure.model.values.requirements import Requirement, Requirements
-from tenure.model.values.taints import untolerated
+from tenure.model.api.taints import untolerated
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.demand.classes import PodClass, how_many
 from tenure.packing.demand.queue import Waiting

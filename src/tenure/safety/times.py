@@ -13,9 +13,9 @@ from tenure.model.api.meta import earlier, later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.window import NodeLabelSelector
+from tenure.model.matching.requirement import Requirement
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import NEVER, parse_duration
-from tenure.model.values.requirement import Requirement
 
 
 def span_of(text: str | None) -> timedelta | None:

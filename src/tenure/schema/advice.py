@@ -18,9 +18,9 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim, NodeClaimTemplateSpec
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.cron import Cron
 from tenure.model.values.quantity import parse_resources
-from tenure.model.values.requirements import Requirements
 from tenure.schema.findings import Code, Finding
 from tenure.schema.semantics.repair import KNOWN_CONDITIONS
 

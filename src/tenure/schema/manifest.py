@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.api.kinds import type_for
+from tenure.model.snapshot.kinds import type_for
 from tenure.schema.problems import Problems, problems_in
 from tenure.schema.structure import fielderror, shape
 from tenure.schema.structure.crd import CustomKind

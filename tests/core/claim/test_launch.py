@@ -14,9 +14,9 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim, Requirement, ResourceRequests
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.cloud.instance import LaunchRequest
+from tenure.model.matching.requirements import Requirement as Allowed
+from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.observations import LaunchFailure, LaunchProblem
-from tenure.model.values.requirements import Requirement as Allowed
-from tenure.model.values.requirements import Requirements
 from tests.core.build import (
     CLASS_LABEL,
     NOW,

@@ -13,8 +13,8 @@ from tenure.core.pool.status import PoolDecider
 from tenure.core.provision.supply import nodes_with_room
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
-from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject
+from tenure.model.snapshot.kinds import decode
 from tenure.sim.apiserver.admission.kinds import BY_KIND
 from tests.core.build import body_of, judged, said
 from tests.folders import DATA

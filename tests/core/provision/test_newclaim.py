@@ -10,7 +10,7 @@ from tenure.core.launchbreaker.ledger import launched_for
 from tenure.core.marks.templatehash import template_hash
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.model.api import names
-from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.result import PlannedClaim
 from tests.core.build import a_pod, a_pool, a_type, units
 

@@ -24,9 +24,9 @@ from tenure.core.provision.supply import (
 from tenure.model.api import names
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import Requirement, ResourceRequests
+from tenure.model.matching.requirements import Requirement as Allowed
+from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.observations import ClassRefusal, Observations
-from tenure.model.values.requirements import Requirement as Allowed
-from tenure.model.values.requirements import Requirements
 from tenure.packing.demand.problem import NEW_NODE_LABELS, ExistingNode, PoolTemplate
 from tests.core.build import (
     CLASS_LABEL,

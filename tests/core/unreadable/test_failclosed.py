@@ -16,8 +16,8 @@ from tenure.core.terminate.decider import TerminationDecider
 from tenure.core.terminate.drain import DrainDecider
 from tenure.core.unreadable.decider import UnreadableDecider, in_the_way
 from tenure.core.unreadable.failclosed import fail_closed
-from tenure.model.api.kinds import decode
 from tenure.model.api.resource import NODES, Resource
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import UNKNOWN, stand_in
 from tenure.providers.kwok.repairs import kwok_statements

@@ -14,8 +14,8 @@ from tenure.errors import TenureError
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import FRESH_FOR, RETRY_MAX, SILENCE_MAX, Informer
 from tenure.kube.client.client import Client
-from tenure.model.api.kinds import decode
 from tenure.model.api.resource import NODE_POOLS, PODS
+from tenure.model.snapshot.kinds import decode
 from tenure.ports.transport import Request, Response, Transport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store

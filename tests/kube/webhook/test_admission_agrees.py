@@ -16,8 +16,8 @@ from tenure.core.decision import Patch
 from tenure.core.pool.status import PoolDecider
 from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
-from tenure.model.api.kinds import type_for
 from tenure.model.api.meta import ApiObject
+from tenure.model.snapshot.kinds import type_for
 from tenure.sim.apiserver.admission.kinds import BY_KIND
 from tests.core.build import judged
 from tests.kube.reviews import Json, a_review, admission

@@ -12,7 +12,7 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.policy.readers import READERS
-from tenure.model.api.kinds import decode
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.observe.view import WATCHED
 from tenure.sim.scenario.context import clock, span

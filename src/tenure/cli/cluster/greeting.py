@@ -18,8 +18,8 @@ from tenure.errors import ApiError, Forbidden, NotFound, SpecError, TenureError,
 from tenure.kube.client.answers import error_from
 from tenure.kube.client.client import ANSWER_MAX, Client
 from tenure.kube.client.servertime import date_of, read_date
-from tenure.model.api.kinds import decode
 from tenure.model.api.resource import NAMESPACES, Resource
+from tenure.model.snapshot.kinds import decode
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.transport import Request, Transport
 

@@ -31,11 +31,11 @@ from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpTransport
 from tenure.kube.lease.record import held_last_by_tenure
-from tenure.model.api.kinds import decode, decode_list
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import EVENTS, LEASES, NAMESPACES, Resource
 from tenure.model.api.workload import Event, Lease
 from tenure.model.settings import Settings
+from tenure.model.snapshot.kinds import decode, decode_list
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
 from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings

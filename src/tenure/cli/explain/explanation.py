@@ -23,13 +23,13 @@ from tenure.core.marks.ownership import is_our_node
 from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
-from tenure.model.api.kinds import Unreadable
 from tenure.model.api.meta import ApiObject, Condition, format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.kinds import Unreadable
 from tenure.sim.scenario.read.kindnames import resource_called
 
 EXPLAINED: Final = (r.NODES, r.NODE_CLAIMS, r.PODS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)

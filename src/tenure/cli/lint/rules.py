@@ -30,10 +30,10 @@ from tenure.cli.lint.workloads import (
 from tenure.core.protect.protection import positive
 from tenure.core.terminate.workloads import Workload, all_findings, invalid_protection
 from tenure.errors import SpecError
-from tenure.model.api.kinds import type_for
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.snapshot.kinds import type_for
 from tenure.providers.registry import usable
 from tenure.schema.advice import advice_for, by_force, missing_statuses
 from tenure.schema.findings import Code, Finding

@@ -17,10 +17,10 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.taints import untolerated
 from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
+from tenure.model.matching.requirements import Requirements, pod_alternatives
 from tenure.model.snapshot.unreadable import problem_and_field
-from tenure.model.values.requirements import Requirements, pod_alternatives
-from tenure.model.values.taints import untolerated
 from tenure.sim.apiserver.store.tree import dig, without_nulls
 
 #: Where the pods of a workload are described; an empty path is the object itself.

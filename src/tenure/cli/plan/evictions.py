@@ -17,10 +17,10 @@ from tenure.core.decision import Subject
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
 from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.matching.selectors import matches
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.values.selectors import matches
 from tenure.runtime.observe.store import ObservationStore
 
 

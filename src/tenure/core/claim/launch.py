@@ -30,10 +30,10 @@ from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim, patch
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.matching.requirements import Requirements
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import LaunchProblem
 from tenure.model.values.quantity import parse_resources
-from tenure.model.values.requirements import Requirements
 from tenure.schema.problems import in_words, problems_of
 
 

@@ -20,8 +20,8 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.api.window import NodeLabelSelector
+from tenure.model.matching.requirement import Requirement
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.values.requirement import Requirement
 
 
 class FleetNode(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,9 +28,9 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.matching.requirements import Requirements, pod_alternatives
+from tenure.model.matching.selectors import matches
 from tenure.model.values.quantity import parse_resources
-from tenure.model.values.requirements import Requirements, pod_alternatives
-from tenure.model.values.selectors import matches
 from tenure.packing.demand.requests import host_ports, pod_requests
 from tenure.packing.demand.topology import own_rules
 from tenure.schema.problems import problems_of

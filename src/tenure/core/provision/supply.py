@@ -46,13 +46,13 @@ from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.amounts import ALLOCATABLE
 from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
-from tenure.model.values.requirements import Requirements
 from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.template import template_problems

@@ -30,10 +30,10 @@ from tenure.model.api.resource import (
     VOLUME_ATTACHMENTS,
 )
 from tenure.model.api.workload import VolumeAttachment
+from tenure.model.matching.selectors import matches
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
-from tenure.model.values.selectors import matches
 
 
 class DrainDecider:

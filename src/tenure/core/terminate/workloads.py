@@ -18,8 +18,8 @@ from tenure.core.terminate.pdb import arithmetic, never_allows
 from tenure.errors import SpecError, shown
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
+from tenure.model.matching.selectors import matches
 from tenure.model.values.duration import Duration, compact, parse_duration, read_loosely
-from tenure.model.values.selectors import matches
 from tenure.model.values.text import PARSED_MAX
 from tenure.schema.findings import Code, Finding
 

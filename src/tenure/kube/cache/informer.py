@@ -26,9 +26,9 @@ import msgspec
 from tenure.errors import ApiError, Gone, NotFound, SpecError, TenureError, Unavailable
 from tenure.kube.cache.cache import number_of
 from tenure.kube.client.client import Client, ListPage, Status, error_from_status
-from tenure.model.api.kinds import Unreadable, WatchEvent, decode_event, decode_list
 from tenure.model.api.meta import ApiObject, ObjectMeta
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.kinds import Unreadable, WatchEvent, decode_event, decode_list
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
 from tenure.ports.transport import Stream

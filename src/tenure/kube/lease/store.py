@@ -10,10 +10,10 @@ from tenure.kube.client.client import ANSWER_MAX, Client
 from tenure.kube.client.fence import Steady
 from tenure.kube.lease.record import first_record, given_back, next_record
 from tenure.kube.lease.renewals import Sighting, Sightings
-from tenure.model.api.kinds import decode
 from tenure.model.api.resource import LEASES
 from tenure.model.api.workload import Lease
 from tenure.model.settings import Settings
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.ports.clock import Clock
 

@@ -26,11 +26,11 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.api.kinds import Unreadable, decode
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.kinds import Unreadable, decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.schema.advice import advice_for, by_force

@@ -1,5 +1,5 @@
 """Kubernetes and Karpenter objects, with only the fields that Tenure reads.
 
-May import: model.snapshot, model.values, parse.
+May import: model.values.
 Start reading: meta.py, nodeclaim.py.
 """

@@ -10,7 +10,7 @@ import msgspec
 from tenure.model.api.meta import ApiObject, Condition, Instant, Wire, controller_of, find_condition
 from tenure.model.api.names import DISRUPTED_TAINT
 from tenure.model.api.node import Taint
-from tenure.model.values.taints import tolerates
+from tenure.model.api.taints import tolerates
 
 
 class ResourceRequirements(Wire, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
-from tenure.model.values.requirements import Requirements
+from tenure.model.matching.requirements import Requirements
 
 
 class LaunchRequest(msgspec.Struct, frozen=True, kw_only=True):

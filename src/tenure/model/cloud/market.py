@@ -11,8 +11,8 @@ import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, ZONE
 from tenure.model.cloud.offering import InstanceType, Offering, OfferingKey
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.quantity import fits
-from tenure.model.values.requirements import Requirements
 
 
 class Offer(msgspec.Struct, frozen=True):

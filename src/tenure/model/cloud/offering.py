@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tenure.model.values.requirements import Requirements
+from tenure.model.matching.requirements import Requirements
 
 MICRO_DOLLARS = 1_000_000
 

@@ -1,5 +1,5 @@
-"""The cluster at one instant, with its indexes and with what was observed beside it.
+"""The cluster at one instant: objects decoded or set aside, indexes, and what was observed beside.
 
-May import: model.api, model.cloud, errors.
+May import: model.api, model.cloud, model.values, parse, errors.
 Start reading: snapshot.py.
 """

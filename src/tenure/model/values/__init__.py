@@ -1,5 +1,5 @@
-"""Durations, quantities, requirements, selectors, schedules.
+"""Durations, quantities, schedules: values that an object's text is parsed into.
 
-May import: model.api, errors.
-Start reading: requirements.py.
+May import: errors.
+Start reading: duration.py.
 """

@@ -19,8 +19,8 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, Toleration
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derivation, Derived
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.packing.demand.requests import (
     HostPort,
     Resources,

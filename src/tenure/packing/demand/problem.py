@@ -15,9 +15,9 @@ from tenure.model.api.names import INITIALIZED, REGISTERED
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.values.quantity import subtract, total
-from tenure.model.values.requirements import Requirements
 from tenure.packing.demand.requests import REQUESTS, HostPort, Resources, host_ports
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.

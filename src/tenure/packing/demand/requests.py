@@ -21,9 +21,9 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import Container, Pod, PodSpec, ResourceRequirements
+from tenure.model.matching.requirements import Requirements, pod_alternatives
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.values.quantity import UNIT, add, maximum, parse_resources
-from tenure.model.values.requirements import Requirements, pod_alternatives
 
 Resources = Mapping[str, int]
 

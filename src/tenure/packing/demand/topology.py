@@ -30,7 +30,7 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api.names import HOSTNAME, NORMALIZED_LABELS, ZONE
 from tenure.model.api.pod import LabelSelector, Pod, PodAffinityTerm, TopologySpreadConstraint
-from tenure.model.values.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.problem import ExistingNode
 
 _DO_NOT_SCHEDULE = "DoNotSchedule"

@@ -17,8 +17,8 @@ from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.cloud import Cloud
 
 #: What any cloud can hold.

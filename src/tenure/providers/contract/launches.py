@@ -20,8 +20,8 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Taint
 from tenure.model.cloud.instance import InstanceState
 from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT, fits, format_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.ports.cloud import Cloud
 from tenure.providers.contract.bench import (
     ONE_CPU,

@@ -28,8 +28,8 @@ from tenure.model.api.names import (
     ZONE,
 )
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT, format_resources
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.providers.kwok.labels import (
     INSTANCE_CPU,
     INSTANCE_FAMILY,

@@ -18,11 +18,11 @@ from tenure.core.decision import Subject
 from tenure.core.pool.lookup import node_class_key
 from tenure.errors import TenureError
 from tenure.kube.client.client import Client
-from tenure.model.api.kinds import decode
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.settings import Settings
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS

@@ -13,13 +13,13 @@ from typing import Final, TypeGuard
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.kinds import TYPES
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import type_of
 

@@ -34,11 +34,11 @@ from tenure.errors import (
 )
 from tenure.kube.cache.cache import Cache
 from tenure.kube.client.client import Client
-from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.names import NOMINATED_PODS
 from tenure.model.api.resource import PODS, Resource
 from tenure.model.settings import Settings
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.observations import (
     EvictionAnswer,
 )

@@ -29,11 +29,11 @@ from tenure.core.reasons import REASONS, Reason
 from tenure.core.terminate.pods import REFUSED
 from tenure.errors import AlreadyExists, NotFound, TenureError
 from tenure.kube.client.client import Client
-from tenure.model.api.kinds import decode
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.resource import BY_KIND, EVENTS, Resource
 from tenure.model.api.workload import Event
 from tenure.model.settings import Settings
+from tenure.model.snapshot.kinds import decode
 from tenure.ports.clock import Clock
 from tenure.runtime.clock.backoff import Bucket
 

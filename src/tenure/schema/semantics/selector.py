@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tenure.errors import SpecError
 from tenure.model.api.window import SELECTOR_OPERATORS, LabelExpression, NodeLabelSelector
-from tenure.model.values.requirement import Requirement
+from tenure.model.matching.requirement import Requirement
 from tenure.schema.semantics.labels import is_qualified_name, value_problems
 
 

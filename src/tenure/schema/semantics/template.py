@@ -25,7 +25,7 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaimTemplateSpec
 from tenure.model.api.nodeclaim import Requirement as Written
 from tenure.model.api.nodepool import NodePool
-from tenure.model.values.requirement import Requirement
+from tenure.model.matching.requirement import Requirement
 from tenure.schema.semantics.amounts import amount_problems
 from tenure.schema.semantics.labels import is_qualified_name, key_problems, value_problems
 from tenure.schema.semantics.spans import span_problems

@@ -11,7 +11,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api.pod import LabelSelector
-from tenure.model.values.selectors import matches, parse_field_selector, parse_label_selector
+from tenure.model.matching.selectors import matches, parse_field_selector, parse_label_selector
 from tenure.sim.apiserver.admission.kinds import Kind
 from tenure.sim.apiserver.refusals import bad_request
 from tenure.sim.apiserver.store.tree import Obj

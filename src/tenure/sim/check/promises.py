@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from tenure.model.api import resource as r
-from tenure.model.api.kinds import decode
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DISRUPTED_TAINT, REBOOTING_TAINT
+from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.tree import Obj, dig

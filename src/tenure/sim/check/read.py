@@ -9,9 +9,9 @@ from typing import Any, Final
 from tenure.errors import SpecError
 from tenure.model.api.meta import FOR_EVER, earlier, later, read_instant
 from tenure.model.api.resource import Resource
+from tenure.model.matching.requirement import Requirement
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
-from tenure.model.values.requirement import Requirement
 from tenure.sim.apiserver.store.tree import Obj, dig
 
 #: What every object of a kind is, by name.

@@ -34,8 +34,8 @@ from tenure.model.api.names import (
     ZONE,
 )
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
+from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT, parse_quantity, subtract
-from tenure.model.values.requirements import Requirement, Requirements
 from tenure.providers.kwok.labels import (
     INSTANCE_CPU,
     INSTANCE_FAMILY,

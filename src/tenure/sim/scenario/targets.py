@@ -15,7 +15,7 @@ from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.resource import Resource
-from tenure.model.values.selectors import parse_label_selector
+from tenure.model.matching.selectors import parse_label_selector
 from tenure.sim.actors.kubelet.podstatus import APP_LABELS
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig

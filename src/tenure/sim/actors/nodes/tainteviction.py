@@ -19,7 +19,7 @@ import msgspec
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Toleration
 from tenure.model.api.resource import NODES, PODS
-from tenure.model.values.taints import tolerates
+from tenure.model.api.taints import tolerates
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.podstatus import with_condition
 from tenure.sim.apiserver.store.store import Store

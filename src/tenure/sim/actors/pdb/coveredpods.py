@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import LabelSelector
-from tenure.model.values.selectors import matches
+from tenure.model.matching.selectors import matches
 from tenure.sim.actors.workloads.ownedpods import controller_of, is_ready
 from tenure.sim.apiserver.store.tree import Obj
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from tenure.model.api.names import UNSCHEDULABLE_TAINT
 from tenure.model.api.node import Taint
-from tenure.model.values.taints import tolerates, untolerated
+from tenure.model.api.taints import tolerates, untolerated
 from tenure.sim.actors.scheduling.classes import PodClass
 from tenure.sim.actors.scheduling.demand import ports_collide
 from tenure.sim.actors.scheduling.matching import matches_node, matches_term

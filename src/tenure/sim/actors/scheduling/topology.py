@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from tenure.model.api.pod import TopologySpreadConstraint
-from tenure.model.values.selectors import matches
-from tenure.model.values.taints import untolerated
+from tenure.model.api.taints import untolerated
+from tenure.model.matching.selectors import matches
 from tenure.sim.actors.scheduling.classes import Classes, Kin, PodClass
 from tenure.sim.actors.scheduling.demand import Term
 from tenure.sim.actors.scheduling.fit import Fit

@@ -6,7 +6,7 @@ import msgspec
 
 from tenure.model.api.node import NodeSpec, Taint
 from tenure.model.api.pod import PodSpec
-from tenure.model.values.taints import untolerated
+from tenure.model.api.taints import untolerated
 from tenure.sim.actors.scheduling.matching import matches_node
 from tenure.sim.actors.workloads.daemonpods import with_tolerations
 from tenure.sim.apiserver.store.tree import Obj

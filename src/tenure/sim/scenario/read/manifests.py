@@ -19,8 +19,8 @@ import msgspec
 
 from tenure.errors import ApiError
 from tenure.model.api import resource as r
-from tenure.model.api.kinds import Unreadable, decode
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.kinds import Unreadable, decode
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.schema.manifest import check_manifest
 from tenure.schema.structure.check import structural_errors

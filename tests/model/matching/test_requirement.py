@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tenure.errors import SpecError
-from tenure.model.values.requirement import OPERATORS, Requirement, parse_integer
+from tenure.model.matching.requirement import OPERATORS, Requirement, parse_integer
 
 KEY = "example.com/size"
 #: Words, integers, an integer spelled unusually, and one beyond 64 bits.

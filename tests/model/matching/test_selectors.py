@@ -9,7 +9,7 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.model.api.pod import LabelSelector, LabelSelectorRequirement
-from tenure.model.values.selectors import matches, parse_field_selector, parse_label_selector
+from tenure.model.matching.selectors import matches, parse_field_selector, parse_label_selector
 from tests.folders import DATA
 
 #: What k8s.io/apimachinery v0.36.3 answers for the labels and objects below.

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from tenure.model.api.pod import NodeAffinity, NodeSelectorTerm, Pod
-from tenure.model.values.requirement import OPERATORS, Requirement
+from tenure.model.matching.requirement import OPERATORS, Requirement
 
 __all__ = [
     "NODE_NAME",

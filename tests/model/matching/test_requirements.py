@@ -23,7 +23,7 @@ from tenure.model.api.pod import (
     PodSpec,
     PreferredSchedulingTerm,
 )
-from tenure.model.values.requirements import (
+from tenure.model.matching.requirements import (
     NODE_NAME,
     Clash,
     Requirement,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenure.model.api.kinds import Unreadable, decode, decode_list
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS, Resource
+from tenure.model.snapshot.kinds import Unreadable, decode, decode_list
 
 GOOD = b'{"metadata": {"name": "good", "namespace": "default"}}'
 BAD = b'{"metadata": {"name": "bad", "namespace": "default"}, "spec": {"containers": 7}}'

@@ -6,7 +6,7 @@ import pytest
 
 from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec, Toleration
-from tenure.model.values.taints import tolerates, untolerated
+from tenure.model.api.taints import tolerates, untolerated
 
 GPU = Taint(key="gpu", value="a100", effect="NoSchedule")
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from tenure.errors import SpecError
 from tenure.model.api import fields
 from tenure.model.api.pod import LabelSelector, LabelSelectorRequirement
-from tenure.model.values.requirement import Requirement
+from tenure.model.matching.requirement import Requirement
 
 LabelPredicate = Callable[[Mapping[str, str]], bool]
 ObjectPredicate = Callable[[Mapping[str, Any]], bool]
