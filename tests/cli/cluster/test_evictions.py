@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.cli.plan.evictions import foresee_refusals
+from tenure.cli.cluster.evictions import foresee_refusals
 from tenure.model.api.pod import Pod
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
