@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from tenure.cli.cluster.question import Question
 from tenure.cli.cluster.read import ClusterReading, read
-from tenure.cli.explain.explanation import Question
 from tenure.ports.cloud import Cloud
 from tenure.ports.provider import Option, Surroundings
 from tenure.ports.transport import Request, Response, Stream, Transport

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tenure.cli.cluster.question import Question
 from tenure.cli.cluster.read import CannotRead, read
-from tenure.cli.explain.explanation import Question
 from tenure.cli.main import run
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason

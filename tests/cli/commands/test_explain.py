@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tenure.cli.cluster.embedded import scene_of
-from tenure.cli.explain.explanation import Question, explanation
+from tenure.cli.cluster.question import Question
+from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text
 from tenure.cli.main import run
 from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS

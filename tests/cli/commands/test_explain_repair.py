@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.cli.explain.explanation import Question, explanation
+from tenure.cli.cluster.question import Question
+from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text, to_json
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES

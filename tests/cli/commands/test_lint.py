@@ -12,7 +12,8 @@ import msgspec
 import pytest
 import yaml
 
-from tenure.cli.explain.explanation import Question, explanation
+from tenure.cli.cluster.question import Question
+from tenure.cli.explain.explanation import explanation
 from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.cli.main import run
 from tenure.model.api.names import DO_NOT_DISRUPT

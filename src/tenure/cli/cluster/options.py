@@ -19,8 +19,8 @@ from tenure.errors import SpecError
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.access import Reached
+    from tenure.cli.cluster.question import Question
     from tenure.cli.cluster.read import ClusterReading
-    from tenure.cli.explain.explanation import Question
 
 #: Settings that have a flag here.
 FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "provider-namespace")

@@ -20,7 +20,7 @@ from tenure.cli.cluster.access import Reached
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.evictions import foresee_refusals
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
-from tenure.cli.explain.explanation import Question
+from tenure.cli.cluster.question import Question
 from tenure.cli.view.instants import span
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.core.policy.readers import READERS

@@ -11,7 +11,7 @@ from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reach
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.evaluated import EvaluatedCluster
-    from tenure.cli.explain.explanation import Question
+    from tenure.cli.cluster.question import Question
 
 EPILOG = """\b
 Examples:
@@ -70,7 +70,7 @@ def explain(
     deleted now: which pod is asked and forced when, what holds it, and when the node is gone
     at the latest.
     """
-    from tenure.cli.explain.explanation import Question  # loaded only when called
+    from tenure.cli.cluster.question import Question
 
     question = Question.parse(what, namespace)
     if scenario is None:
