@@ -16,6 +16,7 @@ from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
+from tenure.model.values.same import Same
 from tenure.packing.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.demand.problem import NODES, PoolTemplate
@@ -69,7 +70,7 @@ class Catalogue:
         #: What every node of the pool will be labelled with.
         self.defined: Final = template.requirements.intersect(NEW_NODE)
         self.resources: Final = tuple(resources)
-        given = _Same(template.instance_types)
+        given = Same(template.instance_types)
         self.types, self._index = _indexed(given)
         #: Keys that some type speaks about: its provider will label nodes with them.
         self.known_keys: Final = WELL_KNOWN_LABELS.union(self._index)
@@ -227,26 +228,13 @@ class Catalogue:
         return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)
 
 
-class _Same:
-    """A value that equals itself alone: prices move slowly, and comparing them takes long."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: tuple[InstanceType, ...]) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
+#: Compared by identity: prices move slowly, and comparing them takes long.
+_Types = Same[tuple[InstanceType, ...]]
 _Index = dict[str, list[tuple[Requirement, int]]]
 
 
 @lru_cache(16)
-def _indexed(given: _Same) -> tuple[tuple[InstanceType, ...], _Index]:
+def _indexed(given: _Types) -> tuple[tuple[InstanceType, ...], _Index]:
     """The types by name, and their index; kept for as long as the provider's answer is."""
     types = tuple(sorted(given.value, key=lambda t: t.name))
     return types, _index(types)
@@ -264,16 +252,16 @@ def _index(types: Sequence[InstanceType]) -> _Index:
 
 def resources_of(types: tuple[InstanceType, ...]) -> frozenset[str]:
     """What at least one of the types has some of."""
-    return _resources_of(_Same(types))
+    return _resources_of(Same(types))
 
 
 @lru_cache(16)
-def _resources_of(given: _Same) -> frozenset[str]:
+def _resources_of(given: _Types) -> frozenset[str]:
     return frozenset(name for t in given.value for name, nano in t.allocatable.items() if nano > 0)
 
 
 @lru_cache(16)
-def _offers_by_place(given: _Same, dry: frozenset[OfferingKey]) -> Mapping[Place, Sequence[Offer]]:
+def _offers_by_place(given: _Types, dry: frozenset[OfferingKey]) -> Mapping[Place, Sequence[Offer]]:
     """What can be had where; kept, too, for as long as nothing else is sold out."""
     offers: dict[Place, list[Offer]] = {}
     for i, instance_type in enumerate(_indexed(given)[0]):

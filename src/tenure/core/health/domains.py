@@ -22,7 +22,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import msgspec
@@ -33,6 +33,7 @@ from tenure.core.health.facts import Domain, FirstProbe, OneProbe, Outage, Probe
 from tenure.core.health.poolcount import PoolCount
 from tenure.model.api.meta import FOR_EVER, later
 from tenure.model.settings import Settings
+from tenure.model.values.same import Same
 
 #: What makes an outage.
 LEAST_UNHEALTHY: Final = 3
@@ -188,7 +189,7 @@ def _outage_since(unhealthy: Sequence[UnhealthyNode], total: int) -> datetime | 
     ].since
 
 
-class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Domains(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the breakers of domains depend on."""
 
     affected: tuple[AffectedDomain, ...] = ()
@@ -211,16 +212,11 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Domains(affected=tuple(o for o in self.affected if o.domain.kind == ZONE))
 
     def at(self, settings: Settings, now: datetime) -> DomainState:
-        """The last result is cached: all pools are evaluated for the same instant."""
-        known: DomainState | None = self.__dict__.get(_LAST)
-        if known is None or not known.is_at(settings, now):
-            domains = self if settings.repair_domain_breaker else NOTHING
-            known = self.__dict__[_LAST] = DomainState(domains, settings, now)
-        return known
+        """With the breakers of domains switched off, nothing is in outage."""
+        return _state(Same(self), Same(settings), now)
 
 
 NOTHING: Final = Domains()
-_LAST: Final = "last state"
 
 
 class DomainState:
@@ -241,9 +237,6 @@ class DomainState:
         self._open = [probe for probe in domains.probes if probe.open_at(now)]
         self._probed = {probe.claim: probe for probe in self._open if probe.claim}
         self._chosen = self._choose()
-
-    def is_at(self, settings: Settings, now: datetime) -> bool:
-        return self._now == now and self._settings is settings
 
     @cached_property
     def changes_at(self) -> datetime | None:
@@ -334,6 +327,12 @@ class DomainState:
             yield from _instants_of(affected_domain.unhealthy_nodes, self._settings)
         for one_pool in self._domains.pool_health.values():
             yield from _instants_of(one_pool.unhealthy_nodes, self._settings)
+
+
+@lru_cache(4)  # All pools are evaluated for the same instant.
+def _state(domains: Same[Domains], settings: Same[Settings], now: datetime) -> DomainState:
+    enabled = settings.value.repair_domain_breaker
+    return DomainState(domains.value if enabled else NOTHING, settings.value, now)
 
 
 def _instants_of(
