@@ -16,6 +16,9 @@ import grimp
 import pytest
 
 from docs.rooms import chain_inside, contracts, longest_chain, room_graph
+from tenure.model.api.kinds import TYPES
+from tenure.model.api.meta import ApiObject
+from tenure.model.snapshot.unreadable import stand_in
 from tests.folders import ROOT
 
 SRC = ROOT / "src" / "tenure"
@@ -101,6 +104,63 @@ def test_no_room_but_the_providers_knows_a_provider_by_name(path: Path) -> None:
     text = path.read_text(encoding="utf-8").lower()
     assert "kwok" not in text
     assert "kwok" not in path.name
+
+
+# -- what is derived is kept in one place -----------------------------------------------------
+
+
+#: Files with values of our own that keep what follows from them, and why. They are made for an
+#: evaluation and end with it. No object of the cluster is among them.
+CACHED_PROPERTIES = {
+    "core/disrupt/gates/fleet.py": "the nodes of a pool, in the groups that its budgets count",
+    "core/health/domains.py": "when the state of the failure domains changes next",
+    "core/health/rules.py": "the usable policies of a pool, asked for each of its Nodes",
+    "packing/opening.py": "one packing",
+}
+
+
+def hidden_memory(tree: ast.Module) -> list[int]:
+    """Lines that reach into an object past its declared fields."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Attribute) and node.attr in ("__dict__", "__setattr__"))
+        or (isinstance(node, ast.Name) and node.id in ("vars", "setattr", "WeakKeyDictionary"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['node.__dict__["x"] = 1', "vars(node)", 'setattr(n, "x", 1)', 'object.__setattr__(n, "x", 1)'],
+)
+def test_a_write_into_an_object_is_noticed(written: str) -> None:
+    assert hidden_memory(ast.parse(written)) == [1]
+    assert hidden_memory(ast.parse("derived.of(ALLOCATABLE, node)")) == []
+
+
+def test_nothing_is_written_into_an_object_past_its_fields() -> None:
+    """What is derived from an object is kept in ``model/snapshot/derived.py``."""
+    found = {named(path): hidden_memory(tree_of(path)) for path in files_of(".")}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_only_values_of_our_own_cache_a_property() -> None:
+    found = {
+        named(path)
+        for path in files_of(".")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and node.id == "cached_property"
+    }
+    assert found == set(CACHED_PROPERTIES)
+
+
+@pytest.mark.parametrize("type_", sorted(TYPES.values(), key=str), ids=lambda type_: type_.__name__)
+def test_an_object_has_room_for_what_the_api_says_and_for_nothing_else(
+    type_: type[ApiObject],
+) -> None:
+    item = type_()
+    assert not hasattr(item, "__dict__")
+    assert not hasattr(stand_in(item, "cannot be read"), "__dict__")
 
 
 def test_every_folder_of_tests_is_a_package() -> None:
