@@ -16,8 +16,8 @@ import grimp
 import pytest
 
 from docs.rooms import chain_inside, contracts, longest_chain, room_graph
-from tenure.model.api.kinds import TYPES
 from tenure.model.api.meta import ApiObject
+from tenure.model.snapshot.kinds import TYPES
 from tenure.model.snapshot.unreadable import stand_in
 from tests.folders import ROOT
 

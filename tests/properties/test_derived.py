@@ -8,8 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.decider import decide_all
-from tenure.core.policy import deciders
+from tenure.core.policy.deciders import decide_all, deciders
 from tenure.kube.cache.cache import Cache
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import NODES, Resource

@@ -1,5 +1,5 @@
 """The cluster at one instant: objects decoded or set aside, indexes, and what was observed beside.
 
 May import: model.api, model.cloud, model.values, parse, errors.
-Start reading: snapshot.py.
+Start reading: snapshot.py, then derived.py (what is kept of single objects).
 """
