@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tenure.core.reasons import Reason
+from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.sim.dsl import Story
@@ -126,6 +128,55 @@ def test_nothing_is_taken_away_while_the_clocks_disagree_and_the_outcome_says_so
         story.run(3 * MINUTE)
         assert story.store.find(NODE_CLAIMS, "", leaving) is None
         assert story.running("web") == 2
+
+
+def skew_events(story: Story) -> dict[str, Any]:
+    """By kind of what they are about."""
+    said = [event for event in story.all(EVENTS) if event["reason"] == Reason.CLOCK_SKEWED]
+    return {event["involvedObject"]["kind"]: event for event in said}
+
+
+@BOTH_WAYS
+def test_what_is_held_has_a_warning_that_is_written_once(offset: timedelta) -> None:
+    with Story(*a_cluster(a_deployment(replicas=2))) as story:
+        story.run(5 * MINUTE)
+        set_clock(story, offset)
+        story.run(MINUTE)
+        leaving = story.delete_claim()
+        story.run(3 * MINUTE)
+        events = skew_events(story)
+        assert set(events) == {"NodePool", "NodeClaim"}
+        event = events["NodeClaim"]
+        assert (event["type"], event["involvedObject"]["name"]) == ("Warning", leaving)
+        side = "ahead of" if offset > timedelta(0) else "behind"
+        assert event["message"] == (
+            f"the clock of this replica is 1h0m0s {side} the API server's: "
+            "nothing is taken away, and no deadline is set, until they agree"
+        )
+        written = event["count"]
+        story.run(30 * MINUTE)
+        assert skew_events(story)["NodeClaim"]["count"] == written
+
+
+@BOTH_WAYS
+def test_a_drain_that_is_held_has_one_warning_on_its_node_and_none_on_its_pods(
+    offset: timedelta,
+) -> None:
+    protected = {DO_NOT_DISRUPT: "10m"}
+    with Story(*a_cluster(a_deployment(replicas=2, annotations=protected))) as story:
+        story.run(5 * MINUTE)
+        story.delete_claim()
+        story.run(MINUTE)
+        (leaving,) = being_deleted(story, NODES)
+        set_clock(story, offset)
+        story.run(6 * MINUTE)
+        assert not being_deleted(story, PODS)
+        events = skew_events(story)
+        assert set(events) == {"NodePool", "Node"}
+        assert events["Node"]["involvedObject"]["name"] == leaving
+        set_clock(story, timedelta(0))
+        story.run(3 * MINUTE)
+        assert leaving not in [node["metadata"]["name"] for node in story.all(NODES)]
 
 
 @BOTH_WAYS

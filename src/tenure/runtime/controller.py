@@ -11,12 +11,13 @@ from datetime import timedelta
 from random import Random
 
 from tenure.core.decider import AnyDecider
-from tenure.core.decision import Verdict
+from tenure.core.decision import Subject, Verdict
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.errors import TenureError
 from tenure.kube.client.client import Client
 from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.servertime import DatedTransport, ServerTime
+from tenure.model.api.resource import NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
@@ -149,6 +150,15 @@ class Controller:
     def _finished(self, verdict: Verdict, outcome: Outcome) -> None:
         self.loop.finished(verdict, outcome)
 
+    def _held_by_clock(self, verdict: Verdict, off: str) -> None:
+        """The event is on the Node whose drain waits, and not on each of its pods."""
+        subject, snapshot = verdict.subject, self.snapshot()
+        pod = snapshot.pods.get(f"{subject.namespace}/{subject.name}")
+        node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
+        if subject.kind == PODS.kind and node is not None:
+            subject = Subject.of(NODES.kind, node)
+        self.reporter.held_by_clock(subject, off)
+
     def _watched(self, clock: Clock, server_time: ServerTime) -> WatchedClock:
         return WatchedClock(
             clock,
@@ -202,6 +212,7 @@ class Controller:
             finished=self._finished,
             fence=fence,
             times=self.times,
+            held_by_clock=self._held_by_clock,
         )
 
     def _new_loop(self) -> Loop:

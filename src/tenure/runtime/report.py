@@ -20,6 +20,7 @@ from tenure.model.api.resource import NODE_POOLS
 from tenure.model.values.duration import Duration
 from tenure.ports.journal import Journal
 from tenure.ports.outcome import OK, Outcome
+from tenure.runtime.clock.timecheck import until_they_agree
 from tenure.runtime.evaluate.blame import described
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
@@ -43,6 +44,8 @@ class Reporter:
         self._events = events
         self._report = report
         self.warn = warn
+        #: What has an event because our clock holds an action on it.
+        self._held_by_clock: set[Subject] = set()
 
     def safely(self, work: Callable[[], None]) -> None:
         """For one object: a failure is reported, and the others go on."""
@@ -92,10 +95,23 @@ class Reporter:
         """An event on each pool: what waits for the clock is decided as ever, so no verdict says
         so. ``skew`` is empty when the clocks agree again."""
         for pool in pools:
-            verdict = Verdict(
-                concern=Concern.OBJECT,
-                subject=Subject.of(NODE_POOLS.kind, pool),
-                reason=Reason.CLOCK_SKEWED,
-                facts=(as_fact(skew),),
-            )
+            verdict = _skewed(Subject.of(NODE_POOLS.kind, pool), skew)
             (self._events.decided if skew else self._events.ended)(verdict)
+        if not skew:
+            for subject in self._held_by_clock:
+                self._events.ended(_skewed(subject, ""))
+            self._held_by_clock.clear()
+
+    def held_by_clock(self, subject: Subject, off: str) -> None:
+        """An event on what an action was due on. The recorder repeats and rewrites it sparingly."""
+        self._held_by_clock.add(subject)
+        self._events.decided(_skewed(subject, until_they_agree(off)))
+
+
+def _skewed(subject: Subject, message: str) -> Verdict:
+    return Verdict(
+        concern=Concern.OBJECT,
+        subject=subject,
+        reason=Reason.CLOCK_SKEWED,
+        facts=(as_fact(message),),
+    )

@@ -15,6 +15,11 @@ from tenure.runtime.clock.watched import WatchedClock
 LOOK_PERIOD: Final = timedelta(seconds=5)
 
 
+def until_they_agree(off: str) -> str:
+    """``off``: which clock is wrong, and by how much."""
+    return f"{off}: nothing is taken away, and no deadline is set, until they agree"
+
+
 class TimeCheck:
     def __init__(
         self,
@@ -44,7 +49,7 @@ class TimeCheck:
         self._skewed(self._server.skew().total_seconds())
         if bool(off) is not self._was_off:
             self._was_off = bool(off)
-            held = f"{off}: nothing is taken away, and no deadline is set, until they agree"
+            held = until_they_agree(off)
             self._warn(
                 held if off else "the clock of this replica agrees with the API server's again"
             )

@@ -41,7 +41,6 @@ from tenure.core.decision import (
 from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
 from tenure.kube.cache.cache import Cache, Place
 from tenure.model.api.meta import ApiObject, format_time
-from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -50,6 +49,7 @@ from tenure.ports.fence import OPEN, Fence
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.clock.backoff import BackOff, Bucket
 from tenure.runtime.clock.timecheck import TimeCheck
+from tenure.runtime.executor.clockhold import depends_on_time
 from tenure.runtime.executor.guard import veto
 from tenure.runtime.executor.handlers import Verbs
 
@@ -71,7 +71,9 @@ class Executor:
         finished: Callable[[Verdict, Outcome], None],
         fence: Fence = OPEN,
         times: TimeCheck,
+        held_by_clock: Callable[[Verdict, str], None] = lambda _, __: None,
     ) -> None:
+        """``held_by_clock`` hears what is not sent because of our clock, and how that is off."""
         self._verbs = verbs
         self._cache = cache
         self._clock = clock
@@ -83,6 +85,7 @@ class Executor:
         self._finished = finished
         self._fence = fence
         self._times = times
+        self._held_by_clock = held_by_clock
         self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
         self._in_flight: dict[str, asyncio.Task[None]] = {}
         # What is being created, and what has been created meanwhile.
@@ -170,7 +173,7 @@ class Executor:
                 await self._evictions.take()
             if depends_on_time(action):
                 await self._times.ask_if_needed()
-            outcome = await self._changed(action) or self._refusal(action)
+            outcome = await self._changed(action) or self._refusal(verdict, action)
             outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
             outcome = Outcome(Ended.HELD, f"nothing was sent: {error}")
@@ -195,13 +198,14 @@ class Executor:
         what = f"{precondition.resource.kind} {precondition.name}"
         return Outcome(Ended.HELD, f"{what} has changed since it was evaluated: evaluating again")
 
-    def _refusal(self, action: Action) -> Outcome | None:
+    def _refusal(self, verdict: Verdict, action: Action) -> Outcome | None:
         """The last look before the call leaves."""
         if why := self._fence.closed():
             return Outcome(Ended.HELD, f"nothing is done while we may not act: {why}")
         if takes_away(action) and (what := self._outdated()):
             return Outcome(Ended.HELD, f"nothing is taken away while {what}")
         if depends_on_time(action) and (what := self._times.off()):
+            self._held_by_clock(verdict, what)
             return Outcome(
                 Ended.HELD, f"nothing is taken away, and no deadline is set, while {what}"
             )
@@ -293,14 +297,6 @@ def target_of(action: Action) -> str:
             return f"instance/{action.claim_uid}"
         case Inspect():
             return f"inspect/{action.claim_uid}"
-
-
-def depends_on_time(action: Action) -> bool:
-    """Whether a wrong clock may be the reason for it: it takes away, or sets a deadline."""
-    if not isinstance(action, Patch):
-        return takes_away(action)
-    annotations = action.body.get("metadata", {}).get("annotations") or {}
-    return annotations.get(TERMINATION_TIMESTAMP) is not None
 
 
 def precondition_of(action: Action | None) -> Precondition | None:

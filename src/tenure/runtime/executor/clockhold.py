@@ -1,0 +1,33 @@
+"""What is not carried out while the clock of the replica that acts is wrong, and how that is said.
+
+Deciders know no clocks, so no verdict names the hold by itself. The executor asks here before a call
+leaves, and the commands that only read show the same as a blocker of the verdict.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tenure.core.decision import Action, Blocker, Patch, Subject, Verdict, takes_away
+from tenure.core.facts import as_fact
+from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.runtime.clock.timecheck import until_they_agree
+
+
+def depends_on_time(action: Action) -> bool:
+    """Whether a wrong clock may be the reason for it: it takes away, or sets a deadline."""
+    if not isinstance(action, Patch):
+        return takes_away(action)
+    annotations = action.body.get("metadata", {}).get("annotations") or {}
+    return annotations.get(TERMINATION_TIMESTAMP) is not None
+
+
+def blocked_by_clock(verdict: Verdict, off: str, holder: Subject) -> Verdict:
+    """The verdict as the replica treats it: without an action that depends on time.
+
+    ``off`` is empty while the clocks agree; ``holder`` says which replica it is.
+    """
+    if not off or verdict.action is None or not depends_on_time(verdict.action):
+        return verdict
+    blocker = Blocker(subject=holder, fact=as_fact(until_they_agree(off)))
+    return msgspec.structs.replace(verdict, action=None, blockers=(*verdict.blockers, blocker))
