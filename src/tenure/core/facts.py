@@ -11,13 +11,19 @@ semicolons.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import ClassVar, Final
+
+import msgspec
 
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.values.fact import Fact, sentence
 
 __all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "as_fact", "sentence"]
+
+#: How many objects a message names.
+NAMED_MAX: Final = 3
 
 
 class Quoted(Fact, frozen=True):
@@ -48,6 +54,39 @@ class NodeClassNotServed(Fact, frozen=True):
         return f"node class {self.kind}.{self.group} is not served here"
 
 
+class Joined(Fact, frozen=True):
+    """Several facts where there can be one."""
+
+    facts: tuple[Fact, ...]
+
+    def __str__(self) -> str:
+        return sentence(self.facts)
+
+
+def joined(facts: tuple[Fact, ...]) -> Fact:
+    return facts[0] if len(facts) == 1 else Joined(facts)
+
+
+def some(names: Iterable[str]) -> str:
+    """The first few, and how many more: a message names no hundred pods."""
+    every = list(names)
+    more = f" and {len(every) - NAMED_MAX} more" if len(every) > NAMED_MAX else ""
+    return ", ".join(every[:NAMED_MAX]) + more
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def told(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """The facts, and those that are part of them."""
+    for fact in facts:
+        yield fact
+        for value in msgspec.structs.astuple(fact):
+            values = value if isinstance(value, tuple) else (value,)
+            yield from told(one for one in values if isinstance(one, Fact))
+
+
 def as_fact(said: Fact | str) -> Fact:
     return Quoted(said) if isinstance(said, str) else said
 
@@ -56,4 +95,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Quoted("Cannot evict pod as it would violate the pod's disruption budget"),
     RetriedAt(BEGINNING),
     NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
+    Joined((Quoted("The API server is busy"), RetriedAt(BEGINNING))),
 )
