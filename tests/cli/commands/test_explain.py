@@ -60,9 +60,12 @@ def test_a_node_that_waits_names_who_holds_it(ask: Any, node: str) -> None:
     assert code == 0
     assert "Node/" in out.splitlines()[0]
     assert out.splitlines()[0].endswith("at 2026-01-05T08:04:00Z, 4m after the start")
-    assert "  verdict   FailedDraining: waiting for 3 pods, 3 blocked: default/report: " in out
+    assert "  verdict   FailedDraining: waiting for 3 pods, 3 blocked; pod default/report: " in out
     assert "  blocked   by Pod/default/report: karpenter.sh/do-not-disrupt" in out
-    assert "  blocked   by PodDisruptionBudget/default/web: can never allow an eviction" in out
+    assert (
+        "  blocked   by PodDisruptionBudget/default/web: PDB default/web can never allow an eviction"
+        in out
+    )
     assert f"NodeClaim/{node.removeprefix('node-')} (termination)" in out
 
 

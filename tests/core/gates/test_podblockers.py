@@ -52,7 +52,7 @@ def test_pods_block_every_reason(reason: Disruption) -> None:
         'Pod/default/web: karpenter.sh/do-not-disrupt: "true" protects it for ever'
     ]
     assert blocking(reason, *UNDER_PDB) == [
-        "PodDisruptionBudget/default/web: can never allow an eviction (minAvailable 1 of 1 pod)"
+        "PodDisruptionBudget/default/web: PDB default/web can never allow an eviction (minAvailable 1 of 1 pod)"
     ]
 
 

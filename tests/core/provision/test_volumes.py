@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Terminate, Verdict
+from tenure.core.marks.deadline import Deadline
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
+from tenure.core.terminate.facts.termination import (
+    Drained,
+    PodsRemained,
+    VolumesRemained,
+    WaitingForVolumes,
+)
 from tenure.model.api.pod import PersistentVolumeClaimVolumeSource, Pod, Toleration, Volume
 from tenure.model.api.workload import (
     ObjectReference,
@@ -69,10 +76,9 @@ def test_the_instance_waits_for_its_volumes_and_names_them() -> None:
     claim = a_leaving_claim(conditions=[DRAINED], spec=QUARTER)
     node, followed = verdicts_on(claim, an_attachment(), a_volume())
     assert (node.reason, node.action) == (Reason.AWAITING_VOLUMES, None)
-    assert node.message == (
-        "Node node-a is drained; waiting until volumes are detached, at most until "
-        "2026-03-02T12:14:30Z (terminationGracePeriod 15m): csi-data (pv-data)"
-    )
+    deadline = Deadline(DEADLINE, "terminationGracePeriod 15m")
+    waiting = WaitingForVolumes((("csi-data", "pv-data"),), deadline)
+    assert node.facts == (Drained(("node-a",)), waiting)
     assert [str(blocker.subject) for blocker in node.blockers] == ["VolumeAttachment/csi-data"]
     assert said(followed)["VolumesDetached"] == ("Unknown", "AwaitingVolumeDetachment")
     assert (node.recheck_at, followed.recheck_at) == (DEADLINE, DEADLINE)
@@ -93,7 +99,7 @@ def test_the_deadline_does_not_wait_for_volumes() -> None:
     assert node.reason is Reason.DRAINED
     assert followed.reason is Reason.GRACE_PERIOD_ELAPSED
     assert said(followed)["VolumesDetached"] == ("False", "TerminationGracePeriodElapsed")
-    assert followed.message == "1 volume remained attached after the deadline: csi-data"
+    assert followed.facts == (VolumesRemained(("node-a",), (("csi-data", "pv-data"),)),)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ def test_a_minute_after_the_deadline_the_instance_is_terminated_even_if_pods_rem
     node, followed = verdicts_on(claim, stays, now=END)
     assert followed.reason is Reason.GRACE_PERIOD_ELAPSED
     assert said(followed)["Drained"] == ("False", "TerminationGracePeriodElapsed")
-    assert followed.message == "1 pod remained after the deadline: default/web"
+    assert followed.facts == (PodsRemained(("node-a",), ("default/web",)),)
     over = [
         condition("Drained", "False", "TerminationGracePeriodElapsed", at=END),
         condition("VolumesDetached", at=END),

@@ -8,8 +8,19 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import DeletePod, Evict, Verdict
+from tenure.core.facts import RetriedAt
+from tenure.core.marks.deadline import Deadline
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.terminate.drain import DrainDecider
+from tenure.core.terminate.facts.pods import (
+    CuttingGrace,
+    Evicting,
+    ForceDeletedAt,
+    ForceDeleting,
+    PdbAllowsNoMore,
+    SeveralPdbs,
+    TriedFirst,
+)
 from tenure.model.api.pod import Pod, Toleration
 from tenure.model.snapshot.observations import EvictionAnswer
 from tests.core.build import (
@@ -29,6 +40,7 @@ DECIDER = DrainDecider()
 #: Of a claim that was deleted half a minute ago.
 QUARTER = {"termination_grace_period": "15m"}
 DEADLINE = ahead(870)
+BOUND = Deadline(DEADLINE, "terminationGracePeriod 15m")
 NO = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="Cannot evict pod: budget.")
 
 
@@ -59,13 +71,10 @@ def test_what_protects_a_pod_protects_it_until_its_grace_has_to_begin(
     assert not isinstance(before.action, DeletePod)
     assert before.recheck_at is not None
     assert before.recheck_at <= ahead(270)
-    assert "; deleted at 2026-03-02T12:04:30Z because of the Node's deadline" in before.message
+    assert before.facts[-1] == ForceDeletedAt(ahead(270))
     then = on(pod, plain, now=ahead(270), **known)
     assert then.reason is Reason.FORCED
-    assert then.message == (
-        "deleting the pod despite PDBs and protection: Node node-a must be drained by "
-        "2026-03-02T12:14:30Z (terminationGracePeriod 15m), and the pod's grace period is 600s"
-    )
+    assert then.facts == (ForceDeleting("node-a", BOUND, 600),)
     assert then.action == DeletePod(
         name="web", namespace="default", uid="uid-web", grace_period_seconds=600, until=DEADLINE
     )
@@ -101,7 +110,7 @@ def test_a_pod_without_grace_still_gets_a_second() -> None:
 
 def test_nothing_in_its_way_it_is_evicted_as_ever() -> None:
     verdict = on(graceful(30))
-    assert verdict.message == "evicting pod from Node node-a: the Node is terminating"
+    assert verdict.facts == (Evicting("node-a"),)
     assert isinstance(verdict.action, Evict)
     assert verdict.recheck_at == ahead(840)
 
@@ -110,10 +119,7 @@ def test_a_stop_that_outlives_the_deadline_is_cut_counted_from_its_first_request
     pod = graceful(3600, deletion_timestamp=ahead(3500), deletion_grace_period_seconds=3600)
     verdict = on(pod)
     assert verdict.reason is Reason.FORCED
-    assert verdict.message == (
-        "would stop by 2026-03-02T12:58:20Z, but Node node-a must be drained by 2026-03-02T12:14:30Z "
-        "(terminationGracePeriod 15m): cutting the pod's grace period to 970s"
-    )
+    assert verdict.facts == (CuttingGrace("node-a", BOUND, ahead(3500), 970),)
     assert verdict.action == DeletePod(
         name="web", namespace="default", uid="uid-web", grace_period_seconds=970
     )
@@ -147,13 +153,17 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
     assert [type(v.action).__name__ for v in verdicts] == ["Evict", "NoneType", "NoneType"]
     waiting = verdicts[1]
     assert waiting.reason is Reason.EVICTION_WAITS
-    why = (
-        "allows 0 more disruptions: pod default/web-0 is already being evicted "
-        "(minAvailable 2, 3 of 3 healthy)"
+    why = PdbAllowsNoMore(
+        *("default/web", "minAvailable 2"),
+        pods=3,
+        healthy=3,
+        must_be_healthy=2,
+        evicted=("default/web-0",),
+        uncounted=True,
     )
-    assert waiting.message == f"PDB default/web {why}; retrying at 2026-03-02T12:00:08Z"
-    assert verdicts[2].message == f"PDB default/web {why}; pod default/web-1 is tried first"
-    assert waiting.blockers[0].message == why
+    assert waiting.facts == (why, RetriedAt(ahead(8)))
+    assert verdicts[2].facts == (why, TriedFirst("default/web-1"))
+    assert waiting.blockers[0].fact == why
     # A status may be stale: now and then the API is asked all the same, for one of them.
     later = judged(DECIDER, *objects, now=ahead(8))
     assert [type(v.action).__name__ for v in later] == ["Evict", "Evict", "NoneType"]
@@ -164,9 +174,7 @@ def test_a_pod_under_two_budgets_says_that_it_cannot_be_evicted() -> None:
     spare = a_budget(disruptions_allowed=1)
     node = a_leaving_node(deletion_timestamp=ago(2))
     (verdict,) = judged(DECIDER, a_leaving_claim(), node, a_pod(), spare, other)
-    assert verdict.message.startswith(
-        "2 PDBs cover the pod (default/other, default/web), and the API evicts no such pod"
-    )
+    assert verdict.facts[0] == SeveralPdbs(("default/other", "default/web"))
     assert [str(b.subject) for b in verdict.blockers] == [
         "PodDisruptionBudget/default/other",
         "PodDisruptionBudget/default/web",

@@ -7,9 +7,24 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Delete, Ground, Patch, Terminate, Verdict
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
+from tenure.core.terminate.facts.deadlines import InstanceKept
+from tenure.core.terminate.facts.termination import (
+    BoundToGoneNode,
+    DeletingClaim,
+    DeletingNode,
+    Drained,
+    Draining,
+    FinalizerLost,
+    InstanceTerminated,
+    PodsOutliveNode,
+    TerminatingAt,
+    TerminatingInstance,
+)
 from tenure.model.api import names
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change
@@ -52,7 +67,7 @@ def drained(status: str, at: Any, *conditions: Any) -> Any:
 def test_a_node_that_a_user_deletes_deletes_its_claim() -> None:
     verdict = verdict_on(a_claim(), a_leaving_node(closed=False))
     assert verdict.reason is Reason.NODE_DELETED
-    assert verdict.message == "deleting NodeClaim a: its Node node-a is being deleted"
+    assert verdict.facts == (DeletingClaim("a", ("node-a",)),)
     assert verdict.action == Delete(
         resource=NODE_CLAIMS,
         name="a",
@@ -65,7 +80,7 @@ def test_a_node_that_a_user_deletes_deletes_its_claim() -> None:
 def test_a_deleted_claim_deletes_its_node() -> None:
     verdict = verdict_on(a_leaving_claim(), a_node())
     assert (verdict.reason, verdict.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
-    assert verdict.message == "deleting Node node-a: NodeClaim a is being deleted"
+    assert verdict.facts == (DeletingNode("node-a", "a"),)
 
 
 def test_a_node_that_got_our_finalizer_a_moment_ago_is_drained_too() -> None:
@@ -81,37 +96,31 @@ def test_the_start_of_the_drain_is_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "recheck_at", "message"),
+    ("pods", "recheck_at"),
     [
-        ([a_pod()], None, "Node node-a is being drained: 1 pod remains"),
-        (
-            [a_pod("x"), a_pod("y", deletion_timestamp=ahead(1))],
-            ahead(1),
-            "Node node-a is being drained: 2 pods remain",
-        ),
+        ([a_pod()], None),
+        ([a_pod("x"), a_pod("y", deletion_timestamp=ahead(1))], ahead(1)),
     ],
     ids=["one", "two, one of them terminating"],
 )
-def test_the_claim_waits_for_the_pods(pods: Any, recheck_at: Any, message: str) -> None:
+def test_the_claim_waits_for_the_pods(pods: Any, recheck_at: Any) -> None:
     verdict = verdict_on(drained("Unknown", ago(9)), a_leaving_node(), *pods)
     assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
-    assert (verdict.message, verdict.recheck_at) == (message, recheck_at)
+    assert verdict.facts == (Draining(("node-a",), len(pods)),)
+    assert verdict.recheck_at == recheck_at
 
 
 def test_the_claim_names_the_pods_that_block_its_drain() -> None:
     verdict = verdict_on(drained("Unknown", ago(9)), a_leaving_node(), a_pod(protected="true"))
     (blocker,) = verdict.blockers
     assert str(blocker.subject) == "Pod/default/web"
-    assert "protects it for ever" in blocker.message
+    assert blocker.fact == Protection("true", FOR_EVER)
 
 
 def test_an_empty_node_settles_for_five_seconds() -> None:
     verdict = verdict_on(drained("Unknown", ago(4)), a_leaving_node())
     assert (verdict.reason, verdict.recheck_at) == (Reason.SETTLING, ahead(1))
-    assert (
-        verdict.message
-        == "Node node-a is drained; terminating its instance at 2026-03-02T12:00:01Z"
-    )
+    assert verdict.facts == (Drained(("node-a",)), TerminatingAt(ahead(1)))
 
 
 @pytest.mark.parametrize("began", [ago(5), None], ids=["five seconds ago", "unknown"])
@@ -148,7 +157,7 @@ def test_without_a_node_the_instance_is_terminated_by_its_provider_id() -> None:
 def test_a_launch_without_an_answer_is_terminated_by_the_claims_uid() -> None:
     verdict = verdict_on(a_leaving_claim(stage=0))
     assert verdict.action == Terminate(provider_id="", claim_uid="uid-a")
-    assert verdict.message == "terminating the instance with the claim's UID"
+    assert verdict.facts == (TerminatingInstance("a"),)
 
 
 def test_a_launched_instance_that_is_not_recorded_yet_is_terminated_by_its_provider_id() -> None:
@@ -159,10 +168,7 @@ def test_a_launched_instance_that_is_not_recorded_yet_is_terminated_by_its_provi
 def test_a_claim_that_never_launched_is_released_only_after_the_cloud_answered() -> None:
     verdict = verdict_on(a_leaving_claim(stage=0), **GONE)
     assert verdict.reason is Reason.RELEASING
-    assert verdict.message == (
-        "the instance with the claim's UID is terminated (2026-03-02T11:59:59Z); removing the "
-        "finalizer"
-    )
+    assert verdict.facts == (InstanceTerminated("a", "", ago(1)),)
     assert body_of(verdict)["metadata"]["finalizers"] == []
 
 
@@ -222,9 +228,7 @@ def test_a_pod_that_is_stuck_in_termination_is_named() -> None:
     stuck = a_pod(deletion_timestamp=ago(61))
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
     assert verdict.reason is Reason.DRAINED
-    assert verdict.message == (
-        "Node node-a is drained, except for pods stuck in termination: default/web"
-    )
+    assert verdict.facts == (Drained(("node-a",), stuck=("default/web",)),)
 
 
 def test_an_unreadable_pod_blocks_termination_also_where_nothing_is_drained() -> None:
@@ -232,10 +236,8 @@ def test_an_unreadable_pod_blocks_termination_also_where_nothing_is_drained() ->
     pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
     verdict = verdict_on(claim, node, pod)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    assert verdict.message == (
-        "Pod default/odd cannot be read: Expected `int` at spec.priority; so instance cloud://a is "
-        "not terminated until that object can be read or is gone"
-    )
+    why = "Pod default/odd cannot be read: Expected `int` at spec.priority"
+    assert verdict.facts == (InstanceKept(why, "a", "cloud://a"),)
     finished = stand_in(a_pod("odd", phase="Failed"), "Expected `int`")
     assert isinstance(verdict_on(claim, node, finished).action, Terminate)
     gone = {"inspections": {"uid-a": InspectionAnswer(asked_at=ago(1), gone=True)}}
@@ -251,20 +253,16 @@ def test_a_node_without_our_finalizer_gets_it_back_before_it_is_deleted() -> Non
     assert (verdict.action.resource, verdict.action.name) == (NODES, "node-a")
     finalizers = ["example.com/audit", names.FINALIZER]
     assert body_of(verdict)["metadata"]["finalizers"] == finalizers
-    assert verdict.message == (
-        f"Node node-a has lost finalizer {names.FINALIZER}; "
-        "restoring it before the Node is deleted, so that its pods are drained"
-    )
+    assert verdict.facts == (FinalizerLost("node-a"),)
 
 
 def test_pods_of_a_node_that_vanished_block_the_termination() -> None:
     verdict = verdict_on(a_leaving_claim(), a_pod(), a_pod("daemon", phase="Succeeded"))
     assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
-    assert verdict.message == (
-        "Node node-a is gone, but 1 pod is still bound to it: default/web; "
-        "its instance is terminated once pod garbage collection has removed that pod"
-    )
-    assert [str(one.subject) for one in verdict.blockers] == ["Pod/default/web"]
+    assert verdict.facts == (PodsOutliveNode("node-a", ("default/web",)),)
+    assert [(str(one.subject), one.fact) for one in verdict.blockers] == [
+        ("Pod/default/web", BoundToGoneNode("node-a"))
+    ]
     assert verdict.recheck_at is None
 
 

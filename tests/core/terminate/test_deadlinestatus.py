@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from tenure.core.marks.deadline import Deadline
 from tenure.core.reasons import Reason
 from tenure.core.terminate.deadlinestatus import DeadlineDecider
+from tenure.core.terminate.facts.deadlines import (
+    DeadlineUnreadable,
+    ForceDeletionsBegin,
+    MustBeDrained,
+    RecordingDeadline,
+)
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tests.core.build import (
     FOREIGN,
@@ -16,11 +23,14 @@ from tests.core.build import (
     a_leaving_node,
     a_pod,
     about,
+    ago,
+    ahead,
     body_of,
     judged,
 )
 
 DECIDER = DeadlineDecider()
+DEADLINE = Deadline(ahead(870), "terminationGracePeriod 15m")
 QUARTER = {"termination_grace_period": "15m"}
 
 
@@ -31,10 +41,7 @@ def stamped(value: str) -> dict[str, Any]:
 def test_a_grace_period_is_written_as_a_stamp() -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=QUARTER))
     assert verdict.reason is Reason.DEADLINE_SET
-    assert verdict.message == (
-        "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m); recording that in "
-        "karpenter.sh/nodeclaim-termination-timestamp"
-    )
+    assert verdict.facts == (MustBeDrained("NodeClaim", "a", DEADLINE), RecordingDeadline())
     noted = {TERMINATION_TIMESTAMP: "2026-03-02T12:14:30Z"}
     assert body_of(verdict)["metadata"]["annotations"] == noted
 
@@ -43,17 +50,14 @@ def test_a_stamp_is_not_written_over() -> None:
     claim = a_leaving_claim(spec=QUARTER, **stamped("2026-03-02T18:00:00Z"))
     (verdict,) = judged(DECIDER, claim)
     assert (verdict.reason, verdict.action) == (Reason.DEADLINE_SET, None)
-    assert verdict.message == "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
+    assert verdict.facts == (MustBeDrained("NodeClaim", "a", DEADLINE),)
 
 
 @pytest.mark.parametrize("spec", [{}, QUARTER], ids=["no period", "a period"])
 def test_an_invalid_stamp_is_reported_and_kept(spec: dict[str, Any]) -> None:
     (verdict,) = judged(DECIDER, a_leaving_claim(spec=spec, **stamped("noon")))
     assert (verdict.reason, verdict.action) == (Reason.DEADLINE_UNREADABLE, None)
-    assert verdict.message == (
-        'karpenter.sh/nodeclaim-termination-timestamp: "noon" is ignored: expected an instant such '
-        "as 2026-03-02T12:00:00Z"
-    )
+    assert verdict.facts == (DeadlineUnreadable("noon"),)
 
 
 def test_the_node_reports_when_pods_are_force_deleted() -> None:
@@ -63,10 +67,9 @@ def test_the_node_reports_when_pods_are_force_deleted() -> None:
     verdicts = judged(DECIDER, claim, a_leaving_node(), slow, done, a_pod())
     said = about(verdicts, "Node/node-a")
     assert said.reason is Reason.GRACE_PERIOD_EXPIRING
-    assert said.message == (
-        "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m); from "
-        "2026-03-02T12:04:30Z on pods are deleted despite PDBs and protection, each as long before "
-        "the deadline as its grace period"
+    assert said.facts == (
+        MustBeDrained("Node", "node-a", DEADLINE),
+        ForceDeletionsBegin(ahead(270)),
     )
 
 
@@ -75,14 +78,12 @@ def test_pods_are_not_force_deleted_before_the_node_terminates() -> None:
     slow = a_pod("slow", spec={"termination_grace_period_seconds": 3600})
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
     said = about(verdicts, "Node/node-a")
-    assert "; from 2026-03-02T11:59:30Z on pods are deleted" in said.message
+    assert said.facts[1:] == (ForceDeletionsBegin(ago(30)),)
 
 
 def test_an_empty_node_reports_only_the_deadline() -> None:
     verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
-    assert about(verdicts, "Node/node-a").message == (
-        "must be drained by 2026-03-02T12:14:30Z (terminationGracePeriod 15m)"
-    )
+    assert about(verdicts, "Node/node-a").facts == (MustBeDrained("Node", "node-a", DEADLINE),)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,22 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Evict, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import RetriedAt
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import DrainDecider
+from tenure.core.terminate.facts.pods import (
+    Evicting,
+    Ignored,
+    PdbAllowsNoMore,
+    PodIgnored,
+    PodOverdue,
+    PodStops,
+    PodStuck,
+    TierWaits,
+)
 from tenure.core.terminate.pods import tier_of
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.pod import Pod, Toleration
 from tenure.model.api.resource import (
     DAEMON_SETS,
@@ -55,7 +67,7 @@ def verdict_on(pod: Pod, *others: Any, **known: Any) -> Verdict:
 def test_a_plain_pod_is_evicted_by_its_uid() -> None:
     verdict = verdict_on(a_pod())
     assert verdict.reason is Reason.EVICTING
-    assert verdict.message == "evicting pod from Node node-a: the Node is terminating"
+    assert verdict.facts == (Evicting("node-a"),)
     assert verdict.action == Evict(name="web", namespace="default", uid="uid-web")
 
 
@@ -73,29 +85,29 @@ def test_a_pod_without_an_owner_is_evicted_too() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        pytest.param({"phase": "Succeeded"}, "it has finished (Succeeded)", id="finished"),
-        pytest.param({"phase": "Failed"}, "it has finished (Failed)", id="failed"),
+        pytest.param({"phase": "Succeeded"}, Ignored.SUCCEEDED, id="finished"),
+        pytest.param({"phase": "Failed"}, Ignored.FAILED, id="failed"),
         pytest.param(
             {"owner": "Node"},
-            "it is the mirror of a static pod, which only the kubelet can stop",
+            Ignored.MIRROR,
             id="mirror",
         ),
         pytest.param(
             {"spec": {"tolerations": (Toleration(operator="Exists"),)}},
-            "it tolerates karpenter.sh/disrupted",
+            Ignored.TOLERATES,
             id="tolerates everything",
         ),
         pytest.param(
             {"spec": {"tolerations": (Toleration(key="karpenter.sh/disrupted"),)}},
-            "it tolerates karpenter.sh/disrupted",
+            Ignored.TOLERATES,
             id="tolerates exactly this",
         ),
     ],
 )
-def test_a_pod_is_left_alone_when(fields: dict[str, Any], why: str) -> None:
+def test_a_pod_is_left_alone_when(fields: dict[str, Any], why: Ignored) -> None:
     verdict = verdict_on(a_pod(**fields))
     assert (verdict.reason, verdict.action) == (Reason.LEFT_ALONE, None)
-    assert verdict.message == f"{why}; the drain of Node node-a does not wait for it"
+    assert verdict.facts == (PodIgnored(why, "node-a"),)
 
 
 def test_tolerating_an_unschedulable_node_does_not_exempt_a_pod() -> None:
@@ -107,23 +119,17 @@ def test_tolerating_an_unschedulable_node_does_not_exempt_a_pod() -> None:
 def test_a_terminating_pod_is_waited_for_until_a_minute_after_its_grace() -> None:
     verdict = verdict_on(a_pod(deletion_timestamp=ahead(20)))
     assert (verdict.reason, verdict.action) == (Reason.POD_TERMINATING, None)
-    assert verdict.message == "stops by 2026-03-02T12:00:20Z at the latest"
+    assert verdict.facts == (PodStops(ahead(20)),)
     assert verdict.recheck_at == ahead(20)
     late = verdict_on(a_pod(deletion_timestamp=ago(20), finalizers=("example.com/audit",)))
     assert (late.reason, late.recheck_at) == (Reason.POD_TERMINATING, ahead(40))
-    assert late.message == (
-        "should have stopped by 2026-03-02T11:59:40Z; finalizers keep the object: example.com/audit; "
-        "the drain waits for it until 2026-03-02T12:00:40Z"
-    )
+    assert late.facts == (PodOverdue(ago(20), ahead(40), ("example.com/audit",)),)
 
 
 def test_a_pod_that_is_stuck_in_termination_is_no_longer_waited_for() -> None:
     verdict = verdict_on(a_pod(deletion_timestamp=ago(60)))
     assert (verdict.reason, verdict.recheck_at) == (Reason.LEFT_ALONE, None)
-    assert (
-        verdict.message
-        == "should have stopped by 2026-03-02T11:59:00Z; the drain of Node node-a no longer waits for it"
-    )
+    assert verdict.facts == (PodStuck(ago(60), "node-a"),)
 
 
 #: Seconds, and what the API server makes of them when it adds them to noon: its sum wraps around.
@@ -145,7 +151,7 @@ def test_a_grace_that_overflows_in_the_api_server_is_waited_for_without_end(
     )
     verdict = verdict_on(pod)
     assert (verdict.reason, verdict.action) == (Reason.POD_TERMINATING, None)
-    assert verdict.message == "stops by 9999-12-31T23:59:59Z at the latest"
+    assert verdict.facts == (PodStops(FOR_EVER),)
 
 
 TIERS = [
@@ -162,12 +168,12 @@ def test_pods_are_evicted_in_four_tiers(pod: Pod, tier: int) -> None:
 
 
 def test_a_later_tier_waits_for_an_earlier_one() -> None:
-    reasons = {v.subject.name: v.message for v in drained(*(pod for pod, _ in TIERS))}
-    assert reasons == {
-        "plain": "evicting pod from Node node-a: the Node is terminating",
-        "daemon": "daemon pods are evicted after plain pods",
-        "critical": "critical pods are evicted after plain pods",
-        "critical-daemon": "critical daemon pods are evicted after plain pods",
+    found = {v.subject.name: v.facts for v in drained(*(pod for pod, _ in TIERS))}
+    assert found == {
+        "plain": (Evicting("node-a"),),
+        "daemon": (TierWaits("daemon pods", "plain pods"),),
+        "critical": (TierWaits("critical pods", "plain pods"),),
+        "critical-daemon": (TierWaits("critical daemon pods", "plain pods"),),
     }
 
 
@@ -185,25 +191,20 @@ def test_a_terminating_pod_keeps_its_tier_open() -> None:
 def test_a_protected_pod_stays_and_says_until_when() -> None:
     verdict = verdict_on(a_pod(protected="2h"))
     assert (verdict.reason, verdict.action) == (Reason.PROTECTED, None)
-    assert verdict.message == (
-        'karpenter.sh/do-not-disrupt: "2h" protects it until 2026-03-02T13:00:00Z'
-    )
+    assert verdict.facts == (Protection("2h", ahead(3600)),)
     assert verdict.recheck_at == ahead(3600)
 
 
 def test_a_pod_that_is_protected_for_ever_stays() -> None:
     verdict = verdict_on(a_pod(protected="true"))
     assert (verdict.reason, verdict.recheck_at) == (Reason.PROTECTED, None)
-    assert verdict.message == 'karpenter.sh/do-not-disrupt: "true" protects it for ever'
+    assert verdict.facts == (Protection("true", FOR_EVER),)
 
 
 def test_an_invalid_value_protects_and_is_reported() -> None:
     verdict = verdict_on(a_pod(protected="1d"))
     assert (verdict.reason, verdict.action) == (Reason.PROTECTION_UNREADABLE, None)
-    assert verdict.message == (
-        'karpenter.sh/do-not-disrupt: "1d" is neither "true", "false" nor a duration such as 4h, '
-        "and protects it for ever"
-    )
+    assert verdict.facts == (Protection("1d", FOR_EVER, unreadable=True),)
 
 
 def test_a_protection_that_has_ended_has_no_effect() -> None:
@@ -220,13 +221,11 @@ def test_a_refused_pod_names_the_budget_with_its_numbers() -> None:
     other, ready = a_budget("other", app="db"), [condition("Ready")]
     verdict = verdict_on(a_pod(conditions=ready), budget, other, evictions={"uid-web": NO})
     assert (verdict.reason, verdict.action) == (Reason.EVICTION_WAITS, None)
-    why = "allows 0 more disruptions: 2 must be healthy (minAvailable 2, 2 of 3 healthy)"
-    assert verdict.message == f"PDB default/web {why}; retrying at 2026-03-02T12:00:09Z"
+    why = PdbAllowsNoMore("default/web", "minAvailable 2", pods=3, healthy=2, must_be_healthy=2)
+    assert verdict.facts == (why, RetriedAt(ahead(9)))
     assert verdict.recheck_at == ahead(9)
     assert verdict.blockers == (
-        Blocker(
-            subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"), fact=as_fact(why)
-        ),
+        Blocker(subject=Subject("PodDisruptionBudget", "web", "default", "uid-web"), fact=why),
     )
 
 
@@ -245,38 +244,39 @@ EIGHT: dict[str, Any] = {
         pytest.param(
             a_budget(disruptions_allowed=1, **EIGHT),
             [a_pod("a", conditions=[condition("Ready")])],
-            "pod default/a is already being evicted",
+            {"evicted": ("default/a",)},
             id="granted in this evaluation",
         ),
         pytest.param(
             a_budget(**EIGHT, disrupted_pods={"web-1": ago(1)}),
             [],
-            "pod default/web-1 is already being evicted",
+            {"evicted": ("default/web-1",)},
             id="evicted from another node",
         ),
         pytest.param(
             a_budget(**EIGHT | {"current_healthy": 7}),
             [a_pod(f"a{i}", deletion_timestamp=ahead(20)) for i in range(5)],
-            "pods default/a0, default/a1, default/a2 and 2 more are already being evicted",
+            {"evicted": tuple(f"default/a{i}" for i in range(5))},
             id="terminating here",
         ),
+        pytest.param(a_budget(**EIGHT | {"current_healthy": 7}), [], {}, id="not known"),
         pytest.param(
-            a_budget(**EIGHT | {"current_healthy": 7}), [], "7 must be healthy", id="not known"
+            a_budget(**EIGHT, conditions=(NOT_SYNCED,)), [], {"problem": "no scale"}, id="unread"
         ),
-        pytest.param(a_budget(**EIGHT, conditions=(NOT_SYNCED,)), [], "no scale", id="unread"),
     ],
 )
 def test_a_refusal_says_what_has_used_the_allowance_up(
-    budget: Any, others: list[Pod], used_up: str
+    budget: Any, others: list[Pod], used_up: dict[str, Any]
 ) -> None:
     pod = a_pod(conditions=[condition("Ready")])
     verdict = verdict_on(pod, budget, *others)
     healthy = budget.status.current_healthy
     assert verdict.reason is Reason.EVICTION_WAITS
-    assert verdict.message.startswith(
-        f"PDB default/web allows 0 more disruptions: {used_up} (minAvailable 7, {healthy} of 8 "
-        "healthy); retrying at 2026-03-02T"
+    refused, retried = verdict.facts
+    assert refused == PdbAllowsNoMore(
+        *("default/web", "minAvailable 7"), pods=8, healthy=healthy, must_be_healthy=7, **used_up
     )
+    assert isinstance(retried, RetriedAt)
 
 
 def test_a_pod_that_can_never_be_evicted_is_a_failure_at_once() -> None:
@@ -290,7 +290,7 @@ def test_a_retry_is_the_same_verdict_with_an_action() -> None:
     """Otherwise every retry would make a new event."""
     before = verdict_on(a_pod(), evictions={"uid-web": NO})
     (after,) = judged(DECIDER, a_leaving_node(), a_pod(), now=ahead(9), evictions={"uid-web": NO})
-    assert (after.reason, after.message) == (before.reason, before.message)
+    assert (after.reason, after.facts) == (before.reason, before.facts)
     assert isinstance(after.action, Evict)
     assert after.recheck_at is None
 

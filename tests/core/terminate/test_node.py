@@ -8,9 +8,23 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
+from tenure.core.terminate.facts.pods import PdbAllowsNoMore, PdbNeverAllows, PodStops
+from tenure.core.terminate.facts.termination import (
+    ClaimGone,
+    Drained,
+    InstanceTerminated,
+    InstanceTerminating,
+    PodsBlocked,
+    PodsRemained,
+    RecordingDrainEnd,
+    RecordingDrainStart,
+    TerminatingAt,
+    TerminatingInstance,
+    WaitingForPods,
+)
 from tenure.model.api import names
 from tenure.model.api.node import Taint
 from tenure.model.api.resource import NODES
@@ -94,9 +108,8 @@ def test_a_draining_node_names_the_pods_it_waits_for() -> None:
     pods = [a_pod(f"web-{i}") for i in range(4)] + [a_pod("done", phase="Succeeded")]
     verdict = verdict_on(a_leaving_claim(), a_leaving_node(), *pods)
     assert (verdict.reason, verdict.action) == (Reason.DRAINING, None)
-    assert verdict.message == (
-        "waiting for 4 pods: default/web-0, default/web-1, default/web-2 and 1 more"
-    )
+    keys = tuple(f"default/web-{i}" for i in range(4))
+    assert verdict.facts == (WaitingForPods(keys, blocked=0),)
     assert [str(blocker.subject) for blocker in verdict.blockers] == [
         f"Pod/default/web-{i}" for i in range(4)
     ]
@@ -105,11 +118,11 @@ def test_a_draining_node_names_the_pods_it_waits_for() -> None:
 def test_a_stopping_pod_blocks_until_its_grace_is_over() -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node(), a_pod(deletion_timestamp=ahead(20)))
     assert (verdict.reason, verdict.recheck_at) == (Reason.DRAINING, ahead(20))
-    assert verdict.message == "waiting for 1 pod: default/web"
+    assert verdict.facts == (WaitingForPods(("default/web",), blocked=0),)
     assert verdict.blockers == (
         Blocker(
             subject=Subject("Pod", "web", "default", "uid-web"),
-            fact=as_fact("stops by 2026-03-02T12:00:20Z at the latest"),
+            fact=PodStops(ahead(20)),
             until=ahead(20),
         ),
     )
@@ -126,12 +139,12 @@ def test_a_blocked_drain_names_pods_pdbs_and_numbers() -> None:
         a_budget(current_healthy=2, desired_healthy=2, expected_pods=2),
         evictions={"uid-web-0": no, "uid-web-1": no},
     )
-    budget = "PDB default/web can never allow an eviction (minAvailable 2 of 2 pods)"
     assert verdict.reason is Reason.EVICTION_REFUSED
-    assert verdict.message == (
-        "waiting for 3 pods, 3 blocked: "
-        'default/report: karpenter.sh/do-not-disrupt: "2h" protects it until '
-        f"2026-03-02T13:00:00Z; default/web-0, default/web-1: {budget}"
+    webs = ("default/web-0", "default/web-1")
+    assert verdict.facts == (
+        WaitingForPods(("default/report", *webs), blocked=3),
+        PodsBlocked(("default/report",), Protection("2h", ahead(3600))),
+        PodsBlocked(webs, PdbNeverAllows("default/web", "minAvailable 2", 2)),
     )
     assert verdict.recheck_at == ahead(3600), "that a pod is asked again changes nothing here"
     assert [(str(b.subject), b.until) for b in verdict.blockers] == [
@@ -150,8 +163,7 @@ def test_the_retry_of_an_eviction_does_not_change_the_verdict_on_its_node() -> N
         for now in (NOW, ahead(9))
     )
     assert before == after
-    assert before.blockers[0].message.startswith("PDB default/web allows 0 more disruptions: ")
-    assert "2026" not in before.message
+    assert isinstance(before.blockers[0].fact, PdbAllowsNoMore)
 
 
 def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
@@ -169,7 +181,10 @@ def test_a_drain_that_a_pdb_slows_down_does_not_fail() -> None:
     """One pod is replaced, then the next one is evicted: no user has to act."""
     verdict = a_paced_drain(blocked=45)
     assert verdict.reason is Reason.DRAINING
-    assert verdict.message.startswith("waiting for 1 pod, 1 blocked: default/web: PDB default/web ")
+    waiting, blocked = verdict.facts
+    assert waiting == WaitingForPods(("default/web",), blocked=1)
+    assert isinstance(blocked, PodsBlocked)
+    assert isinstance(blocked.why, PdbAllowsNoMore)
     assert verdict.recheck_at == ahead(75), "then the budget has not moved for two minutes"
 
 
@@ -182,7 +197,8 @@ def test_a_drain_does_not_fail_while_a_pod_of_it_is_terminating() -> None:
     going = a_pod("going", deletion_timestamp=ahead(20))
     verdict = a_paced_drain(going, blocked=3600)
     assert verdict.reason is Reason.DRAINING
-    assert verdict.message.startswith("waiting for 2 pods, 1 blocked: default/web: ")
+    pods = ("default/going", "default/web")
+    assert verdict.facts[0] == WaitingForPods(pods, blocked=1)
 
 
 def test_a_drain_whose_other_pods_terminate_does_not_fail_for_a_protected_one_yet() -> None:
@@ -198,24 +214,19 @@ def test_an_old_refusal_of_a_terminating_pod_is_ignored() -> None:
         a_pod(deletion_timestamp=ahead(20)),
         evictions={"uid-web": EvictionAnswer(at=ago(9), retry_at=ago(1), message="no")},
     )
-    assert verdict.blockers[0].message == "stops by 2026-03-02T12:00:20Z at the latest"
+    assert verdict.blockers[0].fact == PodStops(ahead(20))
 
 
 def test_an_empty_node_waits_until_its_claim_records_the_start_of_the_drain() -> None:
     verdict = verdict_on(a_leaving_claim(), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
-    assert (
-        verdict.message == "Node node-a is drained; recording the start of the drain in NodeClaim a"
-    )
+    assert verdict.facts == (Drained(("node-a",)), RecordingDrainStart("a"))
 
 
 def test_an_empty_node_settles_for_five_seconds() -> None:
     verdict = verdict_on(drained("Unknown", ago(3)), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.SETTLING, None)
-    assert (
-        verdict.message
-        == "Node node-a is drained; terminating its instance at 2026-03-02T12:00:02Z"
-    )
+    assert verdict.facts == (Drained(("node-a",)), TerminatingAt(ahead(2)))
     assert verdict.recheck_at == ahead(2)
 
 
@@ -227,17 +238,14 @@ def test_then_its_claim_records_that_it_is_drained() -> None:
 def test_then_the_instance_is_terminated() -> None:
     verdict = verdict_on(drained("True", ago(1)), a_leaving_node())
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
-    assert verdict.message == "terminating instance cloud://a"
+    assert verdict.facts == (TerminatingInstance("a", "cloud://a"),)
 
 
 def test_the_termination_is_checked_every_five_seconds() -> None:
     answer = TerminationAnswer(asked_at=ago(2))
     verdict = verdict_on(drained("True", ago(9)), a_leaving_node(), terminations={"uid-a": answer})
     assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, None)
-    assert (
-        verdict.message
-        == "instance cloud://a is terminating; checked again at 2026-03-02T12:00:03Z"
-    )
+    assert verdict.facts == (InstanceTerminating("a", "cloud://a", ahead(3)),)
     assert verdict.recheck_at == ahead(3)
 
 
@@ -246,10 +254,7 @@ def test_our_finalizer_is_removed_only_when_the_instance_is_gone() -> None:
     answer = TerminationAnswer(asked_at=ago(2), gone=True)
     verdict = verdict_on(drained("True", ago(9)), node, terminations={"uid-a": answer})
     assert verdict.reason is Reason.RELEASING
-    assert (
-        verdict.message
-        == "instance cloud://a is terminated (2026-03-02T11:59:58Z); removing the finalizer"
-    )
+    assert verdict.facts == (InstanceTerminated("a", "cloud://a", ago(2)),)
     assert body_of(verdict)["metadata"]["finalizers"] == ["example.com/audit"]
 
 
@@ -363,7 +368,7 @@ def test_a_node_without_a_claim_is_drained_and_released() -> None:
     assert verdict_on(node, a_pod()).reason is Reason.DRAINING
     verdict = verdict_on(node)
     assert verdict.reason is Reason.RELEASING
-    assert verdict.message == "Node node-a is drained and has no NodeClaim; removing the finalizer"
+    assert verdict.facts == (ClaimGone("node-a"),)
     assert body_of(verdict)["metadata"]["finalizers"] == []
 
 
@@ -388,10 +393,8 @@ def test_a_pod_that_is_stuck_in_termination_is_named() -> None:
     stuck = a_pod(deletion_timestamp=ago(61))
     verdict = verdict_on(drained("Unknown", ago(6)), a_leaving_node(), stuck)
     assert verdict.reason is Reason.DRAINED
-    assert verdict.message == (
-        "Node node-a is drained, except for pods stuck in termination: default/web; "
-        "recording that in NodeClaim a"
-    )
+    drained_except = Drained(("node-a",), stuck=("default/web",))
+    assert verdict.facts == (drained_except, RecordingDrainEnd("a"))
 
 
 def test_a_pod_that_remains_at_the_deadline_is_named() -> None:
@@ -405,6 +408,5 @@ def test_a_pod_that_remains_at_the_deadline_is_named() -> None:
     assert (before.reason, before.recheck_at) == (Reason.DRAINED, ahead(30))
     verdict = verdict_on(claim, a_leaving_node(), left, now=ahead(30))
     assert verdict.reason is Reason.GRACE_PERIOD_ELAPSED
-    assert verdict.message == (
-        "Node node-a: 1 pod remained after the deadline: default/web; recording that in NodeClaim a"
-    )
+    remained = PodsRemained(("node-a",), ("default/web",))
+    assert verdict.facts == (remained, RecordingDrainEnd("a"))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tenure.core.decision import Patch, Verdict
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.workloads import (
+    DrainFinding,
+    GracePeriodCut,
+    MoreFindings,
+    NeverEvicted,
+    ProtectionCut,
+)
 from tenure.core.terminate.outlook import CONDITION, OutlookDecider
 from tenure.model.api.meta import ApiObject
 from tests.core.build import (
@@ -38,59 +46,53 @@ def with_grace(seconds: int, name: str = "web", **fields: Any) -> Any:
 
 
 NEVER = a_budget(desired_healthy=1, current_healthy=1, expected_pods=1)
-PERIOD = "terminationGracePeriod 5m of NodeClaim a"
+SECOND = timedelta(seconds=1)
+REPLICA_SET, CLAIM = "ReplicaSet/default/o", "NodeClaim a"
 
-CASES: list[tuple[str, tuple[ApiObject, ...], str, str]] = [
+CASES: list[tuple[str, tuple[ApiObject, ...], str, DrainFinding]] = [
     (
         "a grace above the period",
         (bounded(), with_grace(600)),
         "GraceLongerThanPeriod",
-        (
-            f"ReplicaSet/default/o: 10m is longer than {PERIOD}: the pod is deleted as soon as its "
-            f"Node terminates, with a grace period of 5m"
-        ),
+        DrainFinding(REPLICA_SET, GracePeriodCut(600 * SECOND, "5m", CLAIM, 300 * SECOND)),
     ),
     (
         "a protection above the period",
         (bounded(), a_pod(protected="4h")),
         "ProtectionLongerThanPeriod",
-        (
-            f"ReplicaSet/default/o: 4h is longer than {PERIOD}: on a terminating Node the pod is "
-            f"deleted 4m30s after the drain begins despite its protection"
-        ),
+        DrainFinding(REPLICA_SET, ProtectionCut("4h", 14_400 * SECOND, "5m", CLAIM, 270 * SECOND)),
     ),
     (
         "a budget that never allows an eviction",
         (a_claim(), NEVER, a_pod()),
         "BudgetNeverAllows",
-        (
-            "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
-            "ReplicaSet/default/o: a drain waits until the PDB or the number of pods changes"
+        DrainFinding(
+            "PodDisruptionBudget/default/web",
+            NeverEvicted("minAvailable 1", 1, (REPLICA_SET,), bounded=False),
         ),
     ),
     (
         "the same with a deadline",
         (bounded(), NEVER, a_pod()),
         "BudgetNeverAllows",
-        (
-            "PodDisruptionBudget/default/web: minAvailable 1 of 1 pod can never allow an eviction of "
-            "ReplicaSet/default/o: a drain deletes its pods despite the PDB, each in time before the "
-            "deadline"
+        DrainFinding(
+            "PodDisruptionBudget/default/web",
+            NeverEvicted("minAvailable 1", 1, (REPLICA_SET,), bounded=True),
         ),
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("objects", "code", "message"), [pytest.param(*case, id=says) for says, *case in CASES]
+    ("objects", "code", "finding"), [pytest.param(*case, id=says) for says, *case in CASES]
 )
 def test_the_claim_says_what_would_not_be_graceful(
-    objects: tuple[ApiObject, ...], code: str, message: str
+    objects: tuple[ApiObject, ...], code: str, finding: DrainFinding
 ) -> None:
     (verdict,) = told(a_node(), *objects)
     assert str(verdict.subject) == "NodeClaim/a"
     assert verdict.reason is Reason.DRAIN_NOT_GRACEFUL
-    assert verdict.message == message
+    assert verdict.facts == (finding,)
     assert said(verdict)[CONDITION] == ("False", code)
     assert said(verdict)["Ready"][0] == "True", "the node is as good as before"
 
@@ -145,5 +147,6 @@ def test_a_finding_is_written_once_and_removed_when_it_is_fixed() -> None:
 def test_many_findings_are_counted() -> None:
     pods = [with_grace(600, f"web-{index}", owner="") for index in range(5)]
     (verdict,) = told(a_node(), bounded(), *pods)
-    assert verdict.message.endswith("; and 2 more")
-    assert verdict.message.count("is longer than") == 3
+    *named, more = verdict.facts
+    assert [type(fact) for fact in named] == 3 * [DrainFinding]
+    assert more == MoreFindings(2)

@@ -6,16 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from tenure.core.facts import Quoted
 from tenure.core.marks.deadline import ComingDeadline, Deadline
+from tenure.core.protect.protection import Protection
+from tenure.core.terminate.facts.pods import (
+    Ignored,
+    PdbAllowsNoMore,
+    PdbNeverAllows,
+    PodIgnored,
+    SeveralPdbs,
+)
+from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
 from tenure.core.terminate.podtimes import PodTimes
 from tenure.core.terminate.schedule import Timetable, timetable
-from tenure.model.api.meta import ApiObject
+from tenure.model.api.meta import FOR_EVER, ApiObject
 from tenure.model.api.names import TERMINATION_TIMESTAMP
-from tenure.model.api.workload import (
-    VolumeAttachment,
-    VolumeAttachmentSource,
-    VolumeAttachmentSpec,
-)
+from tenure.model.api.workload import VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer, Observations
 from tests.core.build import (
@@ -94,14 +100,14 @@ def test_a_pdb_that_never_allows_an_eviction_is_shown_with_its_numbers() -> None
     bounded = table_of(a_bounded_claim(), a_node(), budget, pod)
     row = the(bounded)
     (hold,) = row.held_by
-    assert hold.message == "PDB default/web can never allow an eviction (minAvailable 1 of 1 pod)"
+    assert hold.fact == PdbNeverAllows("default/web", "minAvailable 1", 1)
     assert row.asked_at == ahead(10), "asked all the same, in case the budget's status is stale"
     assert (row.forced_at, row.stopped_by) == (ahead(840), ahead(900))
     assert bounded.ends_by == ahead(960)
 
     endless = table_of(a_claim(), a_node(), budget, pod)
     assert (the(endless).forced_at, the(endless).stopped_by, endless.ends_by) == (None, None, None)
-    assert endless.endless == (f"default/web: {hold.message}",)
+    assert endless.endless == (PodsBlocked(("default/web",), hold.fact),)
 
 
 def test_of_the_pods_that_one_pdb_blocks_one_is_tried_first() -> None:
@@ -119,9 +125,13 @@ def test_an_allowance_that_other_pods_use_first_is_shown() -> None:
     first, second = table_of(a_claim(), a_node(), budget, *pods).pods
     assert (first.asked_at, first.held_by) == (NOW, ())
     (hold,) = second.held_by
-    assert hold.message == (
-        "PDB default/web allows 0 more disruptions: pod default/web-1 is evicted first "
-        "(minAvailable 2, 3 of 3 healthy)"
+    assert hold.fact == PdbAllowsNoMore(
+        *("default/web", "minAvailable 2"),
+        pods=3,
+        healthy=3,
+        must_be_healthy=2,
+        first=("default/web-1",),
+        uncounted=True,
     )
 
 
@@ -129,7 +139,7 @@ def test_several_budgets_are_named() -> None:
     budgets = [a_budget(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
     table = table_of(a_claim(), a_node(), *budgets, a_pod())
     (hold,) = the(table).held_by
-    assert hold.message.startswith("2 PDBs cover the pod (default/one, default/two)")
+    assert hold.fact == SeveralPdbs(("default/one", "default/two"))
 
 
 def test_a_protected_pod_is_evicted_when_its_protection_ends() -> None:
@@ -144,7 +154,7 @@ def test_a_protected_pod_is_evicted_when_its_protection_ends() -> None:
 def test_a_protection_without_an_end_blocks_a_drain_without_a_deadline_for_ever() -> None:
     table = table_of(a_claim(), a_node(), a_pod(protected="true"))
     assert (the(table).asked_at, the(table).stopped_by, table.ends_by) == (None, None, None)
-    assert "protects it for ever" in table.endless[0]
+    assert table.endless == (PodsBlocked(("default/web",), Protection("true", FOR_EVER)),)
 
 
 def test_later_tiers_are_evicted_when_the_earlier_ones_have_stopped() -> None:
@@ -196,7 +206,7 @@ def test_a_refused_eviction_quotes_the_api() -> None:
     table = table_of(a_claim(), a_leaving_node(), a_pod(), evictions={"uid-web": answer})
     row = the(table)
     assert row.asked_at == ahead(4)
-    assert [hold.message for hold in row.held_by] == ["too many requests"]
+    assert [hold.fact for hold in row.held_by] == [Quoted("too many requests")]
     assert table.ends_by is None
 
 
@@ -204,7 +214,7 @@ def test_pods_that_are_not_waited_for_are_listed_apart() -> None:
     table = table_of(a_claim(), a_node(), a_pod(phase="Succeeded"))
     assert table.pods == ()
     assert [(one.pod, one.why) for one in table.bystanders] == [
-        ("default/web", "it has finished (Succeeded)")
+        ("default/web", PodIgnored(Ignored.SUCCEEDED, "node-a"))
     ]
     assert table.ends_by == ahead(5), "the shortest drain"
 
@@ -218,7 +228,8 @@ def an_attachment() -> VolumeAttachment:
 def test_volumes_block_for_ever_without_a_deadline_and_until_it_with_one() -> None:
     endless = table_of(a_claim(), a_node(), an_attachment())
     assert endless.ends_by is None
-    assert endless.volumes == ("csi-1 (pv-data)",)
+    assert endless.volumes == (VolumeAttached("csi-1", "pv-data", "node-a"),)
+    assert endless.endless == endless.volumes
     bounded = table_of(a_bounded_claim(), a_node(), an_attachment())
     assert bounded.ends_by == ahead(900)
 

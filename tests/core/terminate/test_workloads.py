@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from tenure.core.terminate.workloads import Ground, Workload, all_findings, invalid_protection
+from tenure.core.terminate.facts.workloads import CoveredTwice, GracePeriodCut, NeverEvicted
+from tenure.core.terminate.workloads import (
+    Ground,
+    Workload,
+    all_findings,
+    budget_finding,
+    invalid_protection,
+    several_budgets,
+    workload_findings,
+)
 from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.pod import PodSpec
@@ -75,54 +85,50 @@ def test_each_pool_where_it_may_run_is_checked() -> None:
 
 
 def test_a_grace_names_the_field_and_what_is_left_of_it() -> None:
-    ((_, finding),) = all_findings([a_workload(HOUR, grace=7200)], [])
-    assert finding.at == "spec.template.spec.terminationGracePeriodSeconds"
-    assert finding.message == (
-        "2h is longer than terminationGracePeriod 1h of NodePool general: the pod is deleted as "
-        "soon as its Node terminates, with a grace period of 1h"
-    )
-    ((_, finding),) = all_findings([a_workload(Ground("NodePool now", "0s"))], [])
-    assert finding.message.endswith("a grace period of 1s"), (
-        "never less: no pod is removed before it stops"
-    )
+    (found,) = workload_findings(a_workload(HOUR, grace=7200))
+    assert found.at == "spec.template.spec.terminationGracePeriodSeconds"
+    hour = timedelta(hours=1)
+    assert found.fact == GracePeriodCut(2 * hour, "1h", "NodePool general", left=hour)
+    (found,) = workload_findings(a_workload(Ground("NodePool now", "0s")))
+    assert isinstance(found.fact, GracePeriodCut)
+    assert found.fact.left == timedelta(seconds=1), "never less: no pod is removed before it stops"
 
 
 @pytest.mark.parametrize(
-    ("wish", "replicas", "numbers"),
+    ("wish", "replicas", "setting"),
     [
-        ({"maxUnavailable": 0}, 2, "maxUnavailable 0 of 2 pods"),
+        ({"maxUnavailable": 0}, 2, "maxUnavailable 0"),
         ({"maxUnavailable": "0%"}, None, "maxUnavailable 0%"),
         ({"maxUnavailable": "1%"}, 2, ""),
         ({"maxUnavailable": 1}, 1, ""),
-        ({"minAvailable": 2}, 2, "minAvailable 2 of 2 pods"),
-        ({"minAvailable": 3}, 2, "minAvailable 3 of 2 pods"),
-        ({"minAvailable": 1}, 1, "minAvailable 1 of 1 pod"),
+        ({"minAvailable": 2}, 2, "minAvailable 2"),
+        ({"minAvailable": 3}, 2, "minAvailable 3"),
+        ({"minAvailable": 1}, 1, "minAvailable 1"),
         ({"minAvailable": 1}, 2, ""),
         ({"minAvailable": 0}, 1, ""),
         ({"minAvailable": "100%"}, None, "minAvailable 100%"),
-        ({"minAvailable": "51%"}, 2, "minAvailable 51% of 2 pods"),
+        ({"minAvailable": "51%"}, 2, "minAvailable 51%"),
         ({"minAvailable": "50%"}, 2, ""),
         ({"minAvailable": 5}, None, ""),
         ({"minAvailable": 5}, 0, ""),
-        ({}, 1, "minAvailable 1 of 1 pod"),
+        ({}, 1, "minAvailable 1"),
     ],
 )
-def test_budgets(wish: dict[str, Any], replicas: int | None, numbers: str) -> None:
-    found = list(all_findings([a_workload(replicas=replicas)], [a_budget(**wish)]))
-    if not numbers:
-        assert found == []
-        return
-    ((budget, finding),) = found
-    assert isinstance(budget, PodDisruptionBudget)
-    assert finding.message.startswith(f"{numbers} can never allow an eviction of Deployment/web: ")
+def test_budgets(wish: dict[str, Any], replicas: int | None, setting: str) -> None:
+    workload, budget = a_workload(replicas=replicas), a_budget(**wish)
+    found = budget_finding(budget, [workload])
+    never = NeverEvicted(setting, replicas, ("Deployment/web",), bounded=False)
+    assert (found.fact if found else None) == (never if setting else None)
+    told = [(budget, found.told())] if found else []
+    assert list(all_findings([workload], [budget])) == told
 
 
 def test_several_budgets_over_one_pod() -> None:
     two = [a_budget(name, maxUnavailable=1) for name in ("one", "two")]
-    ((budget, finding),) = all_findings([a_workload()], two)
-    assert budget is two[1]
-    assert finding.code == "SeveralBudgets"
-    assert "cover Deployment/web, and the API never evicts such a pod" in finding.message
+    found = several_budgets(two, a_workload())
+    keys = tuple(budget.key for budget in two)
+    assert found.fact == CoveredTwice(keys, "Deployment/web", bounded=False)
+    assert list(all_findings([a_workload()], two)) == [(two[1], found.told())]
 
 
 @pytest.mark.parametrize(

@@ -337,5 +337,5 @@ def test_a_drain_that_waits_for_a_budget_warns_after_two_minutes() -> None:
         world.run(2 * MINUTE)
         (warning,) = [told for told in told_of(world, "Node") if told[0] == "Warning"]
     assert warning[1] == Reason.EVICTION_REFUSED
-    assert warning[2].startswith("waiting for 1 pod, 1 blocked: default/web-")
+    assert warning[2].startswith("waiting for 1 pod, 1 blocked; pod default/web-")
     assert "PDB default/web allows 0 more disruptions: 1 must be healthy" in warning[2]

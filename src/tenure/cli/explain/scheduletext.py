@@ -11,7 +11,7 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.view.instants import at_clock
 from tenure.core.repair.foresight import Foresight, foresee
-from tenure.core.terminate.podtimes import PodTimes
+from tenure.core.terminate.podtimes import Hold, PodTimes
 from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
@@ -41,7 +41,7 @@ def timetable_lines(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
     yield from (f"  repair    {sentence}" for sentence in _repair(outlook, now))
     yield f"  gone      {_gone(table, now)}"
-    yield from (f"  volume    {volume}" for volume in table.volumes)
+    yield from (f"  volume    {one.attachment} ({one.volume})" for one in table.volumes)
     yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
     if table.pods:
         yield ""
@@ -112,7 +112,7 @@ def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
             {
                 "pod": row.pod,
                 "tier": row.tier,
-                "heldBy": [{"message": hold.message, "until": hold.until} for hold in row.held_by],
+                "heldBy": [_hold_json(hold) for hold in row.held_by],
                 "terminating": row.terminating,
                 "askedAt": row.asked_at,
                 "forcedAt": row.forced_at,
@@ -120,8 +120,16 @@ def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
             }
             for row in table.pods
         ],
-        "notWaitedFor": [{"pod": one.pod, "why": one.why} for one in table.bystanders],
-        "volumes": list(table.volumes),
+        "notWaitedFor": [
+            {"pod": one.pod, "why": str(one.why), "fact": msgspec.to_builtins(one.why)}
+            for one in table.bystanders
+        ],
+        "volumes": [f"{one.attachment} ({one.volume})" for one in table.volumes],
         "goneBy": table.ends_by,
-        "endless": list(table.endless),
+        "endless": list(map(str, table.endless)),
     }
+
+
+def _hold_json(hold: Hold) -> dict[str, Any]:
+    fact = msgspec.to_builtins(hold.fact)
+    return {"message": hold.message, "fact": fact, "until": hold.until}

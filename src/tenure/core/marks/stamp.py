@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tenure.core.decision import Ground, Patch
+from tenure.core.terminate.facts.deadlines import RemovingStaleDeadline
 from tenure.core.writes import patch
 from tenure.errors import shown
 from tenure.model.api.meta import format_time
@@ -48,7 +49,6 @@ def no_stamp() -> dict[str, None]:
     return {TERMINATION_TIMESTAMP: None}
 
 
-def stale_stamp(claim: NodeClaim) -> str:
-    """The message about its removal."""
-    written = f"{TERMINATION_TIMESTAMP}: {shown(claim.termination_stamp or '')}"
-    return f"removing {written}: NodeClaim {claim.name} is not being deleted"
+def stale_stamp(claim: NodeClaim) -> RemovingStaleDeadline:
+    """What is said of its removal."""
+    return RemovingStaleDeadline(claim.name, shown(claim.termination_stamp or ""))

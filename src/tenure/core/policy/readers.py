@@ -18,7 +18,7 @@ from tenure.core.health.readiness import boot_of, initialization_ttl
 from tenure.core.marks.deadline import deadline_of, grace_of, stamp_of
 from tenure.core.marks.reboot import is_issued, mark_of
 from tenure.core.protect.protection import CREATION, protection_of, protection_on
-from tenure.core.terminate.pdb import arithmetic, blocked_since
+from tenure.core.terminate.pdb import blocked_since, refusal
 from tenure.model.api import resource as r
 from tenure.model.api.meta import later
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -94,7 +94,7 @@ def _pool_spec(pool: NodePool) -> None:
 
 def _budget(budget: PodDisruptionBudget) -> None:
     matches(budget.spec.selector, {})
-    _ = arithmetic(budget), blocked_since(budget)
+    _ = str(refusal(budget)), blocked_since(budget)
 
 
 def _window(window: MaintenanceWindow) -> None:

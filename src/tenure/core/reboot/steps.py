@@ -33,7 +33,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
-from tenure.core.facts import as_fact, sentence
+from tenure.core.facts import as_fact, sentence, some
 from tenure.core.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.readiness import SPENT, was_ready
 from tenure.core.marks.command import REASON_CONDITION
@@ -61,7 +61,7 @@ from tenure.core.marks.taints import (
 )
 from tenure.core.reasons import Reason
 from tenure.core.reboot.view import RebootView
-from tenure.core.terminate.node import blockers_of, some
+from tenure.core.terminate.node import blockers_of
 from tenure.core.terminate.pods import DrainView, judge_pods, left_alone
 from tenure.core.terminate.view import next_change, waiting_pods
 from tenure.core.verdicts import say

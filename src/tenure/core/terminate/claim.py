@@ -18,16 +18,32 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Blocker, Ground, Subject, Verdict
-from tenure.core.facts import as_fact
 from tenure.core.marks.deadline import deadline_of, stops_at
 from tenure.core.marks.ownership import claim_status
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import is_held
-from tenure.core.terminate.node import blockers_of, remaining, some, volume_blocks
+from tenure.core.terminate.facts.termination import (
+    BoundToGoneNode,
+    DeletingClaim,
+    DeletingNode,
+    DeletingUnregisteredNode,
+    Drained,
+    Draining,
+    FinalizerLost,
+    PodsOutliveNode,
+    PodsRemained,
+    TerminatingAt,
+    TerminatingInstance,
+    VolumesDetached,
+    VolumesRemained,
+    WaitingForVolumes,
+)
+from tenure.core.terminate.node import blockers_of, named, volume_blocks
 from tenure.core.terminate.pods import STUCK_AFTER, holds_node
 from tenure.core.terminate.view import (
     TerminationView,
@@ -46,7 +62,7 @@ from tenure.core.terminate.view import (
 )
 from tenure.core.writes import delete_claim, delete_node, hold, patch
 from tenure.model.api import names
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import PODS
@@ -59,10 +75,9 @@ def decide_claim(
     if (blocked := blocked_by_unreadable(view, claim, settings, now)) is not None:
         return blocked
     if not claim.deleting:
-        deleted = ", ".join(node.name for node in view.nodes if node.deleting)
-        message = f"deleting NodeClaim {claim.name}: its Node {deleted} is being deleted"
+        deleted = tuple(node.name for node in view.nodes if node.deleting)
         action = delete_claim(claim, Ground.NODE_DELETED)
-        return say(claim, Reason.NODE_DELETED, message, action=action)
+        return say(claim, Reason.NODE_DELETED, DeletingClaim(claim.name, deleted), action=action)
     for node in view.nodes:
         if not node.deleting and _is_registered(claim, node):
             return _delete_node(claim, node)
@@ -73,20 +88,17 @@ def decide_claim(
         return _terminate_instance(view, claim, settings, now)
     for node in view.nodes:
         if not node.deleting:
-            message = f"the instance is gone; deleting Node {node.name}, which never registered"
-            return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
+            unregistered = DeletingUnregisteredNode(node.name)
+            return say(claim, Reason.CLAIM_DELETED, unregistered, action=delete_node(node))
     return end_instance(view, claim, claim, settings, now)
 
 
 def _delete_node(claim: NodeClaim, node: Node) -> Verdict:
     if names.FINALIZER in node.metadata.finalizers:
-        message = f"deleting Node {node.name}: NodeClaim {claim.name} is being deleted"
-        return say(claim, Reason.CLAIM_DELETED, message, action=delete_node(node))
-    message = (
-        f"Node {node.name} has lost finalizer {names.FINALIZER}; "
-        "restoring it before the Node is deleted, so that its pods are drained"
-    )
-    return say(claim, Reason.CLAIM_DELETED, message, action=patch(node, {"finalizers": hold(node)}))
+        deleting = DeletingNode(node.name, claim.name)
+        return say(claim, Reason.CLAIM_DELETED, deleting, action=delete_node(node))
+    restored = patch(node, {"finalizers": hold(node)})
+    return say(claim, Reason.CLAIM_DELETED, FinalizerLost(node.name), action=restored)
 
 
 def _is_registered(claim: NodeClaim, node: Node) -> bool:
@@ -103,8 +115,7 @@ def _terminate_instance(
 ) -> Verdict:
     if view.answer is not None and not claim.instance_terminating:
         said = claim_status(claim, _TERMINATING)
-        message = f"terminating the instance of NodeClaim {claim.name}"
-        return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+        return say(claim, Reason.INSTANCE_TERMINATING, TerminatingInstance(claim.name), action=said)
     if (blocked := _blocked_by_bound_pods(view, claim, settings, now)) is not None:
         return blocked
     return end_instance(view, claim, claim, settings, now)
@@ -120,23 +131,22 @@ def _blocked_by_bound_pods(
         return None
     if deadline is not None and now >= deadline.end:
         return None
-    are, those = ("1 pod is", "that pod") if len(pods) == 1 else (f"{len(pods)} pods are", "them")
-    message = (
-        f"Node {claim.node_name} is gone, but {are} still bound to it: "
-        f"{some(pod.key for pod in pods)}; its instance is terminated once pod garbage collection "
-        f"has removed {those}"
-    )
     stops = (at for pod in pods if (at := stops_at(pod)) is not None)
     ends = [later(at, STUCK_AFTER) for at in stops]
     if deadline is not None:
-        message += f", at {format_time(deadline.end)} at the latest"
         ends.append(deadline.end)
-    blockers = tuple(
-        Blocker(subject=Subject.of(PODS.kind, pod), fact=as_fact("bound to the Node"))
-        for pod in pods
+    bound = BoundToGoneNode(claim.node_name)
+    return say(
+        claim,
+        Reason.DRAINING,
+        PodsOutliveNode(
+            claim.node_name,
+            tuple(pod.key for pod in pods),
+            until=deadline.end if deadline is not None else None,
+        ),
+        blockers=tuple(Blocker(subject=Subject.of(PODS.kind, pod), fact=bound) for pod in pods),
+        recheck_at=min(ends, default=None),
     )
-    at = min(ends, default=None)
-    return say(claim, Reason.DRAINING, message, blockers=blockers, recheck_at=at)
 
 
 def _follow(
@@ -147,80 +157,103 @@ def _follow(
     now: datetime,
 ) -> Verdict:
     """Record the progress of the drain; the Node's own verdict has the next action."""
-    listed = ", ".join(node.name for node in held)
+    nodes = tuple(node.name for node in held)
     if claim.condition("Drained") is None:
         said = claim_status(claim, Wanted("Drained", "Unknown", "Draining", "draining pods"))
-        return say(claim, Reason.DRAINING, f"Node {listed} is being drained", action=said)
+        return say(claim, Reason.DRAINING, Draining(nodes), action=said)
     lost = lost_instance(view, claim, settings) and not any(node.ready for node in held)
     if not lost and not claim.is_settled("Drained"):
-        return _drained(view, claim, listed, settings, now)
+        return _drained(view, claim, nodes, settings, now)
     if not lost and not claim.is_settled("VolumesDetached"):
-        return _detached(view, claim, listed, now)
+        return _detached(view, claim, nodes, now)
     said = claim_status(claim, _TERMINATING)
-    message = f"terminating the instance of Node {listed}"
-    return say(claim, Reason.INSTANCE_TERMINATING, message, action=said)
+    terminating = TerminatingInstance(claim.name, claim.provider_id)
+    return say(claim, Reason.INSTANCE_TERMINATING, terminating, action=said)
 
 
 def _drained(
-    view: TerminationView, claim: NodeClaim, listed: str, settings: Settings, now: datetime
+    view: TerminationView,
+    claim: NodeClaim,
+    nodes: tuple[str, ...],
+    settings: Settings,
+    now: datetime,
 ) -> Verdict:
     drains = [(drain, waiting_pods(drain, settings, now)) for drain in view.drains]
     waiting = [item for _, items in drains for item in items]
     if waiting:
-        pods = "1 pod remains" if len(waiting) == 1 else f"{len(waiting)} pods remain"
         changes = (next_change(drain, items) for drain, items in drains if items)
         return say(
             claim,
             Reason.DRAINING,
-            f"Node {listed} is being drained: {pods}",
+            Draining(nodes, len(waiting)),
             blockers=blockers_of(waiting),
             recheck_at=min((at for at in changes if at is not None), default=None),
         )
     settled = settled_at(claim, settings)
     if settled is not None and now < settled:
-        message = f"Node {listed} is drained; terminating its instance at {format_time(settled)}"
-        return say(claim, Reason.SETTLING, message, recheck_at=settled)
+        facts = (Drained(nodes), TerminatingAt(settled))
+        return say(claim, Reason.SETTLING, *facts, recheck_at=settled)
     if left := [pod for drain in view.drains for pod in left_behind(drain, now)]:
-        message = remaining(left)
+        remained = PodsRemained(nodes, tuple(left))
         said = claim_status(
-            claim, Wanted("Drained", "False", _ELAPSED, message), _volumes(view, now)
+            claim,
+            Wanted("Drained", "False", _ELAPSED, str(remained)),
+            _volumes_condition(_volumes(view, nodes, now)),
         )
-        return say(claim, Reason.GRACE_PERIOD_ELAPSED, message, action=said)
-    said = claim_status(claim, Wanted("Drained", "True", "Drained"), _volumes(view, now))
-    stuck = [pod for drain in view.drains for pod in stuck_pods(drain, now)]
-    message = f"Node {listed} is drained"
-    if stuck:
-        message = f"Node {listed} is drained, except for pods stuck in termination: {some(stuck)}"
-    return say(claim, Reason.DRAINED, message, action=said, recheck_at=next_force(view, now))
-
-
-def _detached(view: TerminationView, claim: NodeClaim, listed: str, now: datetime) -> Verdict:
-    wanted = _volumes(view, now)
-    said = claim_status(claim, wanted)
-    if wanted.status != "Unknown":
-        reason = Reason.DRAINED if wanted.status == "True" else Reason.GRACE_PERIOD_ELAPSED
-        message = wanted.message or f"all volumes are detached from Node {listed}"
-        return say(claim, reason, message, action=said, recheck_at=next_force(view, now))
-    attached = [one for drain in view.drains for one in waiting_volumes(drain, now)]
-    return say(
+        return say(claim, Reason.GRACE_PERIOD_ELAPSED, remained, action=said)
+    said = claim_status(
         claim,
-        Reason.AWAITING_VOLUMES,
-        f"Node {listed} is drained; waiting until volumes are detached: {wanted.message}",
-        blockers=tuple(map(volume_blocks, attached)),
-        recheck_at=next_force(view, now),
-        action=said,
+        Wanted("Drained", "True", "Drained"),
+        _volumes_condition(_volumes(view, nodes, now)),
     )
+    stuck = tuple(pod for drain in view.drains for pod in stuck_pods(drain, now))
+    drained = Drained(nodes, stuck)
+    return say(claim, Reason.DRAINED, drained, action=said, recheck_at=next_force(view, now))
 
 
-def _volumes(view: TerminationView, now: datetime) -> Wanted:
+def _detached(
+    view: TerminationView, claim: NodeClaim, nodes: tuple[str, ...], now: datetime
+) -> Verdict:
+    volumes = _volumes(view, nodes, now)
+    say_ = partial(
+        say,
+        claim,
+        action=claim_status(claim, _volumes_condition(volumes)),
+        recheck_at=next_force(view, now),
+    )
+    match volumes:
+        case VolumesDetached():
+            return say_(Reason.DRAINED, volumes)
+        case VolumesRemained():
+            return say_(Reason.GRACE_PERIOD_ELAPSED, volumes)
+        case WaitingForVolumes():
+            blockers = tuple(
+                volume_blocks(one, drain.node)
+                for drain in view.drains
+                for one in waiting_volumes(drain, now)
+            )
+            return say_(Reason.AWAITING_VOLUMES, Drained(nodes), volumes, blockers=blockers)
+
+
+def _volumes(
+    view: TerminationView, nodes: tuple[str, ...], now: datetime
+) -> WaitingForVolumes | VolumesRemained | VolumesDetached:
+    if waiting := [one for drain in view.drains for one in waiting_volumes(drain, now)]:
+        return WaitingForVolumes(named(waiting))
+    if left := [one for drain in view.drains for one in left_attached(drain, now)]:
+        return VolumesRemained(nodes, named(left))
+    return VolumesDetached(nodes)
+
+
+def _volumes_condition(volumes: WaitingForVolumes | VolumesRemained | VolumesDetached) -> Wanted:
     """The condition that says whether the volumes are detached."""
-    if waiting := [one.name for drain in view.drains for one in waiting_volumes(drain, now)]:
-        return Wanted("VolumesDetached", "Unknown", "AwaitingVolumeDetachment", some(waiting))
-    if left := [one.name for drain in view.drains for one in left_attached(drain, now)]:
-        volumes = "1 volume" if len(left) == 1 else f"{len(left)} volumes"
-        message = f"{volumes} remained attached after the deadline: {some(left)}"
-        return Wanted("VolumesDetached", "False", _ELAPSED, message)
-    return Wanted("VolumesDetached", "True", "VolumesDetached")
+    match volumes:
+        case WaitingForVolumes():
+            return Wanted("VolumesDetached", "Unknown", "AwaitingVolumeDetachment", str(volumes))
+        case VolumesRemained():
+            return Wanted("VolumesDetached", "False", _ELAPSED, str(volumes))
+        case VolumesDetached():
+            return Wanted("VolumesDetached", "True", "VolumesDetached")
 
 
 _ELAPSED: Final = "TerminationGracePeriodElapsed"

@@ -14,20 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
-from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.marks.deadline import Deadline, deadline_of, grace_of, stamp_of
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.stamp import stamp_with
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.deadlines import (
+    DeadlineUnreadable,
+    ForceDeletionsBegin,
+    MustBeDrained,
+    RecordingDeadline,
+)
 from tenure.core.terminate.pods import left_alone
-from tenure.core.writes import subject_of
+from tenure.core.verdicts import say
 from tenure.errors import shown
-from tenure.model.api.meta import BEGINNING, format_time
-from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.meta import BEGINNING
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -96,36 +101,21 @@ def _longest(node: Node, snapshot: Snapshot) -> timedelta:
 def _of_claim(claim: NodeClaim, deadline: Deadline | None) -> Verdict:
     written = claim.termination_stamp
     if written is not None and stamp_of(claim) is None:
-        message = (
-            f'{TERMINATION_TIMESTAMP}: "{shown(written)}" is ignored: expected an instant such as '
-            f"2026-03-02T12:00:00Z"
-        )
-        return _say(claim, Reason.DEADLINE_UNREADABLE, message)
+        return _say(claim, Reason.DEADLINE_UNREADABLE, DeadlineUnreadable(shown(written)))
     assert deadline is not None, "view() returns None without a deadline and a stamp"
+    due = MustBeDrained(NODE_CLAIMS.kind, claim.name, deadline)
     if written is None:
-        message = f"must be drained by {deadline}; recording that in {TERMINATION_TIMESTAMP}"
-        return _say(claim, Reason.DEADLINE_SET, message, stamp_with(claim, deadline.at))
-    return _say(claim, Reason.DEADLINE_SET, f"must be drained by {deadline}")
+        action = stamp_with(claim, deadline.at)
+        return _say(claim, Reason.DEADLINE_SET, due, RecordingDeadline(), action=action)
+    return _say(claim, Reason.DEADLINE_SET, due)
 
 
 def _of_node(node: Node, longest: timedelta, deadline: Deadline) -> Verdict:
-    message = f"must be drained by {deadline}"
-    if longest:
-        begins = max(deadline.before(longest), node.metadata.deletion_timestamp or BEGINNING)
-        message += (
-            f"; from {format_time(begins)} on pods are deleted despite PDBs and protection, "
-            f"each as long before the deadline as its grace period"
-        )
-    return _say(node, Reason.GRACE_PERIOD_EXPIRING, message)
+    due = MustBeDrained(NODES.kind, node.name, deadline)
+    if not longest:
+        return _say(node, Reason.GRACE_PERIOD_EXPIRING, due)
+    begins = max(deadline.before(longest), node.metadata.deletion_timestamp or BEGINNING)
+    return _say(node, Reason.GRACE_PERIOD_EXPIRING, due, ForceDeletionsBegin(begins))
 
 
-def _say(
-    about: Node | NodeClaim, reason: Reason, message: str, action: Patch | None = None
-) -> Verdict:
-    return Verdict(
-        concern=Concern.DEADLINE,
-        subject=subject_of(about),
-        reason=reason,
-        facts=(as_fact(message),),
-        action=action,
-    )
+_say = partial(say, Concern.DEADLINE)

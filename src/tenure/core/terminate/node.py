@@ -23,12 +23,28 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.decision import Blocker, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import NAMED_MAX, Fact, Quoted, joined
 from tenure.core.marks.deadline import stops_at
 from tenure.core.marks.taints import close_terminating
 from tenure.core.reasons import Reason
-from tenure.core.terminate.pdb import blocked_since
-from tenure.core.terminate.pods import REFUSED, Attachment, DrainView, PodView, refusal_of
+from tenure.core.terminate.facts.deadlines import MustBeDrained
+from tenure.core.terminate.facts.termination import (
+    ClaimGone,
+    Drained,
+    MoreCauses,
+    PodsBlocked,
+    PodsRemained,
+    RecordingDrainEnd,
+    RecordingDrainStart,
+    Tainting,
+    TerminatingAt,
+    VolumeAttached,
+    VolumesDetached,
+    WaitingForPods,
+    WaitingForVolumes,
+)
+from tenure.core.terminate.pdb import blocked_since, refusal_of
+from tenure.core.terminate.pods import REFUSED, Attachment, DrainView, PodView
 from tenure.core.terminate.view import (
     TerminationView,
     Waiting,
@@ -47,10 +63,10 @@ from tenure.core.terminate.view import (
 )
 from tenure.core.verdicts import no_later
 from tenure.core.writes import release
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import VOLUME_ATTACHMENTS
+from tenure.model.api.resource import NODES, VOLUME_ATTACHMENTS
 from tenure.model.settings import Settings
 
 #: Verdicts on pods that do not change by themselves within a grace period.
@@ -64,9 +80,6 @@ _TERMINATING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason
 #: How long a PDB may allow no disruption in a drain that makes progress: the last evicted pod stops,
 #: and the pod that replaces it becomes ready. After that the drain counts as blocked.
 PACE_MAX: Final = timedelta(minutes=2)
-
-#: How many pods a message names; the blockers name them all.
-_NAMED_MAX: Final = 3
 
 
 def decide_node(
@@ -84,22 +97,20 @@ def _next_step(
         return blocked
     closing = close_terminating(node)
     if closing is not None:
-        message = f"tainting Node {node.name} and removing it from load balancers"
-        return say(node, Reason.TAINTING, message, action=closing)
+        return say(node, Reason.TAINTING, Tainting(node.name), action=closing)
     claim = view.claim
     if claim is not None and not node.ready and lost_instance(view, claim, settings):
         return end_instance(view, claim, node, settings, now)
     if waiting := waiting_pods(drain, settings, now):
         return _draining(drain, waiting, now)
     if claim is None:
-        message = f"Node {node.name} is drained and has no NodeClaim; removing the finalizer"
-        return say(node, Reason.RELEASING, message, action=release(node))
+        return say(node, Reason.RELEASING, ClaimGone(node.name), action=release(node))
     if claim.is_settled("Drained"):
         if volumes := waiting_volumes(drain, now):
             return _attached(drain, volumes)
         if claim.is_settled("VolumesDetached"):
             return end_instance(view, claim, node, settings, now)
-        return say(node, Reason.DRAINED, f"all volumes are detached from Node {node.name}")
+        return say(node, Reason.DRAINED, VolumesDetached((node.name,)))
     verdict = _drained(drain, claim, settled_at(claim, settings), now)
     return no_later(verdict, next_force(view, now))
 
@@ -107,67 +118,53 @@ def _next_step(
 def _drained(
     drain: DrainView, claim: NodeClaim, settled: datetime | None, now: datetime
 ) -> Verdict:
-    node, empty = drain.node, _drained_text(drain, now)
+    node, left = drain.node, left_behind(drain, now)
+    drained = Drained((node.name,), tuple(stuck_pods(drain, now)))
+    empty = PodsRemained((node.name,), tuple(left)) if left else drained
     if settled is None:
-        message = f"{empty}; recording the start of the drain in NodeClaim {claim.name}"
-        return say(node, Reason.SETTLING, message)
+        return say(node, Reason.SETTLING, empty, RecordingDrainStart(claim.name))
     if now < settled:
-        message = f"{empty}; terminating its instance at {format_time(settled)}"
-        return say(node, Reason.SETTLING, message, recheck_at=settled)
-    reason = Reason.GRACE_PERIOD_ELAPSED if left_behind(drain, now) else Reason.DRAINED
-    message = f"{empty}; recording that in NodeClaim {claim.name}"
-    return say(node, reason, message)
-
-
-def _drained_text(drain: DrainView, now: datetime) -> str:
-    if left := left_behind(drain, now):
-        return f"Node {drain.node.name}: {remaining(left)}"
-    if stuck := stuck_pods(drain, now):
-        pods = some(stuck)
-        return f"Node {drain.node.name} is drained, except for pods stuck in termination: {pods}"
-    return f"Node {drain.node.name} is drained"
-
-
-def remaining(pods: Sequence[str]) -> str:
-    count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
-    return f"{count} remained after the deadline: {some(pods)}"
+        return say(node, Reason.SETTLING, empty, TerminatingAt(settled), recheck_at=settled)
+    reason = Reason.GRACE_PERIOD_ELAPSED if left else Reason.DRAINED
+    return say(node, reason, empty, RecordingDrainEnd(claim.name))
 
 
 def _attached(drain: DrainView, volumes: Sequence[Attachment]) -> Verdict:
-    deadline = drain.deadline
-    names_ = some(f"{one.name} ({one.volume})" for one in volumes)
-    until = f", at most until {deadline}" if deadline is not None else ""
+    node, deadline = drain.node, drain.deadline
     return say(
-        drain.node,
+        node,
         Reason.AWAITING_VOLUMES,
-        f"Node {drain.node.name} is drained; waiting until volumes are detached{until}: {names_}",
-        blockers=tuple(volume_blocks(one) for one in volumes),
+        Drained((node.name,)),
+        WaitingForVolumes(named(volumes), deadline),
+        blockers=tuple(volume_blocks(one, node) for one in volumes),
         recheck_at=deadline.at if deadline is not None else None,
     )
 
 
-def volume_blocks(attachment: Attachment) -> Blocker:
+def named(attachments: Iterable[Attachment]) -> tuple[tuple[str, str], ...]:
+    return tuple((one.name, one.volume) for one in attachments)
+
+
+def volume_blocks(attachment: Attachment, node: Node) -> Blocker:
     subject = Subject(VOLUME_ATTACHMENTS.kind, attachment.name)
-    return Blocker(subject=subject, fact=as_fact(f"volume {attachment.volume} is attached"))
+    fact = VolumeAttached(attachment.name, attachment.volume, node.name)
+    return Blocker(subject=subject, fact=fact)
 
 
 def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
     blocked = [one for one in waiting if one[1].reason in BLOCKED]
-    count = f"{len(waiting)} {'pod' if len(waiting) == 1 else 'pods'}"
-    message = f"waiting for {count}: {some(item.pod.key for item, _ in waiting)}"
-    if blocked:
-        message = f"waiting for {count}, {len(blocked)} blocked: {_blocked_by(blocked)}"
     progress_ends = [_progress_until(drain.node, *one) for one in blocked]
     progresses = any(verdict.reason in _TERMINATING for _, verdict in waiting) or any(
         until is not None and now < until for until in progress_ends
     )
     reason = Reason.DRAINING if progresses or not blocked else Reason.EVICTION_REFUSED
-    if drain.deadline is not None:
-        message = f"{message}; Node {drain.node.name} must be drained by {drain.deadline}"
+    due = drain.deadline
     return say(
         drain.node,
         reason,
-        message,
+        WaitingForPods(tuple(item.pod.key for item, _ in waiting), len(blocked)),
+        *_causes(blocked),
+        *([MustBeDrained(NODES.kind, drain.node.name, due)] if due is not None else []),
         blockers=blockers_of(waiting),
         recheck_at=min(
             (
@@ -195,35 +192,31 @@ def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
     return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
 
 
-def _blocked_by(blocked: Waiting) -> str:
-    """Each cause once, with the pods that it blocks."""
-    causes: dict[str, list[str]] = {}
+def _causes(blocked: Waiting) -> Iterable[PodsBlocked | MoreCauses]:
+    """The first few causes, each with the pods that it blocks; the blockers name them all."""
+    causes: dict[Fact, list[str]] = {}
     for item, verdict in blocked:
         causes.setdefault(_why(item, verdict), []).append(item.pod.key)
-    return some((f"{some(pods)}: {why}" for why, pods in causes.items()), "; ")
+    for why in list(causes)[:NAMED_MAX]:
+        yield PodsBlocked(tuple(causes[why]), why)
+    if len(causes) > NAMED_MAX:
+        yield MoreCauses(len(causes) - NAMED_MAX)
 
 
-def _why(item: PodView, verdict: Verdict) -> str:
-    """The PDBs that block its eviction if there are any, else its verdict's message."""
+def _why(item: PodView, verdict: Verdict) -> Fact:
+    """The PDBs that block its eviction if there are any, else what its verdict says."""
     if verdict.reason not in REFUSED:
-        return verdict.message
+        return joined(verdict.facts)
     # The pod's own verdict has the time of the next try, which changes every few seconds.
     if verdict.blockers:
         return refusal_of(verdict.blockers)
-    return item.answer.message if item.answer is not None else verdict.message
+    return Quoted(item.answer.message) if item.answer is not None else joined(verdict.facts)
 
 
 def _blocks(item: PodView, verdict: Verdict) -> Blocker:
     return Blocker(
         subject=verdict.subject,
-        fact=as_fact(_why(item, verdict)),
+        fact=_why(item, verdict),
         until=stops_at(item.pod)
         or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
     )
-
-
-def some(sentences: Iterable[str], between: str = ", ") -> str:
-    """The first few, and how many more."""
-    every = list(sentences)
-    more = f" and {len(every) - _NAMED_MAX} more" if len(every) > _NAMED_MAX else ""
-    return between.join(every[:_NAMED_MAX]) + more

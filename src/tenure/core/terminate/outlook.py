@@ -21,14 +21,16 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import NAMED_MAX, Fact, sentence
 from tenure.core.marks.deadline import grace_of
 from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
 from tenure.core.protect.protection import cap_of, protection_cap
 from tenure.core.reasons import Reason
-from tenure.core.terminate.pdb import arithmetic, never_allows
+from tenure.core.terminate.facts.workloads import DrainFinding, DrainGraceful, MoreFindings
+from tenure.core.terminate.pdb import never_allows
 from tenure.core.terminate.pods import left_alone
 from tenure.core.terminate.workloads import (
+    Found,
     Ground,
     Workload,
     budget_finding,
@@ -41,28 +43,22 @@ from tenure.model.api.meta import ApiObject, controller_of
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
-from tenure.model.api.resource import (
-    NODE_POOLS,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-)
+from tenure.model.api.resource import NODE_POOLS, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.schema.findings import Code, Finding
+from tenure.schema.findings import Code
 
 CONDITION: Final = "GracefulDrain"
 
 #: The findings that the condition reports, in this order; ``tenure lint`` reports more.
 _REPORTED: Final = (Code.GRACE_LONGER, Code.PROTECTION_LONGER, Code.BUDGET_NEVER_ALLOWS)
-#: How many findings a condition names.
-_NAMED_MAX: Final = 3
 
 
 class OutlookView(msgspec.Struct, frozen=True):
     claim: NodeClaim
     #: Each with its workload or PDB.
-    findings: tuple[tuple[str, Finding], ...]
+    findings: tuple[tuple[str, Found], ...]
 
 
 class OutlookDecider:
@@ -105,28 +101,25 @@ class OutlookDecider:
         return (_decide(view.claim, view.findings),)
 
 
-def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Finding]]) -> Verdict:
+def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Found]]) -> Verdict:
+    facts: tuple[Fact, ...] = (DrainGraceful(),)
+    wanted, reason = Wanted(CONDITION, "True", CONDITION), Reason.DRAIN_GRACEFUL
     if findings:
-        reported = [f"{about}: {finding.message}" for about, finding in findings]
-        more = f"; and {len(reported) - _NAMED_MAX} more" if len(reported) > _NAMED_MAX else ""
-        message = "; ".join(reported[:_NAMED_MAX]) + more
-        wanted = Wanted(CONDITION, "False", str(findings[0][1].code), message)
+        facts = tuple(DrainFinding(about, found.fact) for about, found in findings[:NAMED_MAX])
+        if len(findings) > NAMED_MAX:
+            facts = (*facts, MoreFindings(len(findings) - NAMED_MAX))
+        wanted = Wanted(CONDITION, "False", str(findings[0][1].code), sentence(facts))
         reason = Reason.DRAIN_NOT_GRACEFUL
-    else:
-        message = (
-            "a drain would cut no grace period or protection short, and no PDB blocks it for ever"
-        )
-        wanted, reason = Wanted(CONDITION, "True", CONDITION), Reason.DRAIN_GRACEFUL
     return Verdict(
         concern=Concern.OUTLOOK,
         subject=subject_of(claim),
         reason=reason,
-        facts=(as_fact(message),),
+        facts=facts,
         action=claim_status(claim, wanted),
     )
 
 
-def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tuple[str, Finding]]:
+def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tuple[str, Found]]:
     cap = protection_cap(node, snapshot)
     ground = Ground(f"NodeClaim {claim.name}", claim.spec.termination_grace_period, cap)
     pods = snapshot.pods_on(node.name)
@@ -147,7 +140,7 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
                 found.append((f"PodDisruptionBudget/{budget.key}", finding))
     reported = [item for item in found if item[1].code in _REPORTED]
     return sorted(
-        reported, key=lambda item: (_REPORTED.index(item[1].code), item[0], item[1].message)
+        reported, key=lambda item: (_REPORTED.index(item[1].code), item[0], repr(item[1].fact))
     )
 
 
@@ -211,4 +204,4 @@ def _blocking(budget: ApiObject | None) -> object:
     """The fields of a PDB that findings depend on; None if it can allow an eviction."""
     if not isinstance(budget, PodDisruptionBudget) or not never_allows(budget):
         return None
-    return arithmetic(budget), budget.spec.selector
+    return budget.spec, budget.status.expected_pods

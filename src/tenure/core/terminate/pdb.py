@@ -17,18 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
 
 from tenure.core.decision import Blocker, Subject
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
+from tenure.core.terminate.facts.pods import (
+    PdbAllowsNoMore,
+    PdbNeverAllows,
+    PdbUnreadable,
+    SeveralPdbs,
+)
 from tenure.model.api.meta import find_condition
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import POD_DISRUPTION_BUDGETS
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
-
-#: How many pods a message names.
-_NAMED_MAX: Final = 3
 
 
 class Allowances:
@@ -73,26 +75,11 @@ def never_allows(budget: PodDisruptionBudget) -> bool:
     return 0 < status.expected_pods <= status.desired_healthy
 
 
-def _wish(budget: PodDisruptionBudget) -> str:
+def setting_of(budget: PodDisruptionBudget) -> str:
     spec = budget.spec
     if spec.max_unavailable is not None:
         return f"maxUnavailable {spec.max_unavailable}"
     return f"minAvailable {spec.min_available if spec.min_available is not None else 1}"
-
-
-def arithmetic(budget: PodDisruptionBudget) -> str:
-    """How many disruptions it allows, and the numbers behind that."""
-    if is_unreadable(budget):
-        return f"cannot be read, so it allows no disruption: {why_unreadable(budget)}"
-    status, wish = budget.status, _wish(budget)
-    pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"
-    if never_allows(budget):
-        return f"{wish} of {pods} can never allow an eviction"
-    allowed = status.disruptions_allowed
-    return (
-        f"{wish} allows {allowed} {'disruption' if allowed == 1 else 'disruptions'}: "
-        f"{status.current_healthy} of {pods} are healthy, {status.desired_healthy} must be"
-    )
 
 
 def blocked_since(budget: PodDisruptionBudget) -> datetime | None:
@@ -103,47 +90,47 @@ def blocked_since(budget: PodDisruptionBudget) -> datetime | None:
 
 def refusal(
     budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
-) -> str:
-    """Why it allows no more, completing "PDB default/web …": what has used the allowance up.
+) -> PdbUnreadable | PdbNeverAllows | PdbAllowsNoMore:
+    """Why it allows no more evictions, and what has used the allowance up.
 
     ``evicted``: pods that are known to terminate; the PDB's status may name others.
     ``first``: pods that would be evicted before.
     """
-    status = budget.status
-    pods = "1 pod" if status.expected_pods == 1 else f"{status.expected_pods} pods"
+    if is_unreadable(budget):
+        return PdbUnreadable(why_unreadable(budget))
+    status, setting = budget.status, setting_of(budget)
     if never_allows(budget):
-        return f"can never allow an eviction ({_wish(budget)} of {pods})"
+        return PdbNeverAllows(budget.key, setting, status.expected_pods)
     processed = (f"{budget.namespace}/{name}" for name in sorted(status.disrupted_pods))
-    going = list(dict.fromkeys((*evicted, *processed)))
-    healthy = f"{status.current_healthy} of {status.expected_pods} healthy"
-    if going:
-        used_up = f"{_pods(going)} already being evicted"
-    elif first:
-        used_up = f"{_pods(first)} evicted first"
-    else:
-        used_up = _uncounted(budget) or f"{status.desired_healthy} must be healthy"
-    return f"allows 0 more disruptions: {used_up} ({_wish(budget)}, {healthy})"
+    return PdbAllowsNoMore(
+        pdb=budget.key,
+        setting=setting,
+        pods=status.expected_pods,
+        healthy=status.current_healthy,
+        must_be_healthy=status.desired_healthy,
+        evicted=tuple(dict.fromkeys((*evicted, *processed))),
+        first=tuple(first),
+        uncounted=status.observed_generation < budget.metadata.generation,
+        problem=_problem(budget),
+    )
 
 
-def _uncounted(budget: PodDisruptionBudget) -> str:
-    """Why the status cannot be used; empty when it can."""
+def _problem(budget: PodDisruptionBudget) -> str:
+    """Why its controller cannot count its pods; empty when it can."""
     allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
-    if allowed is not None and allowed.reason == "SyncFailed":
-        return allowed.message
-    if budget.status.observed_generation < budget.metadata.generation:
-        return "its pods are not counted yet"
-    return ""
-
-
-def _pods(keys: Sequence[str]) -> str:
-    if len(keys) == 1:
-        return f"pod {keys[0]} is"
-    more = f" and {len(keys) - _NAMED_MAX} more" if len(keys) > _NAMED_MAX else ""
-    return f"pods {', '.join(keys[:_NAMED_MAX])}{more} are"
+    failed = allowed is not None and allowed.reason == "SyncFailed"
+    return allowed.message if allowed is not None and failed else ""
 
 
 def blocks(
     budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
 ) -> Blocker:
     subject = Subject.of(POD_DISRUPTION_BUDGETS.kind, budget)
-    return Blocker(subject=subject, fact=as_fact(refusal(budget, evicted, first)))
+    return Blocker(subject=subject, fact=refusal(budget, evicted, first))
+
+
+def refusal_of(budgets: Sequence[Blocker]) -> Fact:
+    """Why these PDBs together do not allow an eviction."""
+    if len(budgets) == 1:
+        return budgets[0].fact
+    return SeveralPdbs(tuple(f"{one.subject.namespace}/{one.subject.name}" for one in budgets))

@@ -19,14 +19,13 @@ Without a deadline a drain has no time limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Blocker, Concern, DeletePod, Evict, Subject, Verdict
-from tenure.core.facts import Fact, RetriedAt, as_fact
+from tenure.core.facts import Fact, Quoted, RetriedAt
 from tenure.core.marks.deadline import (
     LAST_MINUTE,
     Deadline,
@@ -38,16 +37,29 @@ from tenure.core.marks.deadline import (
 )
 from tenure.core.protect.protection import Protection, protection_of
 from tenure.core.reasons import Reason
-from tenure.core.terminate.pdb import Allowances, blocks, never_allows
-from tenure.model.api import names
-from tenure.model.api.meta import BEGINNING, format_time, later
+from tenure.core.terminate.facts.pods import (
+    CuttingGrace,
+    Evicting,
+    ForceDeletedAt,
+    ForceDeleting,
+    Ignored,
+    NoEvictions,
+    PodIgnored,
+    PodOverdue,
+    PodStops,
+    PodStuck,
+    TierWaits,
+    TriedFirst,
+)
+from tenure.core.terminate.pdb import Allowances, blocks, never_allows, refusal, refusal_of
+from tenure.model.api.meta import BEGINNING, later
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
-from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 
 #: A pod that still exists this long after its grace period will not terminate by itself.
 STUCK_AFTER: Final = timedelta(minutes=1)
@@ -126,15 +138,13 @@ def tier_of(pod: Pod) -> int:
     return 2 * pod.critical + pod.daemon
 
 
-def left_alone(pod: Pod) -> str:
-    """Why the drain ignores this pod; empty when it does not."""
+def left_alone(pod: Pod) -> Ignored | None:
+    """Why the drain ignores this pod; None when it does not."""
     if pod.finished:
-        return f"it has finished ({pod.status.phase})"
+        return Ignored(pod.status.phase)
     if pod.mirror:
-        return "it is the mirror of a static pod, which only the kubelet can stop"
-    if pod.tolerates_disruption:
-        return f"it tolerates {names.DISRUPTED_TAINT}"
-    return ""
+        return Ignored.MIRROR
+    return Ignored.TOLERATES if pod.tolerates_disruption else None
 
 
 def _stuck_at(pod: Pod) -> datetime | None:
@@ -167,8 +177,7 @@ class _Evaluation:
     def of(self, item: PodView) -> Verdict:
         pod = item.pod
         if why := left_alone(pod):
-            message = f"{why}; the drain of Node {self._node.name} does not wait for it"
-            return _verdict(pod, Reason.LEFT_ALONE, message)
+            return _verdict(pod, Reason.LEFT_ALONE, PodIgnored(why, self._node.name))
         if (stops := stops_at(pod)) is not None:
             return self._terminating(pod, stops)
         if self._deadline is None:
@@ -183,52 +192,36 @@ class _Evaluation:
     def _terminating(self, pod: Pod, deletion: datetime) -> Verdict:
         stuck = later(deletion, STUCK_AFTER)
         if self._now >= stuck:
-            message = (
-                f"should have stopped by {format_time(deletion)}; "
-                f"the drain of Node {self._node.name} no longer waits for it"
-            )
-            return _verdict(pod, Reason.LEFT_ALONE, message)
+            return _verdict(pod, Reason.LEFT_ALONE, PodStuck(deletion, self._node.name))
         deadline = self._deadline
         if deadline is not None and (seconds := shortened(pod, deadline)) is not None:
-            message = (
-                f"would stop by {format_time(deletion)}, but Node {self._node.name} must be drained "
-                f"by {deadline}: cutting the pod's grace period to {seconds}s"
-            )
+            cut = CuttingGrace(self._node.name, deadline, deletion, seconds)
             action = _delete(pod, seconds)
-            return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=stuck)
+            return _verdict(pod, Reason.FORCED, cut, action=action, recheck_at=stuck)
         if self._now < deletion:
-            message = f"stops by {format_time(deletion)} at the latest"
-            return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=deletion)
-        held = ", ".join(pod.metadata.finalizers)
-        why = f"; finalizers keep the object: {held}" if held else ""
-        message = (
-            f"should have stopped by {format_time(deletion)}{why}; the drain waits for it until "
-            f"{format_time(stuck)}"
-        )
-        return _verdict(pod, Reason.POD_TERMINATING, message, recheck_at=stuck)
+            stops = PodStops(deletion)
+            return _verdict(pod, Reason.POD_TERMINATING, stops, recheck_at=deletion)
+        overdue = PodOverdue(deletion, stuck, pod.metadata.finalizers)
+        return _verdict(pod, Reason.POD_TERMINATING, overdue, recheck_at=stuck)
 
     def _forced(self, pod: Pod, deadline: Deadline) -> Verdict:
         late = self._now >= deadline.end
         span = min(grace_of(pod), LAST_MINUTE) if late else grace_of(pod)
         grace = span // timedelta(seconds=1)
-        message = (
-            f"deleting the pod despite PDBs and protection: Node {self._node.name} "
-            f"must be drained by {deadline}, and the pod's grace period is {grace}s"
-        )
+        forced = ForceDeleting(self._node.name, deadline, grace)
         action = _delete(pod, max(grace, 1), until=None if late else deadline.at)
         recheck_at = None if late else deadline.end
-        return _verdict(pod, Reason.FORCED, message, action=action, recheck_at=recheck_at)
+        return _verdict(pod, Reason.FORCED, forced, action=action, recheck_at=recheck_at)
 
     # -- evicted, if nothing blocks it -------------------------------------------------
 
     def _not_forced(self, item: PodView) -> Verdict:
         pod = item.pod
         if self._unreadable:
-            message = f"{self._unreadable}; so no pod is evicted from Node {self._node.name}"
-            return _verdict(pod, Reason.BLOCKED_BY_UNREADABLE, message)
+            none = NoEvictions(self._unreadable, self._node.name)
+            return _verdict(pod, Reason.BLOCKED_BY_UNREADABLE, none)
         if (tier := tier_of(pod)) > self._open_tier:
-            message = f"{TIERS[tier]} are evicted after {TIERS[self._open_tier]}"
-            return _verdict(pod, Reason.TIER_WAITS, message)
+            return _verdict(pod, Reason.TIER_WAITS, TierWaits(TIERS[tier], TIERS[self._open_tier]))
         protection = protection_of(pod, cap=self._cap, clock=self._settings.protection_clock)
         if protection is not None and self._now < protection.until:
             return _protected(pod, protection)
@@ -236,28 +229,28 @@ class _Evaluation:
             return self._predicted_refusal(item)
         if item.answer is not None:
             return self._refused(item, item.answer)
-        message = f"evicting pod from Node {self._node.name}: the Node is terminating"
-        return _verdict(pod, Reason.EVICTING, message, action=_evict(pod))
+        evicting = Evicting(self._node.name)
+        return _verdict(pod, Reason.EVICTING, evicting, action=_evict(pod))
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
         """A retry does not change the verdict: the last answer counts until there is a new one."""
-        return self._retried(item, answer.message.rstrip("."), answer.retry_at)
+        return self._retried(item, Quoted(answer.message.rstrip(".")), answer.retry_at)
 
     def _predicted_refusal(self, item: PodView) -> Verdict:
         """The PDB's status predicts a refusal. It may be stale, so one pod is tried."""
         if bad := next((b for b in item.budgets if is_unreadable(b)), None):
             blockers = tuple(map(blocks, item.budgets))
-            message = f"{why_unreadable(bad)}; so pod {item.pod.key} is not evicted"
-            return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, message, blockers=blockers)
+            why: Fact = refusal(bad)
+            return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, why, blockers=blockers)
         why = refusal_of(self._blockers(item))
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
         if probe is not item.pod:
-            return self._waits(item, f"{why}; pod {probe.key} is tried first")
+            return self._waits(item, why, TriedFirst(probe.key))
         answer = item.answer
         last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
         return self._retried(item, why, later(last or BEGINNING, self._settings.eviction_probe))
 
-    def _retried(self, item: PodView, why: str, at: datetime) -> Verdict:
+    def _retried(self, item: PodView, why: Fact, at: datetime) -> Verdict:
         due = self._now >= at
         return self._waits(
             item,
@@ -270,7 +263,7 @@ class _Evaluation:
     def _waits(
         self,
         item: PodView,
-        *facts: Fact | str,
+        *facts: Fact,
         action: Evict | None = None,
         recheck_at: datetime | None = None,
     ) -> Verdict:
@@ -294,20 +287,11 @@ class _Evaluation:
         )
 
 
-def refusal_of(budgets: Sequence[Blocker]) -> str:
-    """Why these PDBs do not allow an eviction."""
-    keys = [f"{one.subject.namespace}/{one.subject.name}" for one in budgets]
-    if len(keys) > 1:
-        listed = ", ".join(keys)
-        return f"{len(keys)} PDBs cover the pod ({listed}), and the API evicts no such pod"
-    return f"PDB {keys[0]} {budgets[0].message}"
-
-
 def _protected(pod: Pod, protection: Protection) -> Verdict:
     reason = Reason.PROTECTION_UNREADABLE if protection.unreadable else Reason.PROTECTED
     if protection.problem:
         reason = Reason.BLOCKED_BY_UNREADABLE
-    return _verdict(pod, reason, str(protection), recheck_at=protection.ends_at)
+    return _verdict(pod, reason, protection, recheck_at=protection.ends_at)
 
 
 def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
@@ -315,7 +299,7 @@ def _until_forced(begins: datetime, verdict: Verdict) -> Verdict:
     recheck_at = min(verdict.recheck_at or begins, begins)
     if verdict.reason is Reason.EVICTING:
         return msgspec.structs.replace(verdict, recheck_at=recheck_at)
-    forced = as_fact(f"deleted at {format_time(begins)} because of the Node's deadline")
+    forced = ForceDeletedAt(begins)
     return msgspec.structs.replace(verdict, facts=(*verdict.facts, forced), recheck_at=recheck_at)
 
 
@@ -343,7 +327,7 @@ def _delete(pod: Pod, seconds: int, until: datetime | None = None) -> DeletePod:
 def _verdict(
     pod: Pod,
     reason: Reason,
-    *facts: Fact | str,
+    *facts: Fact,
     action: Evict | DeletePod | None = None,
     recheck_at: datetime | None = None,
     blockers: tuple[Blocker, ...] = (),
@@ -352,7 +336,7 @@ def _verdict(
         concern=Concern.DRAIN,
         subject=Subject.of(PODS.kind, pod),
         reason=reason,
-        facts=tuple(map(as_fact, facts)),
+        facts=facts,
         blockers=blockers,
         action=action,
         recheck_at=recheck_at,

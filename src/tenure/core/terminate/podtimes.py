@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tenure.core.decision import DeletePod, Evict, Verdict
+from tenure.core.facts import Fact, Quoted
 from tenure.core.marks.deadline import (
     SHORTEST_GRACE,
     ComingDeadline,
@@ -31,7 +32,7 @@ from tenure.core.marks.deadline import (
 )
 from tenure.core.protect.protection import protection_of
 from tenure.core.reasons import Reason
-from tenure.core.terminate.pdb import Allowances, blocks
+from tenure.core.terminate.pdb import Allowances, blocks, refusal_of
 from tenure.core.terminate.pods import (
     REFUSED,
     STUCK_AFTER,
@@ -40,7 +41,6 @@ from tenure.core.terminate.pods import (
     PodView,
     holds_node,
     judge_pods,
-    refusal_of,
     tier_of,
 )
 from tenure.model.api.meta import later, seconds_of
@@ -51,13 +51,17 @@ from tenure.model.settings import Settings
 class Hold(msgspec.Struct, frozen=True):
     """Something that blocks an eviction."""
 
-    message: str
+    fact: Fact
     #: When it ends; None when that is unknown.
     until: datetime | None = None
     #: It ends once the pods of earlier tiers have stopped.
     tier: bool = False
     #: The API server decides it at the eviction, and not before.
     budget: bool = False
+
+    @property
+    def message(self) -> str:
+        return str(self.fact)
 
 
 class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,18 +222,18 @@ class _Rows:
     def _holds(self, item: PodView, verdict: Verdict) -> Iterable[Hold]:
         pod = item.pod
         if verdict.reason is Reason.TIER_WAITS:
-            yield Hold(str(verdict.facts[0]), tier=True)
+            yield Hold(verdict.facts[0], tier=True)
         clock = self._settings.protection_clock
         protection = protection_of(pod, cap=self._drain.cap, clock=clock)
         if protection is not None and self._now < protection.until:
-            yield Hold(str(protection), protection.ends_at)
+            yield Hold(protection, protection.ends_at)
         granted = self._allowances.grants(pod, item.budgets)
         if not granted or (verdict.reason in REFUSED and item.answer is not None):
             yield Hold(self._refusal(item, granted), budget=True)
 
-    def _refusal(self, item: PodView, granted: bool) -> str:
+    def _refusal(self, item: PodView, granted: bool) -> Fact:
         if granted and item.answer is not None:
-            return item.answer.message
+            return Quoted(item.answer.message)
         return refusal_of([blocks(b, first=self._allowances.taken_by(b)) for b in item.budgets])
 
 

@@ -16,15 +16,19 @@ from typing import TypeVar
 
 import msgspec
 
+from tenure.core.facts import Fact
 from tenure.core.marks.deadline import ComingDeadline, Deadline, deadline_of, stops_at
 from tenure.core.terminate.drain import drain_until
+from tenure.core.terminate.facts.pods import PodIgnored, PodStuck
+from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
 from tenure.core.terminate.pods import DrainView, holds_node, left_alone
 from tenure.core.terminate.podtimes import PodTimes, pod_times
 from tenure.core.terminate.view import settled_at, waiting_volumes
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import BEGINNING, later
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -35,7 +39,7 @@ class Bystander(msgspec.Struct, frozen=True):
     """A pod that the Node does not wait for."""
 
     pod: str
-    why: str
+    why: Fact
 
 
 class Timetable(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +55,11 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[PodTimes, ...] = ()
     bystanders: tuple[Bystander, ...] = ()
     #: The volumes that must be detached.
-    volumes: tuple[str, ...] = ()
+    volumes: tuple[VolumeAttached, ...] = ()
     #: When the instance is terminated at the latest; None when that is unknown.
     ends_by: datetime | None = None
-    #: Why it is unknown: what may block the drain without end, one sentence each.
-    endless: tuple[str, ...] = ()
+    #: Why it is unknown: what may block the drain without end.
+    endless: tuple[Fact, ...] = ()
 
 
 def timetable(
@@ -72,9 +76,11 @@ def timetable(
     deadline = deadline_of(as_if_deleted(claim, now)) if claim is not None else None
     drain = drain_until(leaving, deadline, snapshot)
     pods, drained_by = pod_times(drain, settings, now, coming)
-    volumes = tuple(f"{one.name} ({one.volume})" for one in waiting_volumes(drain, now))
+    volumes = tuple(
+        VolumeAttached(one.name, one.volume, node.name) for one in waiting_volumes(drain, now)
+    )
     last = coming[-1].deadline if coming else deadline
-    endless = (*_unbounded(pods), *map(_undetached, volumes)) if last is None else ()
+    endless = (*_unbounded(pods), *volumes) if last is None else ()
     settled = settled_at(claim, settings) if claim is not None else now
     ends_by = max(now, settled or later(now, settings.drain_min))
     if last is not None:
@@ -107,17 +113,17 @@ def as_if_deleted(thing: T, now: datetime) -> T:
 def _bystanders(drain: DrainView, now: datetime) -> Iterable[Bystander]:
     for item in drain.pods:
         if not holds_node(item.pod, now):
-            stops = stops_at(item.pod)
-            stuck = f"it should have stopped by {format_time(stops)}" if stops else ""
-            yield Bystander(item.pod.key, left_alone(item.pod) or stuck)
+            yield Bystander(item.pod.key, _not_waited_for(item.pod, drain.node.name))
 
 
-def _unbounded(pods: Iterable[PodTimes]) -> Iterable[str]:
+def _not_waited_for(pod: Pod, node: str) -> Fact:
+    if (why := left_alone(pod)) is not None:
+        return PodIgnored(why, node)
+    return PodStuck(stops_at(pod) or BEGINNING, node)
+
+
+def _unbounded(pods: Iterable[PodTimes]) -> Iterable[PodsBlocked]:
     for row in pods:
         for hold in row.held_by:
             if not hold.tier and hold.until is None:
-                yield f"{row.pod}: {hold.message}"
-
-
-def _undetached(volume: str) -> str:
-    return f"VolumeAttachment {volume}: the drain waits until the volume is detached"
+                yield PodsBlocked((row.pod,), hold.fact)

@@ -14,6 +14,16 @@ from tenure.core.marks.deadline import deadline_of, force_at, stops_at
 from tenure.core.marks.ownership import is_missing
 from tenure.core.marks.taints import close_terminating
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.deadlines import (
+    InstanceKept,
+    TerminationWaits,
+    TerminationWaitsForDeadline,
+)
+from tenure.core.terminate.facts.termination import (
+    InstanceTerminated,
+    InstanceTerminating,
+    TerminatingInstance,
+)
 from tenure.core.terminate.pods import (
     REFUSED,
     STUCK_AFTER,
@@ -26,7 +36,7 @@ from tenure.core.terminate.pods import (
     waited_until,
 )
 from tenure.core.writes import delete_node, release
-from tenure.model.api.meta import BEGINNING, find_condition, format_time, later
+from tenure.model.api.meta import BEGINNING, find_condition, later
 from tenure.model.api.names import FINALIZER
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -177,23 +187,17 @@ def blocked_by_unreadable(
         return None
     deadline = deadline_of(claim)
     if claim is None or deadline is None:
-        message = f"{why}; draining and termination wait until that object can be read or is gone"
-        return say(about, Reason.BLOCKED_BY_UNREADABLE, message)
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, TerminationWaits(why))
     waiting = [(d, item) for d in view.drains for item, _ in waiting_pods(d, settings, now)]
     if now < deadline.end or waiting:
         ends = [waited_until(item, drain) for drain, item in waiting]
         if now < deadline.end:
             ends.append(deadline.end)  # From then on some of them are not waited for.
-        message = (
-            f"{why}; so no pod is evicted; each is force deleted in time before "
-            f"{format_time(deadline.at)}, and the instance is terminated at "
-            f"{format_time(deadline.end)}"
-        )
         action = _marked(claim, about, view.nodes) if not view.shared else None
         return say(
             about,
             Reason.BLOCKED_BY_UNREADABLE,
-            message,
+            TerminationWaitsForDeadline(why, deadline.at, deadline.end),
             action=action,
             recheck_at=min((at for at in ends if at is not None), default=None),
         )
@@ -222,25 +226,23 @@ def end_instance(
     """Terminate the instance until the cloud reports it gone; then release ``about``."""
     answer = view.answer
     provider_id = claim.provider_id or (view.instance.provider_id if view.instance else "")
-    what = f"instance {provider_id}" if provider_id else "the instance with the claim's UID"
     if answer is not None and answer.gone:
-        message = f"{what} is terminated ({format_time(answer.asked_at)}); removing the finalizer"
-        return say(about, Reason.RELEASING, message, action=release(about))
+        gone = InstanceTerminated(claim.name, provider_id, answer.asked_at)
+        return say(about, Reason.RELEASING, gone, action=release(about))
     if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):
-        message = f"{what} is terminating; checked again at {format_time(again_at)}"
-        return say(about, Reason.INSTANCE_TERMINATING, message, recheck_at=again_at)
+        terminating = InstanceTerminating(claim.name, provider_id, again_at)
+        return say(about, Reason.INSTANCE_TERMINATING, terminating, recheck_at=again_at)
     deadline, lost = deadline_of(claim), lost_instance(view, claim, settings)
     pods = (pod for pod in view.unreadable_pods if holds_node(pod, now))
     if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
-        message = f"{why}; so {what} is not terminated until that object can be read or is gone"
         ends = [deadline.end] if deadline is not None else []
         stops = (at for pod in view.unreadable_pods if (at := stops_at(pod)) is not None)
         ends += [at for at in (later(stop, STUCK_AFTER) for stop in stops) if at > now]
-        at = min(ends, default=None)
-        return say(about, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)
+        at, kept = min(ends, default=None), InstanceKept(why, claim.name, provider_id)
+        return say(about, Reason.BLOCKED_BY_UNREADABLE, kept, recheck_at=at)
     return say(
         about,
         Reason.INSTANCE_TERMINATING,
-        f"terminating {what}",
+        TerminatingInstance(claim.name, provider_id),
         action=Terminate(provider_id=provider_id, claim_uid=claim.uid),
     )

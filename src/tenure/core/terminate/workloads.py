@@ -12,14 +12,23 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.facts import Fact
 from tenure.core.marks.deadline import grace_in
 from tenure.core.protect.protection import positive
-from tenure.core.terminate.pdb import arithmetic, never_allows
+from tenure.core.terminate.facts.workloads import (
+    CoveredTwice,
+    GracePeriodCut,
+    NeverEvicted,
+    ProtectionCut,
+    ProtectionEndless,
+    ProtectionInvalid,
+)
+from tenure.core.terminate.pdb import never_allows, setting_of
 from tenure.errors import SpecError, shown
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
 from tenure.model.matching.selectors import matches
-from tenure.model.values.duration import Duration, compact, parse_duration, read_loosely
+from tenure.model.values.duration import compact, parse_duration, read_loosely
 from tenure.model.values.text import PARSED_MAX
 from tenure.schema.findings import Code, Finding
 
@@ -58,72 +67,72 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.at}.{path}" if self.at else path
 
 
-def workload_findings(workload: Workload) -> Iterator[Finding]:
+class Found(msgspec.Struct, frozen=True):
+    """A finding before it is put into words."""
+
+    code: Code
+    #: The path of the field.
+    at: str
+    fact: Fact
+
+    def told(self) -> Finding:
+        return Finding(self.code, self.at, str(self.fact))
+
+
+def workload_findings(workload: Workload) -> Iterator[Found]:
     yield from _grace(workload)
     yield from _protection(workload)
 
 
-def _grace(workload: Workload) -> Iterator[Finding]:
+def _grace(workload: Workload) -> Iterator[Found]:
     grace = grace_in(workload.template.spec)
     for ground in workload.grounds:
         if (span := ground.span) is not None and grace > span:
-            left = _in_short(max(span, timedelta(seconds=1)))
-            yield Finding(
-                Code.GRACE_LONGER,
-                workload.field("spec.terminationGracePeriodSeconds"),
-                f"{_in_short(grace)} is longer than terminationGracePeriod {ground.period} of "
-                f"{ground.name}: the pod is deleted as soon as its Node terminates, with "
-                f"a grace period of {left}",
+            left = max(span, timedelta(seconds=1))
+            fact = GracePeriodCut(grace, ground.period or "", ground.name, left)
+            yield Found(
+                Code.GRACE_LONGER, workload.field("spec.terminationGracePeriodSeconds"), fact
             )
 
 
-def _protection(workload: Workload) -> Iterator[Finding]:
+def _protection(workload: Workload) -> Iterator[Found]:
     value = workload.template.metadata.annotations.get(DO_NOT_DISRUPT)
     if value is None or value == "false":
         return
     at = workload.field(f"metadata.annotations.{DO_NOT_DISRUPT}")
     asked = positive(value) if value != "true" else None
     if asked is None and value != "true":
-        yield invalid_protection(value, at)
+        yield Found(Code.INVALID_DO_NOT_DISRUPT, at, _invalid(value))
         return
     for ground in workload.grounds:
         lasts = min(filter(None, (asked, _span(ground.cap))), default=None)
-        if (found := _against(ground, value, lasts, grace_in(workload.template.spec))) is not None:
-            yield Finding(found.code, at, found.message)
+        found = _against(ground, value, lasts, grace_in(workload.template.spec))
+        if found is not None:
+            yield Found(found[0], at, found[1])
 
 
 def _against(
     ground: Ground, value: str, lasts: timedelta | None, grace: timedelta
-) -> Finding | None:
-    """The finding about a protection of that duration (for ever if None) on that ground."""
+) -> tuple[Code, Fact] | None:
+    """What is wrong with a protection of that duration (for ever if None) on that ground."""
     span = ground.span
     if span is None:
-        if lasts is not None:
-            return None
-        message = (
-            f'"{shown(value)}" protects for ever, and {ground.name} has neither a terminationGracePeriod '
-            f"nor maxPodProtection: a drain of its Node waits for ever"
-        )
-        return Finding(Code.PROTECTED_FOR_EVER, "", message)
-    begins = f"{_in_short(span - grace)} after the drain begins" if span > grace else "at once"
-    then = f"on a terminating Node the pod is deleted {begins} despite its protection"
-    if lasts is None:
-        message = (
-            f'"{shown(value)}" is ended by terminationGracePeriod {ground.period} of {ground.name}'
-        )
-        return Finding(Code.PROTECTION_BOUNDED, "", f"{message}: {then}")
-    if lasts > span:
-        message = f"{_in_short(lasts)} is longer than terminationGracePeriod {ground.period}"
-        return Finding(Code.PROTECTION_LONGER, "", f"{message} of {ground.name}: {then}")
-    return None
+        endless = ProtectionEndless(shown(value), ground.name)
+        return (Code.PROTECTED_FOR_EVER, endless) if lasts is None else None
+    if lasts is not None and lasts <= span:
+        return None
+    after = max(span - grace, timedelta())
+    cut = ProtectionCut(shown(value), lasts, ground.period or "", ground.name, after)
+    return (Code.PROTECTION_BOUNDED if lasts is None else Code.PROTECTION_LONGER), cut
 
 
 def invalid_protection(value: str, at: str) -> Finding:
     """What the value of ``karpenter.sh/do-not-disrupt`` should have been."""
-    message = (
-        f'"{shown(value)}" protects for ever, for it is neither "true", "false" nor a duration'
-    )
-    return Finding(Code.INVALID_DO_NOT_DISRUPT, at, f"{message}; {_meant(value)}")
+    return Finding(Code.INVALID_DO_NOT_DISRUPT, at, str(_invalid(value)))
+
+
+def _invalid(value: str) -> ProtectionInvalid:
+    return ProtectionInvalid(shown(value), _meant(value))
 
 
 def _meant(value: str) -> str:
@@ -151,51 +160,45 @@ def _is_nothing(text: str) -> bool:
 # -- disruption budgets ------------------------------------------------------------------
 
 
-def budget_finding(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> Finding | None:
+def budget_finding(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> Found | None:
     """The finding that it can never allow an eviction of the workloads that it selects."""
     field = "minAvailable" if budget.spec.max_unavailable is None else "maxUnavailable"
-    if not covered or not (numbers := _never(budget, covered)):
+    pods = budget.status.expected_pods or _replicas(covered)
+    if not covered or not _never(budget, pods):
         return None
-    names = ", ".join(workload.name for workload in covered)
-    message = f"{numbers} of {names}: {_then(covered)}"
-    return Finding(Code.BUDGET_NEVER_ALLOWS, f"spec.{field}", message)
+    names = tuple(workload.name for workload in covered)
+    fact = NeverEvicted(setting_of(budget), pods, names, _bounded(covered))
+    return Found(Code.BUDGET_NEVER_ALLOWS, f"spec.{field}", fact)
 
 
-def _never(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> str:
-    """By its status if it has one, else by its spec; empty when it may allow an eviction."""
-    if budget.status.expected_pods:
-        return arithmetic(budget) if never_allows(budget) else ""
+def _replicas(covered: Sequence[Workload]) -> int | None:
     counts = [workload.replicas for workload in covered]
-    pods = sum(filter(None, counts)) if None not in counts else None
+    return sum(filter(None, counts)) if None not in counts else None
+
+
+def _never(budget: PodDisruptionBudget, pods: int | None) -> bool:
+    """By its status if it has one, else by its spec."""
+    if budget.status.expected_pods:
+        return never_allows(budget)
     spec = budget.spec
+    if pods == 0:
+        return False
     if spec.max_unavailable is not None:
-        wish, never = (
-            f"maxUnavailable {spec.max_unavailable}",
-            _share(spec.max_unavailable, 100) == 0,
-        )
-    else:
-        least = 1 if spec.min_available is None else spec.min_available
-        wish, never = f"minAvailable {least}", str(least) == "100%"
-        never = never or (pods is not None and _share(least, pods) >= pods)
-    if not never or pods == 0:
-        return ""
-    counted = "" if pods is None else " of 1 pod" if pods == 1 else f" of {pods} pods"
-    return f"{wish}{counted} can never allow an eviction"
+        return _share(spec.max_unavailable, 100) == 0
+    least = 1 if spec.min_available is None else spec.min_available
+    return str(least) == "100%" or (pods is not None and _share(least, pods) >= pods)
 
 
-def several_budgets(budgets: Sequence[PodDisruptionBudget], workload: Workload) -> Finding:
-    names = " and ".join(budget.key for budget in budgets)
-    message = f"{names} cover {workload.name}, and the API never evicts such a pod: "
-    return Finding(Code.SEVERAL_BUDGETS, "spec.selector", message + _then([workload]))
+def several_budgets(budgets: Sequence[PodDisruptionBudget], workload: Workload) -> Found:
+    keys = tuple(budget.key for budget in budgets)
+    fact = CoveredTwice(keys, workload.name, _bounded([workload]))
+    return Found(Code.SEVERAL_BUDGETS, "spec.selector", fact)
 
 
-def _then(covered: Sequence[Workload]) -> str:
-    """What happens to a drain that such a PDB blocks."""
+def _bounded(covered: Sequence[Workload]) -> bool:
+    """Whether a deadline ends every drain that the PDB blocks."""
     grounds = {ground for workload in covered for ground in workload.grounds}
-    bounded = sorted(ground.name for ground in grounds if ground.span is not None)
-    if grounds and len(bounded) == len(grounds):
-        return "a drain deletes its pods despite the PDB, each in time before the deadline"
-    return "a drain waits until the PDB or the number of pods changes"
+    return bool(grounds) and all(ground.span is not None for ground in grounds)
 
 
 def _share(wish: int | str, pods: int) -> int:
@@ -217,10 +220,6 @@ def _span(text: str | None) -> timedelta | None:
         return None
 
 
-def _in_short(span: timedelta) -> str:
-    return compact(Duration.of(span))
-
-
 # -- all together ------------------------------------------------------------------------
 
 
@@ -229,13 +228,13 @@ def all_findings(
 ) -> Iterator[tuple[Workload | PodDisruptionBudget, Finding]]:
     """Each finding with its workload or PDB."""
     for workload in workloads:
-        yield from ((workload, finding) for finding in workload_findings(workload))
+        yield from ((workload, found.told()) for found in workload_findings(workload))
         if len(covering := [one for one in budgets if covers(one, workload)]) > 1:
-            yield covering[-1], several_budgets(covering, workload)
+            yield covering[-1], several_budgets(covering, workload).told()
     for budget in budgets:
         covered = [workload for workload in workloads if covers(budget, workload)]
         if (found := budget_finding(budget, covered)) is not None:
-            yield budget, found
+            yield budget, found.told()
 
 
 def covers(budget: PodDisruptionBudget, workload: Workload) -> bool:
