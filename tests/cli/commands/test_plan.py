@@ -8,14 +8,16 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenure.cli.main import run
 from tenure.cli.plan.planning import Plan, plan_of
 from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Joined, Quoted, RetriedAt, as_fact
 from tenure.core.reasons import Reason
+from tenure.model.api.meta import BEGINNING
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.sim.dsl import Story
 from tests.builders import MINUTE, SECOND, a_budget, a_deployment, a_node_class, a_pod, a_pool
@@ -67,7 +69,7 @@ def test_what_waits_is_told_with_its_reason(plan: Told) -> None:
 def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Told) -> None:
     out = plan("4m3s")
     assert "  FailedDraining: " in out
-    assert "      blocked by PodDisruptionBudget/default/web: can never allow an eviction" in out
+    assert "      blocked by PodDisruptionBudget/default/web: PDB default/web can never" in out
 
 
 def test_json_has_every_verdict_once(plan: Told) -> None:
@@ -224,17 +226,13 @@ def test_a_blocker_that_the_message_tells_of_is_not_told_again() -> None:
         Subject("Pod", "web-1", "default"),
         Subject("PodDisruptionBudget", "web", "default"),
     )
-    waits = a_verdict(
-        *(pod, Concern.DRAIN, Reason.EVICTION_WAITS),
-        message="PDB default/web allows 0 more disruptions; retrying",
-        blockers=(
-            Blocker(subject=budget, fact=as_fact("PDB default/web allows 0 more disruptions")),
-            Blocker(subject=budget, fact=as_fact("something else")),
-        ),
-    )
-    said = as_text(a_plan(waits), Setting(where="here"))
-    assert said.count("allows 0 more disruptions") == 1
-    assert "blocked by PodDisruptionBudget/default/web: something else" in said
+    told, untold = Quoted("the PDB allows nothing"), Quoted("something else")
+    blockers = tuple(Blocker(subject=budget, fact=fact) for fact in (told, untold))
+    waits = a_verdict(*(pod, Concern.DRAIN, Reason.EVICTION_WAITS), message="", blockers=blockers)
+    for facts in ((told, RetriedAt(BEGINNING)), (Joined((told, RetriedAt(BEGINNING))),)):
+        said = as_text(a_plan(msgspec.structs.replace(waits, facts=facts)), Setting(where="here"))
+        assert said.count("the PDB allows nothing") == 1, "alone, or as a part of another fact"
+        assert "blocked by PodDisruptionBudget/default/web: something else" in said
 
 
 def test_objects_are_counted_and_a_booting_claim_is_told_once() -> None:

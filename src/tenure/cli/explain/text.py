@@ -25,6 +25,7 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
+from tenure.core.facts import told
 from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.model.api.meta import format_time
 
@@ -90,12 +91,9 @@ def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
 
 
 def untold(verdict: Verdict) -> list[Blocker]:
-    """The blockers that the message does not tell of already, word for word."""
-    return [
-        one
-        for one in verdict.blockers
-        if one.until is not None or one.message not in verdict.message
-    ]
+    """The blockers that the facts of the verdict do not tell of already."""
+    known = set(told(verdict.facts))
+    return [one for one in verdict.blockers if one.until is not None or one.fact not in known]
 
 
 def action_words(action: Action | None) -> str:
