@@ -12,6 +12,7 @@ from tenure.core.decision import Concern, Evict, Subject, Verdict
 from tenure.core.facts import RetriedAt, as_fact
 from tenure.core.provision.facts import NeededForPods
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.pods import EvictionAgreed
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, Resource
@@ -97,7 +98,7 @@ def test_a_retried_eviction_that_succeeds_is_told_as_an_eviction() -> None:
         bench.run(SECOND)
         event = room.the_event()
         assert (event["reason"], event["type"]) == (Reason.EVICTING, "Normal")
-        assert event["message"] == "evicting pod: the API server agreed after it had refused"
+        assert event["message"] == str(EvictionAgreed())
 
 
 def test_why_a_claim_came_is_told_on_the_claim_once_it_is_there() -> None:

@@ -24,8 +24,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Concern, Create, DeletePod, Evict, Subject, Verdict
-from tenure.core.facts import as_fact
 from tenure.core.reasons import REASONS, Reason
+from tenure.core.terminate.facts.pods import EvictionAgreed
 from tenure.core.terminate.pods import REFUSED
 from tenure.errors import AlreadyExists, NotFound, TenureError
 from tenure.kube.client.client import Client
@@ -161,8 +161,8 @@ class EventRecorder:
             return
         elif verdict.reason in REFUSED:
             # Tried again, and agreed to: that it had been refused is no longer the case.
-            agreed = as_fact("evicting pod: the API server agreed after it had refused")
-            verdict = msgspec.structs.replace(verdict, reason=Reason.EVICTING, facts=(agreed,))
+            facts = (EvictionAgreed(),)
+            verdict = msgspec.structs.replace(verdict, reason=Reason.EVICTING, facts=facts)
             kind = REASONS[Reason.EVICTING].event
         if kind:
             self._publish(verdict, _EventState())
