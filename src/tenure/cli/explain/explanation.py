@@ -118,7 +118,7 @@ def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
     ]
     for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
         for verdict in _about(evaluated, resource, thing):
-            key = (verdict.concern, verdict.reason, verdict.message)
+            key = (verdict.concern, verdict.reason, verdict.facts)
             if needs_attention(verdict) and key not in told:
                 told.add(key)
                 yield verdict

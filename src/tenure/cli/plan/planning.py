@@ -89,9 +89,9 @@ def key_of(verdict: Verdict) -> Key:
 
 
 def twins_of(plan: Plan) -> dict[Key, Verdict]:
-    """Verdicts on Nodes that are said of their claims word for word, by the claims' keys."""
+    """Verdicts on Nodes with the same facts as those on their claims, by the claims' keys."""
     on_claims = {
-        (v.subject.name, v.concern, v.reason, v.message): v
+        (v.subject.name, v.concern, v.reason, v.facts): v
         for v in plan.not_now
         if v.subject.kind == NODE_CLAIMS.kind
     }
@@ -100,7 +100,7 @@ def twins_of(plan: Plan) -> dict[Key, Verdict]:
         if verdict.subject.kind != NODES.kind:
             continue
         claim = plan.claims.get(verdict.subject.name, "")
-        same = on_claims.get((claim, verdict.concern, verdict.reason, verdict.message))
+        same = on_claims.get((claim, verdict.concern, verdict.reason, verdict.facts))
         if same is not None:
             found[key_of(same)] = verdict
     return found
