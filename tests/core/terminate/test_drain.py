@@ -16,6 +16,7 @@ from tenure.core.terminate.facts.pods import (
     Evicting,
     Ignored,
     PdbAllowsNoMore,
+    PdbUnreadable,
     PodIgnored,
     PodOverdue,
     PodStops,
@@ -34,6 +35,7 @@ from tenure.model.api.resource import (
 )
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -356,3 +358,14 @@ def test_an_answer_about_a_pod_concerns_the_drain_of_its_node(
 ) -> None:
     snapshot = snapshot_with(a_leaving_node(), a_pod(), a_pod("other", node="node-b"))
     assert list(DECIDER.observed(subject, snapshot)) == keys
+
+
+def test_a_pdb_that_cannot_be_read_allows_no_eviction_and_says_so() -> None:
+    budget = stand_in(a_budget(), "Expected `int`", field="spec.minAvailable")
+    why = PdbUnreadable(
+        "PodDisruptionBudget default/web cannot be read: Expected `int` at spec.minAvailable"
+    )
+    verdict = verdict_on(a_pod(conditions=[condition("Ready")]), budget)
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+    assert verdict.facts == (why,)
+    assert [blocker.fact for blocker in verdict.blockers] == [why]

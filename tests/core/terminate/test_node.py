@@ -8,15 +8,24 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
+from tenure.core.facts import Joined
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
+from tenure.core.terminate.deadline import Deadline
 from tenure.core.terminate.decider import TerminationDecider
-from tenure.core.terminate.facts.pods import PdbAllowsNoMore, PdbNeverAllows, PodStops
+from tenure.core.terminate.facts.deadlines import MustBeDrained
+from tenure.core.terminate.facts.pods import (
+    ForceDeletedAt,
+    PdbAllowsNoMore,
+    PdbNeverAllows,
+    PodStops,
+)
 from tenure.core.terminate.facts.termination import (
     ClaimGone,
     Drained,
     InstanceTerminated,
     InstanceTerminating,
+    MoreCauses,
     PodsBlocked,
     PodsRemained,
     RecordingDrainEnd,
@@ -26,6 +35,7 @@ from tenure.core.terminate.facts.termination import (
     WaitingForPods,
 )
 from tenure.model.api import names
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.node import Taint
 from tenure.model.api.resource import NODES
 from tenure.model.snapshot.observations import EvictionAnswer, InspectionAnswer, TerminationAnswer
@@ -153,6 +163,34 @@ def test_a_blocked_drain_names_pods_pdbs_and_numbers() -> None:
         ("Pod/default/web-1", None),
         ("PodDisruptionBudget/default/web", None),
     ]
+
+
+def test_the_first_causes_are_named_and_the_others_counted() -> None:
+    pods = [a_pod(f"p{i}", protected=f"{i + 2}h", labels={}) for i in range(5)]
+    verdict = verdict_on(a_leaving_claim(), a_leaving_node(), *pods)
+    waiting, *causes, more = verdict.facts
+    assert waiting == WaitingForPods(tuple(pod.key for pod in pods), blocked=5)
+    assert [cause.pods for cause in causes if isinstance(cause, PodsBlocked)] == [
+        ("default/p0",),
+        ("default/p1",),
+        ("default/p2",),
+    ]
+    assert more == MoreCauses(2)
+    assert len(verdict.blockers) == 5, "which name them all"
+
+
+def test_a_protected_pod_blocks_until_the_deadline_forces_it() -> None:
+    claim = a_leaving_claim(spec={"termination_grace_period": "15m"})
+    verdict = verdict_on(claim, a_leaving_node(), a_pod(protected="true"))
+    (blocker,) = verdict.blockers
+    assert blocker.fact == Joined((Protection("true", FOR_EVER), ForceDeletedAt(ahead(840))))
+    assert blocker.until == ahead(840)
+    deadline = Deadline(ahead(870), "terminationGracePeriod 15m")
+    assert verdict.facts == (
+        WaitingForPods(("default/web",), blocked=1),
+        PodsBlocked(("default/web",), blocker.fact),
+        MustBeDrained("Node", "node-a", deadline),
+    )
 
 
 def test_the_retry_of_an_eviction_does_not_change_the_verdict_on_its_node() -> None:
