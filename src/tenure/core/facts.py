@@ -80,11 +80,21 @@ def counted(number: int, noun: str) -> str:
 
 def told(facts: Iterable[Fact]) -> Iterator[Fact]:
     """The facts, and those that are part of them."""
-    for fact in facts:
-        yield fact
-        for value in msgspec.structs.astuple(fact):
-            values = value if isinstance(value, tuple) else (value,)
-            yield from told(one for one in values if isinstance(one, Fact))
+    return (one for one in _parts(tuple(facts)) if isinstance(one, Fact))
+
+
+def instants_of(facts: Iterable[Fact]) -> Iterator[datetime]:
+    """Every instant that the facts carry."""
+    return (one for one in _parts(tuple(facts)) if isinstance(one, datetime))
+
+
+def _parts(value: object) -> Iterator[object]:
+    yield value
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.astuple(value)
+    if isinstance(value, tuple):
+        for one in value:
+            yield from _parts(one)
 
 
 def as_fact(said: Fact | str) -> Fact:

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenure.cli.explain.scheduletext import DrainOutlook, timetable_lines
-from tenure.cli.view.instants import at_clock, relative, span, with_relative
+from tenure.cli.view.instants import at_clock, dated, relative, span, with_relative
+from tenure.core.facts import Quoted, RetriedAt, sentence
 from tenure.core.repair.foresight import Foresight
 from tenure.core.terminate.podtimes import PodTimes
 from tenure.core.terminate.schedule import Timetable
+from tenure.model.api.meta import format_time
 
 NOW = datetime(2026, 1, 5, 8, 10, tzinfo=UTC)
 
@@ -70,3 +72,9 @@ def test_what_is_overdue_in_a_timetable_is_due_at_once() -> None:
     assert any("at once" in line for line in lines if "default/web" in line)
     later = list(timetable_lines(a_table(ends_by=late + timedelta(seconds=60)), late))
     assert any(line.startswith("  gone      by ") for line in later)
+
+
+def test_an_instant_is_added_unless_the_facts_have_it() -> None:
+    facts, later = (Quoted("no"), RetriedAt(NOW)), NOW + timedelta(seconds=1)
+    assert dated(facts, "until", NOW) == dated(facts, "until", None) == sentence(facts)
+    assert dated(facts, "until", later) == f"{sentence(facts)}; until {format_time(later)}"

@@ -9,9 +9,9 @@ import pytest
 
 from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
 from tenure.core.facts import Joined
+from tenure.core.marks.deadline import Deadline
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
-from tenure.core.terminate.deadline import Deadline
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.core.terminate.facts.deadlines import MustBeDrained
 from tenure.core.terminate.facts.pods import (

@@ -83,7 +83,7 @@ def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
     yield f"  verdict   {verdict.reason}: {verdict.message}"
     yield f"  meaning   {info.meaning}"
     for blocker in untold(verdict):
-        yield f"  blocked   by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
+        yield f"  blocked   by {blocker.subject}: {dated((blocker.fact,), 'until', blocker.until)}"
     yield f"  action    {action_words(verdict.action)}"
     yield f"  changes   {_change(verdict)}"
     if _advice(verdict) or not advised:

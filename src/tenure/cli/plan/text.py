@@ -94,10 +94,10 @@ def _verdict(verdict: Verdict, twin: Verdict | None) -> Iterator[str]:
     if twin is not None:
         who = f"{who}, {twin.subject}"
     # Nothing is promised until then: an event may change everything at any time.
-    yield f"    {who}: {dated(verdict.message, 'evaluated again at', again)}"
+    yield f"    {who}: {dated(verdict.facts, 'evaluated again at', again)}"
     blockers = untold(verdict)
     for blocker in blockers[:SHOWN]:
-        yield f"      blocked by {blocker.subject}: {dated(blocker.message, 'until', blocker.until)}"
+        yield f"      blocked by {blocker.subject}: {dated((blocker.fact,), 'until', blocker.until)}"
     if len(blockers) > SHOWN:
         yield f"      … and {len(blockers) - SHOWN} more"
 

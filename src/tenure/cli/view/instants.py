@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from tenure.core.facts import Fact, instants_of, sentence
 from tenure.model.api.meta import format_time
 
 #: With whether the sentence goes on.
@@ -35,11 +36,12 @@ def with_relative(lines: Iterable[str], now: datetime) -> Iterator[str]:
     return (_INSTANT.sub(shown, line) for line in lines)
 
 
-def dated(sentence: str, word: str, instant: datetime | None) -> str:
-    """The sentence with the instant, unless it has it already."""
-    if instant is None or format_time(instant) in sentence:
-        return sentence
-    return f"{sentence}; {word} {format_time(instant)}"
+def dated(facts: Iterable[Fact], word: str, instant: datetime | None) -> str:
+    """The sentence of the facts, with the instant unless they have it already."""
+    facts = tuple(facts)
+    if instant is None or format_time(instant) in map(format_time, instants_of(facts)):
+        return sentence(facts)
+    return f"{sentence(facts)}; {word} {format_time(instant)}"
 
 
 def relative(instant: datetime, now: datetime) -> str:
