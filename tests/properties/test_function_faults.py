@@ -17,6 +17,7 @@ from tenure.model.api.names import NODEPOOL
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.evaluate.facts import EvaluationFails, KeysUnknown
 from tenure.runtime.evaluate.isolation import ALIKE_MAX
 from tests.core.build import (
     a_budget,
@@ -92,7 +93,14 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
     assert snapshot.unreadable() == {}
     failing = evaluator.failing()
     assert [verdict.concern for verdict in failing] == [concern] * expected[part]
-    assert all("ZeroDivisionError: of no object's making (" in v.message for v in failing)
+    errors = [
+        fact.error
+        for v in failing
+        for fact in v.facts
+        if isinstance(fact, EvaluationFails | KeysUnknown)
+    ]
+    assert len(errors) == len(failing)
+    assert all(error.startswith("ZeroDivisionError: of no object's making (") for error in errors)
     if concern in (Concern.LIFECYCLE, Concern.NODE, Concern.POOL, Concern.PROVISIONING):
         told = {v.subject.kind for v in evaluator.in_force() if v.reason is Reason.JUDGEMENT_FAILED}
         assert told == {"Evaluation", "NodePool"}

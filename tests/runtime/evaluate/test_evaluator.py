@@ -16,6 +16,7 @@ from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.evaluate.facts import EvaluationFails, KeysUnknown
 from tenure.runtime.evaluate.results import STALE_MAX
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment
 from tests.runtime.worlds import Tapped
@@ -152,7 +153,10 @@ def test_a_key_that_fails_as_a_whole_leaves_the_others_alone() -> None:
         ("drain/a", Reason.JUDGEMENT_FAILED),
     ]
     (failed,) = setup.evaluator.failing()
-    assert failed.message.startswith("evaluating drain/a fails: KeyError: 'zone' (test_")
+    (fact,) = failed.facts
+    assert isinstance(fact, EvaluationFails)
+    assert (fact.concern, fact.key) == (Concern.DRAIN, "a")
+    assert fact.error.startswith("KeyError: 'zone' (test_")
     assert not setup.tables.unreadable, "it was blamed in vain"
 
 
@@ -184,7 +188,9 @@ def test_what_cannot_even_be_looked_at_is_told_once_and_ends_with_its_object() -
     setup = Setup()
     setup.put("a", node="unviewable")
     (failed,) = setup.turn()
-    assert "ValueError: cannot be looked at (test_evaluator.py:" in failed.message
+    (fact,) = failed.facts
+    assert isinstance(fact, EvaluationFails)
+    assert fact.error.startswith("ValueError: cannot be looked at (test_evaluator.py:")
     setup.put("a", node="unviewable", version=2)
     assert setup.turn(after=SECOND) == []
     setup.remove("a")
@@ -251,7 +257,9 @@ def test_where_a_decider_cannot_tell_what_a_change_touches_all_known_keys_are_ev
     setup.put("a", node="n1", version=2)
     (failed,) = setup.turn_with(Subject("Pod", "a"))
     assert failed.reason is Reason.JUDGEMENT_FAILED
-    assert failed.message.startswith("cannot list the keys of drain: ZeroDivisionError (test_")
+    (unknown,) = failed.facts
+    assert isinstance(unknown, KeysUnknown)
+    assert unknown.error.startswith("ZeroDivisionError (test_")
     assert setup.evaluator.failing() == [failed]
     assert setup.decider.evaluated == ["a", "a"]
     assert not setup.tables.unreadable, "no object is blamed"

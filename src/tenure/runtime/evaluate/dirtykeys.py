@@ -23,6 +23,7 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 from tenure.runtime.evaluate.blame import described
 from tenure.runtime.evaluate.deferral import Deferrals
+from tenure.runtime.evaluate.facts import KeysUnknown
 from tenure.runtime.evaluate.failures import failed_verdicts
 from tenure.runtime.evaluate.isolation import Isolation
 from tenure.runtime.evaluate.results import Results
@@ -172,8 +173,8 @@ class DirtyKeys:
         known = self._failed.get(position, ())
         if not known or again:
             concern = self._deciders[position].concern
-            message = f"cannot list the keys of {concern}: {described(error)}"
-            said = tuple(failed_verdicts(concern, CLUSTER, _KEYS, message, snapshot, now))
+            unknown = KeysUnknown(concern, described(error))
+            said = tuple(failed_verdicts(concern, CLUSTER, _KEYS, unknown, snapshot, now))
             # A pool that has a verdict of this concern keeps it.
             others = self._verdicts.without_any(said[1:])
             self._failed[position] = (said[0], *others)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Fact
 from tenure.core.provision.placement import CLUSTER
 from tenure.core.reasons import Reason
 from tenure.model.api.names import NODEPOOL
@@ -19,7 +19,7 @@ FAILURE_PAUSE: Final = timedelta(minutes=1)
 
 
 def failed_verdicts(
-    concern: Concern, key: str, name: str, message: str, snapshot: Snapshot, now: datetime
+    concern: Concern, key: str, name: str, fact: Fact, snapshot: Snapshot, now: datetime
 ) -> Iterator[Verdict]:
     """The pools are subjects as well, because operators look at objects, not at keys."""
     pools = snapshot.pools if key == CLUSTER else _pool_of(key, snapshot)
@@ -29,7 +29,7 @@ def failed_verdicts(
             concern=concern,
             subject=subject,
             reason=Reason.JUDGEMENT_FAILED,
-            facts=(as_fact(message),),
+            facts=(fact,),
             recheck_at=now + FAILURE_PAUSE,
         )
 

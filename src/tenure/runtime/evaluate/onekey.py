@@ -18,6 +18,7 @@ from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.blame import described
+from tenure.runtime.evaluate.facts import EvaluationFails
 from tenure.runtime.evaluate.failures import failed_verdicts
 from tenure.runtime.evaluate.isolation import Isolation
 from tenure.runtime.evaluate.results import Result, Results, Work
@@ -92,8 +93,8 @@ class KeyEvaluation:
     def _broken(self, work: Work, error: Exception, snapshot: Snapshot, now: datetime) -> Evaluated:
         position, key = work
         concern = self._deciders[position].concern
-        message = f"evaluating {concern}/{key} fails: {described(error)}"
-        return _BROKEN, tuple(failed_verdicts(concern, key, key, message, snapshot, now))
+        fails = EvaluationFails(concern, key, described(error))
+        return _BROKEN, tuple(failed_verdicts(concern, key, key, fails, snapshot, now))
 
     def _kept(self, work: Work, evaluated: Evaluated, now: datetime) -> list[Verdict]:
         old, (view, verdicts) = self._results.get(work), evaluated
