@@ -20,100 +20,30 @@ are counted per owner:
 Pods whose breaker is open get no claim, but may be placed on existing nodes, and pods of other
 owners do not wait for them. The counts come from claims and pools, so a restart changes nothing;
 only the first two removed claims of a family are known only to the process that saw them removed.
+
+Rules 1 to 3 are in ``state``, 4 and 5 in ``bounds``; what pools record is in ``poolrecord``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Patch, Verdict
-from tenure.core.facts import Fact
-from tenure.core.launchbreaker.facts import (
-    BreakerClosed,
-    BreakerOpen,
-    DeletedSoon,
-    PendingAgain,
-    TooManyInVain,
-)
-from tenure.core.launchbreaker.history import (
-    IN_VAIN_MAX,
-    REMEMBERED,
-    History,
-    OwnerHistory,
-    PastLaunch,
-)
-from tenure.core.launchbreaker.ledger import Entry, Kept, Ledger, ledger_of, written
+from tenure.core.decision import Verdict
+from tenure.core.launchbreaker.bounds import Bound, bounds, in_vain, of_namespaces
+from tenure.core.launchbreaker.history import REMEMBERED, History
 from tenure.core.launchbreaker.owners import family_of, namespace_of
-from tenure.core.reasons import Reason
-from tenure.core.writes import patch, subject_of
-from tenure.model.api.meta import BEGINNING, earlier, later
-from tenure.model.api.names import LAUNCH_BREAKER
-from tenure.model.api.nodepool import NodePool
+from tenure.core.launchbreaker.poolrecord import on_pool
+from tenure.core.launchbreaker.state import AHEAD_MAX, HOUR, RUNS_FOR, TIMES, State, state_of
+from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings
 from tenure.packing.result import Packing, PlannedClaim
 
-#: The breaker opens after this many launches in a row, …
-TIMES: Final = 3
-#: … the last at most this long after the first.
-WITHIN: Final = timedelta(minutes=10)
-#: More versions of an owner's template, all in vain within that time, are not a normal rollout.
-REVISIONS_MAX: Final = 3
-BACK_OFF_MIN: Final = timedelta(minutes=1)
-BACK_OFF_MAX: Final = timedelta(minutes=30)
-#: Nodes an hour while it is open.
-NODES_MAX: Final = 12
-HOUR: Final = timedelta(hours=1)
-#: A pod that has run for this long closes it.
-RUNS_FOR: Final = timedelta(minutes=10)
-#: Additional launches in vain that are allowed for each pending pod of the family or namespace.
-IN_VAIN_PER_POD: Final = 4
-#: A recorded launch that is further in the future than clocks may differ is ignored.
-AHEAD_MAX: Final = timedelta(minutes=10)
-
 _NOTHING_PACKED: Final = Packing(placed={}, claims=(), unplaced={})
-
-
-class State(msgspec.Struct, frozen=True, kw_only=True):
-    """An owner's breaker at one instant."""
-
-    owner: str
-    #: Those of the last hours, since it last closed; oldest first.
-    launches: tuple[PastLaunch, ...] = ()
-    #: By claim: when its Node appeared; only launches after which pods were pending again.
-    returned: Mapping[str, datetime] = {}
-    opened: datetime | None = None
-    closed: datetime | None = None
-    #: The earliest time of the next launch; None if launches are not limited.
-    next_at: datetime | None = None
-    #: The family, or else the namespace, whose launches were in vain too often.
-    family: str = ""
-    namespace: str = ""
-    #: How many nodes may be launched then; None: as many as are needed.
-    allowed: int | None = None
-
-    @property
-    def fact(self) -> Fact:
-        """Why launches are limited."""
-        count, since = len(self.launches), min(one.at for one in self.launches)
-        if self.opened is None:
-            assert self.next_at is not None, "nothing else limits launches"
-            return TooManyInVain(
-                self.owner, self.family, self.namespace, count, since, self.next_at
-            )
-        named = [one.claim for one in self.launches if one.claim in self.returned]
-        last = named[-1] if named else ""
-        return BreakerOpen(self.owner, len(self.returned), count, since, last, self.next_at)
-
-    def most(self, now: datetime) -> int | None:
-        """How many nodes may be launched for the owner now; None: as many as are needed."""
-        if self.next_at is None:
-            return None
-        return max(self.allowed or 0, 0) if self.next_at <= now else 0
 
 
 class Limited(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,18 +126,18 @@ class _Breakers:
     ) -> None:
         self._history, self._now = history, now
         self._states = {
-            owner: _state(owner, known, packing, history, settings, now)
+            owner: state_of(owner, known, packing, history, settings, now)
             for owner, known in history.owners.items()
         }
-        in_vain = _in_vain(history, self._states, now)
+        wasted = in_vain(history, self._states, now)
         waiting = Counter(map(family_of, history.owner_of.values()))
-        self._families = _bounds(in_vain, waiting)
+        self._families = bounds(wasted, waiting)
         waiting = Counter(map(namespace_of, history.owner_of.values()))
-        self._namespaces = _bounds(_of_namespaces(in_vain, history, settings, now), waiting)
-        self._often = {family for family, launches in in_vain.items() if len(launches) >= TIMES}
+        self._namespaces = bounds(of_namespaces(wasted, history, settings, now), waiting)
+        self._often = {family for family, launches in wasted.items() if len(launches) >= TIMES}
         self.instants = tuple(sorted(_instants(history, self._states.values(), self._all())))
 
-    def _all(self) -> list[_Bound]:
+    def _all(self) -> list[Bound]:
         return [*self._families.values(), *self._namespaces.values()]
 
     def of(self, uid: str) -> State | None:
@@ -257,189 +187,12 @@ class _Breakers:
         return tuple(
             msgspec.structs.replace(verdict, recheck_at=recheck_at)
             for pool in self._history.pools.values()
-            if (verdict := _on_pool(pool, self._states.values(), self._often, self._now))
-            is not None
+            if (verdict := on_pool(pool, self._states.values(), self._often, self._now)) is not None
         )
 
 
-# -- one owner -------------------------------------------------------------------------
-
-
-def _state(
-    owner: str,
-    known: OwnerHistory,
-    packing: Packing,
-    history: History,
-    settings: Settings,
-    now: datetime,
-) -> State:
-    closed, opened = known.closed, known.opened
-    if closed is not None and closed > later(now, AHEAD_MAX):
-        closed = None
-    if opened is not None and known.running_since is not None:
-        runs_until = later(known.running_since, RUNS_FOR)
-        if runs_until <= now:
-            closed, opened = runs_until, None
-    launches = _counted(known.launches, closed, now)
-    returned = _returned(owner, launches, packing, history, settings)
-    opened = opened or _opens(launches, returned)
-    if opened is not None and (not launches or later(launches[-1].at, HOUR) <= now):
-        closed, opened = later(launches[-1].at, HOUR) if launches else closed, None
-        launches, returned = (), {}
-    state = State(owner=owner, launches=launches, returned=returned, opened=opened, closed=closed)
-    return _backed_off(state, now) if opened is not None else state
-
-
-def _counted(
-    launches: Iterable[PastLaunch], closed: datetime | None, now: datetime
-) -> tuple[PastLaunch, ...]:
-    return tuple(
-        one
-        for one in launches
-        if earlier(now, REMEMBERED) < one.at <= later(now, AHEAD_MAX)
-        and (closed is None or one.at >= closed)
-    )
-
-
-def _returned(
-    owner: str,
-    launches: Sequence[PastLaunch],
-    packing: Packing,
-    history: History,
-    settings: Settings,
-) -> dict[str, datetime]:
-    """By claim: when its Node appeared; only claims on whose Node the owner's pods did not stay.
-
-    Only pods of the same template count: a launch before a rollout was not in vain. But if no pod
-    stayed on the nodes of more than three versions within 10m, each of them counts.
-    """
-    whose = history.owner_of
-    without_node = [*(uid for one in packing.claims for uid in one.pods), *packing.no_claim]
-    needs_node = {history.revision_of[uid] for uid in without_node if whose.get(uid) == owner}
-    placed = {name for uid, name in packing.placed.items() if whose.get(uid) == owner}
-    found = {one.claim: one.returned for one in launches if one.returned is not None}
-    deserted = [
-        one
-        for one in launches
-        if one.claim not in found
-        and one.deserted is not None
-        and not (one.missing_after and one.missing_after >= settings.garbage_period)
-        and not one.places & placed
-        and not any(uid in packing.placed for uid in one.waiting)
-    ]
-    churned = _churned(deserted) if needs_node else ()
-    for one in deserted:
-        if one.deserted is not None and (one.revision in needs_node or one.claim in churned):
-            found[one.claim] = one.deserted
-    return found
-
-
-def _churned(deserted: Sequence[PastLaunch]) -> set[str]:
-    """Claims of more versions of one template than normal rollouts make in that time."""
-    found: set[str] = set()
-    if len({one.revision for one in deserted}) <= REVISIONS_MAX:
-        return found
-    for first in deserted:
-        together = [one for one in deserted if first.at <= one.at <= later(first.at, WITHIN)]
-        if len({one.revision for one in together}) > REVISIONS_MAX:
-            found |= {one.claim for one in together}
-    return found
-
-
-def _rounds(launches: Iterable[PastLaunch], returned: Mapping[str, datetime]) -> list[datetime]:
-    """When each round of launches began. Launches before the first Node of a round appears belong to
-    that round: nodes for many pods are launched together, and count once."""
-    rounds: list[datetime] = []
-    came: list[datetime] = []
-    for one in launches:
-        if not rounds or (came and one.at >= min(came)):
-            rounds.append(one.at)
-            came = []
-        if one.claim in returned:
-            came.append(returned[one.claim])
-    return rounds
-
-
-def _opens(launches: Sequence[PastLaunch], returned: Mapping[str, datetime]) -> datetime | None:
-    rounds = _rounds([one for one in launches if one.claim in returned], returned)
-    for first, last in zip(rounds, rounds[TIMES - 1 :], strict=False):
-        if last - first <= WITHIN:
-            return last
-    return None
-
-
-def _backed_off(state: State, now: datetime) -> State:
-    assert state.opened is not None
-    since = [one for one in state.launches if one.at > state.opened]
-    doubled = len(_rounds(since, state.returned))
-    pause = min(BACK_OFF_MIN * (1 << min(doubled, 10)), BACK_OFF_MAX)
-    next_at = later(max(one.at for one in state.launches), pause)
-    lately = [one.at for one in since if later(one.at, HOUR) > now]
-    if len(lately) >= NODES_MAX:
-        next_at = max(next_at, later(lately[-NODES_MAX], HOUR))
-    return msgspec.structs.replace(state, next_at=next_at, allowed=NODES_MAX - len(lately))
-
-
-# -- all owners ------------------------------------------------------------------------
-
-
-class _Bound(msgspec.Struct, frozen=True):
-    """The limit of one family or namespace: when the next node may be launched for it."""
-
-    launches: tuple[PastLaunch, ...]
-    next_at: datetime
-
-
-def _in_vain(
-    history: History, states: Mapping[str, State], now: datetime
-) -> dict[str, dict[str, PastLaunch]]:
-    """By family and claim: launches of the last hour that were of no use to the family's pods."""
-    found: dict[str, dict[str, PastLaunch]] = {}
-    for owner, known in history.owners.items():
-        lately = [
-            one for one in known.launches if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
-        ]
-        returned = states[owner].returned
-        of_family = found.setdefault(family_of(owner), {})
-        of_family |= {one.claim: one for one in lately if one.claim in returned or one.wasted}
-    return found
-
-
-def _of_namespaces(
-    in_vain: Mapping[str, Mapping[str, PastLaunch]],
-    history: History,
-    settings: Settings,
-    now: datetime,
-) -> dict[str, dict[str, PastLaunch]]:
-    """By namespace and claim: also unused Nodes of owners that have been deleted since."""
-    found: dict[str, dict[str, PastLaunch]] = {}
-    for family, launches in in_vain.items():
-        found.setdefault(namespace_of(family), {}).update(launches)
-    for namespace, neighbours in history.neighbours.items():
-        found.setdefault(namespace, {}).update(
-            (one.claim, one)
-            for one in neighbours
-            if earlier(now, HOUR) < one.at <= later(now, AHEAD_MAX)
-            and not (one.missing_after and one.missing_after >= settings.garbage_period)
-        )
-    return found
-
-
-def _bounds(
-    in_vain: Mapping[str, Mapping[str, PastLaunch]], waiting: Mapping[str, int]
-) -> dict[str, _Bound]:
-    """The families or namespaces whose launches were in vain too often."""
-    bounds = {}
-    for name, launches in in_vain.items():
-        most = IN_VAIN_MAX + IN_VAIN_PER_POD * waiting.get(name, 0)
-        if len(launches) >= most:
-            ordered = tuple(sorted(launches.values(), key=lambda one: (one.at, one.claim)))
-            bounds[name] = _Bound(ordered, later(ordered[-most].at, HOUR))
-    return bounds
-
-
-def _instants(history: History, states: Iterable[State], bounds: Iterable[_Bound]) -> set[datetime]:
-    instants = {bound.next_at for bound in bounds}
+def _instants(history: History, states: Iterable[State], limits: Iterable[Bound]) -> set[datetime]:
+    instants = {bound.next_at for bound in limits}
     instants |= {later(since, RUNS_FOR) for since in history.running.values()}
     for neighbours in history.neighbours.values():
         instants |= {earlier(one.at, AHEAD_MAX) for one in neighbours}
@@ -451,83 +204,3 @@ def _instants(history: History, states: Iterable[State], bounds: Iterable[_Bound
         if known.closed is not None:
             instants |= {later(known.closed, REMEMBERED), earlier(known.closed, AHEAD_MAX)}
     return instants | {state.next_at for state in states if state.next_at is not None}
-
-
-# -- records and verdicts of pools ------------------------------------------------------
-
-
-def _on_pool(
-    pool: NodePool, states: Collection[State], often: Collection[str], now: datetime
-) -> Verdict | None:
-    """``often``: families with several launches in vain; these launches are recorded."""
-    before = ledger_of(pool)
-    ledger = {
-        s.owner: entry
-        for s in states
-        if (entry := _entry(s, pool.name, often, now)) and (entry.launches or s.owner in before)
-    }
-    text = written(ledger)
-    if text is None and not before:
-        return None
-    action = None if text == pool.annotations.get(LAUNCH_BREAKER) else _write(pool, text)
-    mine = [state for state in states if state.owner in ledger]
-    are_open = [state for state in mine if state.opened is not None]
-    again = [state for state in mine if state.opened is None and state.returned]
-    if are_open:
-        facts = tuple(state.fact for state in are_open)
-        return _say(pool, Reason.LAUNCH_BREAKER_OPEN, facts, action)
-    wasted = Counter(
-        family_of(owner)
-        for owner, entry in ledger.items()
-        for one in entry.launches
-        if one.wasted and entry.opened is None
-    )
-    if again or wasted:
-        deleted = (DeletedSoon(*each, IN_VAIN_MAX) for each in sorted(wasted.items()))
-        return _say(pool, Reason.PODS_PENDING_AGAIN, (*map(_again, again), *deleted), action)
-    closed = BreakerClosed(tuple(sorted(before)))
-    return _say(pool, Reason.LAUNCH_BREAKER_CLOSED, (closed,), action)
-
-
-def _entry(state: State, pool: str, often: Collection[str], now: datetime) -> Entry | None:
-    closed = state.closed if state.closed and later(state.closed, REMEMBERED) > now else None
-    all_count = bool(state.returned) or state.opened is not None
-    wasted_count = family_of(state.owner) in often
-    kept = tuple(
-        Kept(one.claim, one.at, state.returned.get(one.claim), one.wasted)
-        for one in state.launches
-        if one.pool == pool
-        and (all_count or (wasted_count and one.wasted and later(one.at, HOUR) > now))
-    )
-    opened = state.opened if kept else None
-    return Entry(kept, opened, closed) if kept or closed else None
-
-
-def open_owners(ledger: Ledger) -> list[str]:
-    return sorted(owner for owner, entry in ledger.items() if entry.opened is not None)
-
-
-def open_breaker(owner: str, entry: Entry) -> BreakerOpen:
-    """For a pool's condition: what the pool's own record says, without the current time."""
-    returned = sum(kept.returned is not None for kept in entry.launches)
-    since = min((kept.at for kept in entry.launches), default=BEGINNING)
-    return BreakerOpen(owner, returned, len(entry.launches), since)
-
-
-def _write(pool: NodePool, text: str | None) -> Patch:
-    return patch(pool, {"annotations": {LAUNCH_BREAKER: text}})
-
-
-def _again(state: State) -> PendingAgain:
-    last = max(one.at for one in state.launches if one.claim in state.returned)
-    return PendingAgain(state.owner, len(state.returned), last)
-
-
-def _say(pool: NodePool, reason: Reason, facts: tuple[Fact, ...], action: Patch | None) -> Verdict:
-    return Verdict(
-        concern=Concern.PROVISIONING,
-        subject=subject_of(pool),
-        reason=reason,
-        facts=facts,
-        action=action,
-    )

@@ -21,8 +21,8 @@ from tenure.core.decision import Concern
 from tenure.core.disrupt.methods.reasons import TRAITS
 from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.health.outage import domains_in, pool_health_of
-from tenure.core.launchbreaker.breaker import open_owners
 from tenure.core.launchbreaker.ledger import ledger_of
+from tenure.core.launchbreaker.poolrecord import open_owners
 from tenure.core.marks.ownership import is_our_pool
 from tenure.core.pool.lookup import usage_of
 from tenure.core.provision.demand import is_provisionable
