@@ -352,7 +352,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Orphaned("4f9c", BEGINNING, BEGINNING),
     OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1", "default/web-2"), 3, False),
     OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1",), 0, True),
-    InstanceNotListed("kwok://node-1", BEGINNING),
+    InstanceNotListed("aws:///zone-a/i-1", BEGINNING),
     ListTooEarly(),
     NodeStillReady(),
 )
