@@ -40,7 +40,7 @@ class PodUnreadable(Fact, frozen=True):
     problem: str
 
     def __str__(self) -> str:
-        return self.problem
+        return f"the pod cannot be scheduled: {self.problem}"
 
 
 class ConstraintNotSupported(Fact, frozen=True):
@@ -58,8 +58,11 @@ class NoZoneWithinSkew(Fact, frozen=True):
     pods: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{zone} has {count}" for zone, count in self.pods)
-        return f"topology spread with maxSkew {self.max_skew} leaves no zone for the pod: {counts}"
+        counts = ", ".join(f"{zone} {count}" for zone, count in self.pods)
+        return (
+            f"topology spread with maxSkew {self.max_skew} leaves no zone for the pod "
+            f"(pods by zone: {counts})"
+        )
 
 
 class NoNodeFits(Fact, frozen=True):
@@ -153,7 +156,7 @@ class RequirementsContradict(Fact, frozen=True):
     key: str
 
     def __str__(self) -> str:
-        return f"requirements on {self.key} exclude each other"
+        return f"requirements of the NodePool and the pod on {self.key} exclude each other"
 
 
 class NoTypeMatches(Fact, frozen=True):
@@ -220,8 +223,8 @@ class TooLargeTogether(Fact, frozen=True):
     wanted: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        wanted = " and ".join(f"{amount} {resource}" for amount, resource in self.wanted)
-        return f"no instance type has {wanted} free together"
+        wanted = ", ".join(f"{resource} {amount}" for amount, resource in self.wanted)
+        return f"no instance type has all of this free together: {wanted}"
 
 
 class NoOffering(Fact, frozen=True):
@@ -261,8 +264,8 @@ class LimitsReached(Fact, frozen=True):
     def __str__(self) -> str:
         left = " and ".join(f"{amount} {resource}" for amount, resource in self.left)
         return (
-            f"spec.limits has {left} left, and every instance type that fits needs more of one of "
-            "them; raise that limit"
+            f"spec.limits has {left} left, and every instance type that fits exceeds one of these; "
+            "raise spec.limits"
         )
 
 

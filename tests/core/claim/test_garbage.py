@@ -11,6 +11,7 @@ from tenure.core.claim.facts import (
     InstanceNotOurs,
     ListTooEarly,
     NodeStillReady,
+    NoNodeReady,
     Orphaned,
     OrphanInUse,
     OrphanSuspected,
@@ -100,7 +101,7 @@ def test_an_instance_is_never_terminated_when_it_is(fields: Any) -> None:
 def test_a_registered_claim_whose_instance_is_gone_is_deleted() -> None:
     verdict = verdict_on(a_claim(), a_node(ready=False), vanished={"uid-a": ago(5)})
     assert verdict.reason is Reason.INSTANCE_VANISHED
-    assert verdict.facts == (InstanceNotListed("cloud://a", ago(5)),)
+    assert verdict.facts == (InstanceNotListed("cloud://a", ago(5)), NoNodeReady())
     assert verdict.action == Delete(
         resource=NODE_CLAIMS,
         name="a",

@@ -308,12 +308,17 @@ class InstanceNotListed(Fact, frozen=True):
 
 class ListTooEarly(Fact, frozen=True):
     def __str__(self) -> str:
-        return "that list is too soon after the launch to be reliable, so the NodeClaim stays"
+        return "a list so soon after the launch is not reliable, so the NodeClaim stays"
 
 
 class NodeStillReady(Fact, frozen=True):
     def __str__(self) -> str:
-        return "its Node is Ready, so the NodeClaim stays"
+        return "the Node is Ready, so the NodeClaim stays"
+
+
+class NoNodeReady(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "no Node of the instance is Ready; deleting the NodeClaim"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
@@ -355,4 +360,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     InstanceNotListed("aws:///zone-a/i-1", BEGINNING),
     ListTooEarly(),
     NodeStillReady(),
+    NoNodeReady(),
 )

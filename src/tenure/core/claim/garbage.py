@@ -25,6 +25,7 @@ from tenure.core.claim.facts import (
     InstanceNotOurs,
     ListTooEarly,
     NodeStillReady,
+    NoNodeReady,
     Orphaned,
     OrphanInUse,
     OrphanSuspected,
@@ -199,4 +200,4 @@ def _vanished(view: VanishedView, settings: Settings) -> Verdict:
     if view.node_ready:
         return _say_of_claim(claim, Reason.INSTANCE_KNOWN, not_listed, NodeStillReady())
     action = delete_claim(claim, Ground.INSTANCE_GONE)
-    return _say_of_claim(claim, Reason.INSTANCE_VANISHED, not_listed, action=action)
+    return _say_of_claim(claim, Reason.INSTANCE_VANISHED, not_listed, NoNodeReady(), action=action)

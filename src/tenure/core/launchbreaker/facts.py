@@ -77,8 +77,8 @@ class DeletedSoon(Fact, frozen=True):
     def __str__(self) -> str:
         return (
             f"{_nodes(self.nodes)} launched for pods of {in_words(self.family)} and deleted by "
-            f"users or other controllers within 10m; {self.most} such launches in an hour open the "
-            "launch breaker"
+            f"users or other controllers within 10m; {self.most} or more such launches in an hour "
+            "open the launch breaker"
         )
 
 
@@ -88,7 +88,10 @@ class BreakerClosed(Fact, frozen=True):
     def __str__(self) -> str:
         if not self.owners:
             return "no launch breaker is open"
-        return f"launch breaker of {', '.join(map(in_words, self.owners))} is closed"
+        owners = ", ".join(map(in_words, self.owners))
+        if len(self.owners) == 1:
+            return f"launch breaker of {owners} is closed"
+        return f"launch breakers of {owners} are closed"
 
 
 def _is_open(owner: str) -> str:
@@ -111,6 +114,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PendingAgain("Deployment/default/web", 1, BEGINNING),
     PendingAgain("Deployment/default/web", 2, BEGINNING),
     DeletedSoon("Job/default/import-*", 5, 60),
+    BreakerClosed(("Deployment/default/web",)),
     BreakerClosed(("Deployment/default/web", "StatefulSet/default/db")),
     BreakerClosed(()),
 )

@@ -13,6 +13,7 @@ from tenure.core.facts import Fact, NodeClassNotServed
 from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
 from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.names import LAUNCHED_FOR
 from tenure.model.cloud.offering import format_price
 
 #: How many DaemonSets a message names.
@@ -162,7 +163,10 @@ class ZoneNotAvoided(Fact, frozen=True):
 
 class LaunchServed(Fact, frozen=True):
     def __str__(self) -> str:
-        return "a pod for which the NodeClaim was created has succeeded on its Node"
+        return (
+            "a pod for which the NodeClaim was created has succeeded on its Node; recording that in "
+            f"{LAUNCHED_FOR}"
+        )
 
 
 # -- pools -----------------------------------------------------------------------------------

@@ -6,6 +6,10 @@ from typing import Final
 
 from tenure.core.decision import Concern
 from tenure.core.facts import Fact
+from tenure.model.values.duration import Duration
+from tenure.runtime.evaluate.failures import FAILURE_PAUSE
+
+_RETRIED: Final = f"retrying within {Duration.of(FAILURE_PAUSE)}"
 
 
 class EvaluationFails(Fact, frozen=True):
@@ -15,7 +19,7 @@ class EvaluationFails(Fact, frozen=True):
     error: str
 
     def __str__(self) -> str:
-        return f"evaluating {self.concern}/{self.key} fails: {self.error}"
+        return f"evaluating {self.concern}/{self.key} fails: {self.error}; {_RETRIED}"
 
 
 class KeysUnknown(Fact, frozen=True):
@@ -25,7 +29,7 @@ class KeysUnknown(Fact, frozen=True):
     error: str
 
     def __str__(self) -> str:
-        return f"cannot list the keys of {self.concern}: {self.error}"
+        return f"cannot list the keys of {self.concern}: {self.error}; {_RETRIED}"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
