@@ -101,13 +101,28 @@ def _layers() -> str:
     tops = [layer.split(" | ") for layer in _layered("layers")]
     lines = []
     for top in (one.removeprefix(_PREFIX) for layer in tops for one in layer):
-        below = sorted(room.removeprefix(f"{top}.") for room in contracts() if _top(room) == top)
-        order = _layered(top)
-        inside = " ▸ ".join(order) if order else ", ".join(one for one in below if one != top)
-        lines += textwrap.wrap(
-            f"{top:<11}{inside}", 98, subsequent_indent=" " * 11, break_on_hyphens=False
-        )
+        lines += _drawn(top, _inside(top))
+        nested = [one for one in packages() if one.startswith(f"{top}.")]
+        lines += [
+            line for one in nested for line in _drawn(f" {one.partition('.')[2]}", _inside(one))
+        ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _inside(package: str) -> str:
+    """Its rooms in their order, or by name where they have none."""
+    order = _layered(package)
+    below = (room for room in contracts() if room.rpartition(".")[0] == package)
+    return " ▸ ".join(order) or ", ".join(sorted(one.rpartition(".")[2] for one in below))
+
+
+def _drawn(name: str, inside: str) -> list[str]:
+    return textwrap.wrap(
+        f"{name:<11}{inside}",
+        98,
+        subsequent_indent=" " * 11,
+        break_on_hyphens=False,
+    )
 
 
 def _layered(id_: str) -> list[str]:
@@ -149,6 +164,29 @@ def room_graph() -> dict[str, set[str]]:
     return edges
 
 
+def packages() -> list[str]:
+    """Those that are divided into rooms: ``core``, ``sim``, ``sim.actors``."""
+    found = {room.rpartition(".")[0] for room in contracts()}
+    return sorted(one for one in found if one in contracts())
+
+
+def rooms_inside(package: str, edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Which rooms directly below a package import which; one stands for those below it as well.
+
+    The modules of the package itself are one room more.
+    """
+
+    def child(room: str) -> str:
+        below = room.removeprefix(package).removeprefix(".").partition(".")[0]
+        return f"{package}.{below}" if below else package
+
+    inside = [room for room in edges if room == package or room.startswith(f"{package}.")]
+    found: dict[str, set[str]] = {child(room): set() for room in inside}
+    for room in inside:
+        found[child(room)] |= {child(one) for one in edges[room] if one in inside} - {child(room)}
+    return found
+
+
 def chain_inside(room: str, graph: ImportGraph) -> list[str]:
     """The longest chain of imports among the modules of one room."""
     own = {one for one in graph.modules if one.startswith(_PREFIX) and room_of(one) == room}
@@ -158,7 +196,7 @@ def chain_inside(room: str, graph: ImportGraph) -> list[str]:
 
 def longest_chain(edges: Mapping[str, Iterable[str]]) -> list[str]:
     """The longest path; a circle counts as one step, because its members are read together."""
-    groups = _circles(edges)
+    groups = circles(edges)
     group_of = {name: number for number, group in enumerate(groups) for name in group}
     best: list[list[str]] = []
     for number, group in enumerate(groups):  # What a group imports comes before it.
@@ -168,7 +206,7 @@ def longest_chain(edges: Mapping[str, Iterable[str]]) -> list[str]:
     return max(best, key=len, default=[])
 
 
-def _circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
+def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Names that import each other in a circle, together; imported ones first (Tarjan)."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
