@@ -13,11 +13,11 @@ import pytest
 from docs.generate import stale
 from tenure.cli.main import COMMANDS, run
 from tenure.core.reasons import Reason
-from tenure.sim.faults import Faults
 from tenure.sim.scenario.expectations import CHECKS
 from tenure.sim.scenario.read.load import FIELDS
 from tenure.sim.scenario.steps import VERBS
 from tenure.sim.scenario.tallies import TALLIES
+from tenure.sim.virtual.faults import Faults
 from tests.folders import ROOT
 
 PAGES = sorted(

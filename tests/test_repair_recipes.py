@@ -13,8 +13,8 @@ import yaml
 from tenure.cli.main import run
 from tenure.core.pool.registrations import HEALTHY
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class
 from tests.test_termination_pages import DOCS, blocks, explained

@@ -22,11 +22,11 @@ from tenure.ports.transport import MERGE_PATCH, Request, Response, Stream, Trans
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
-from tenure.sim.environment import Environment
-from tenure.sim.loop import VirtualLoop, run_virtually
 from tenure.sim.serve.access import opened
 from tenure.sim.serve.kubeconfig import write_kubeconfig
 from tenure.sim.serve.pace import PacedLoop
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 from testbed.controlplane import ControlPlane
 from tests.real.cluster import connected
 

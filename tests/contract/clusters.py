@@ -22,9 +22,9 @@ from tenure.sim.actors.workloads.statefulset import StatefulSets
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
-from tenure.sim.environment import Environment
 from tenure.sim.infrastructure import Infrastructure
-from tenure.sim.loop import VirtualLoop
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualLoop
 from tests.contract.backends import Backend, Json, RealBackend, StoreBackend
 
 T = TypeVar("T")

@@ -30,7 +30,7 @@ from tenure.model.api.resource import (
 )
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.sim.cloud.cloud import CloudEvent
-from tenure.sim.faults import Faults
+from tenure.sim.virtual.faults import Faults
 from tests.builders import a_budget, a_deployment, a_node_class, a_pool
 from tests.runtime.worlds import Tapped
 

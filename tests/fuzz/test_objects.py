@@ -11,7 +11,7 @@ import pytest
 from tenure.core.protect import protection
 from tenure.errors import ApiError
 from tenure.model.api.resource import PODS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.fuzz.bystanders import Bystanders
 from tests.fuzz.oddities import odd_objects
 

@@ -22,8 +22,8 @@ from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
-from tenure.sim.environment import Environment
-from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 from tests.kube.karpenter import NAME, Karpenter, lease_of
 
 EPOCH = datetime(2026, 1, 5, 8, tzinfo=UTC)

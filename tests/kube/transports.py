@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.errors import Unavailable
 from tenure.ports.transport import Request, Response, Stream
-from tenure.sim.loop import run_virtually
+from tenure.sim.virtual.loop import run_virtually
 
 json = msgspec.json.encode
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.sim.faults import Faults
+from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import World
 from tests.builders import (
     HOUR,

@@ -32,9 +32,9 @@ from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
-from tenure.sim.environment import Environment
-from tenure.sim.faults import Faults
-from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import Faults
+from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 from tests.sim.nodeworld import World
 
 Json = dict[str, Any]

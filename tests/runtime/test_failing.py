@@ -12,7 +12,7 @@ from tenure.errors import Forbidden
 from tenure.model.api.resource import EVENTS
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.serving import failing, not_alive
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, a_cluster, a_deployment
 from tests.runtime.telemetry.test_scrape import Onlooker, scraped
 

@@ -15,7 +15,7 @@ from tenure.runtime.clock.heartbeat import STUCK_AFTER, Heartbeat
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.loop import SLICE
 from tenure.runtime.telemetry.serving import not_alive
-from tenure.sim.loop import VirtualClock, VirtualLoop
+from tenure.sim.virtual.loop import VirtualClock, VirtualLoop
 from tests.builders import MINUTE, SECOND
 from tests.runtime.telemetry.test_scrape import Onlooker
 from tests.runtime.worlds import Bench

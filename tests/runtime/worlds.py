@@ -25,8 +25,8 @@ from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.controller import Controller
 from tenure.sim.apiserver.store.tree import Obj
-from tenure.sim.dsl import Story
 from tenure.sim.history import Entry
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World, WorldOptions
 from tests.builders import a_node_class, a_pool
 from tests.runtime.taps import tapped

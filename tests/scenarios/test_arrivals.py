@@ -19,8 +19,8 @@ from tenure.model.settings import Settings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.cloud.cloud import CloudTimings
-from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 

@@ -20,7 +20,7 @@ from tenure.model.api.resource import (
 )
 from tenure.packing.demand import classes
 from tenure.packing.demand.requests import pod_requests
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     MINUTE,
     SECOND,

@@ -11,7 +11,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class, a_pool
 from tests.runtime.worlds import acts

@@ -11,7 +11,7 @@ import pytest
 from tenure.model.api.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.ports.transport import Response
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     HOUR,
     MINUTE,

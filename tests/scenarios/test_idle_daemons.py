@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import EVENTS, NODES
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, a_cluster, a_deployment
 from tests.scenarios.test_launch_breaker import a_daemon_set
 

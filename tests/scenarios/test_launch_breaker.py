@@ -23,8 +23,8 @@ from tenure.model.api.resource import (
 )
 from tenure.sim.actors.kubelet.kubelet import KubeletTimings
 from tenure.sim.cloud.cloud import CloudTimings
-from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import (
     HOUR,

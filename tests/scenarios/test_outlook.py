@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, a_cluster, a_deployment, a_node_class, a_pool
 
 

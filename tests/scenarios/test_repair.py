@@ -10,7 +10,7 @@ import pytest
 
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     HOUR,
     MINUTE,

@@ -10,8 +10,8 @@ import pytest
 from tenure.model.api.names import DO_NOT_DISRUPT, REPLACED_BY, REPLACES
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
-from tenure.sim.dsl import Story
 from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_requirement
 from tests.scenarios.test_replacing import (

@@ -18,7 +18,7 @@ from tenure.model.api.names import (
     REPLACES,
 )
 from tenure.model.api.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     HOUR,
     MINUTE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenure.core.policy.deciders import deciders
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.runtime.controller import Controller
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.core.disrupt.retired import BOTH, REASON, RETIRE
 from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says

@@ -8,9 +8,9 @@ import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.sim.cloud.cloud import CloudTimings
-from tenure.sim.dsl import Story
-from tenure.sim.faults import Faults
 from tenure.sim.infrastructure import InfrastructureOptions
+from tenure.sim.scenario.dsl import Story
+from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pod, a_pool
 

@@ -12,7 +12,7 @@ from tenure.model.api.names import (
     REGISTERED,
 )
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, a_cluster, a_deployment
 
 PROTECTED = a_deployment(replicas=1, annotations={DO_NOT_DISRUPT: "true"})

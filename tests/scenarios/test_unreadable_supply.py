@@ -6,7 +6,7 @@ from typing import Any
 
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     HOUR,
     MINUTE,

@@ -17,7 +17,7 @@ import pytest
 from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPAIR_PROBE, ZONE
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import (
     HOUR,

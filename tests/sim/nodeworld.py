@@ -24,9 +24,9 @@ from tenure.sim.actors.kubelet.kubelet import KubeletTimings
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.cloud.cloud import CloudTimings
-from tenure.sim.environment import Environment
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
-from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 
 NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.provision import decider as provision
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests import evaluations
 from tests.builders import MINUTE, a_cluster, a_deployment
 

@@ -16,7 +16,7 @@ from tenure.model.api.resource import (
     VOLUME_ATTACHMENTS,
 )
 from tenure.sim.apiserver.store.tree import Obj
-from tenure.sim.faults import Faults
+from tenure.sim.virtual.faults import Faults
 from tests.sim.nodeworld import World, story
 
 BOUND = 40  # Seconds after noon at which ``a_node`` is Ready and pods are bound.

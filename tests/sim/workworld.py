@@ -23,8 +23,8 @@ from tenure.sim.actors.workloads.statefulset import StatefulSets
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
-from tenure.sim.loop import VirtualLoop
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualLoop
 
 NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 STARTS_IN = timedelta(seconds=2)

@@ -26,8 +26,8 @@ from tenure.sim.actors.volumes.storage import Storage
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES, instance_types, select
 from tenure.sim.cloud.cloud import CloudTimings, SimulatedCloud
-from tenure.sim.environment import Environment
-from tenure.sim.faults import Faults, FaultSwitch
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import Faults, FaultSwitch
 
 
 class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,11 +36,11 @@ from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.check.checkers import Checkers, Violation
 from tenure.sim.check.transport import CheckedApi
-from tenure.sim.environment import Environment
 from tenure.sim.history import History
-from tenure.sim.hostclock import HostClock
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
-from tenure.sim.loop import VirtualLoop
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.hostclock import HostClock
+from tenure.sim.virtual.loop import VirtualLoop
 
 #: A Monday morning, far from daylight-saving changes.
 DEFAULT_EPOCH: Final = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

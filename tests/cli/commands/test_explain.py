@@ -14,7 +14,7 @@ from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text
 from tenure.cli.main import run
 from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_budget, a_deployment, a_node_class, a_pod, a_pool
 from tests.cli.readclusters import seen

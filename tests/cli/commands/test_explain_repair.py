@@ -13,7 +13,7 @@ from tenure.cli.explain.text import as_text, to_json
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool
 from tests.cli.readclusters import seen

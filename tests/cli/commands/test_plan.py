@@ -19,7 +19,7 @@ from tenure.core.facts import Joined, Quoted, RetriedAt, as_fact
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import BEGINNING
 from tenure.model.api.resource import NODE_CLAIMS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, a_budget, a_deployment, a_node_class, a_pod, a_pool
 from tests.cli.readclusters import seen
 from tests.folders import ROOT

@@ -17,7 +17,7 @@ from tenure.cli.view.instants import span
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import NODES
 from tenure.model.settings import Settings
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool
 from tests.cli.readclusters import seen

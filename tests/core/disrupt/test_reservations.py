@@ -12,7 +12,7 @@ from tenure.model.api.resource import NODES
 from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 
 REPAIR = {

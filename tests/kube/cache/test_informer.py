@@ -20,8 +20,8 @@ from tenure.ports.transport import Request, Response, Transport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
-from tenure.sim.environment import Environment
-from tenure.sim.loop import VirtualClock, VirtualLoop, run_virtually
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualClock, VirtualLoop, run_virtually
 from tests.kube.transports import (
     Lines,
     Played,

@@ -12,7 +12,7 @@ from tenure import errors
 from tenure.kube.client.client import Client
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, Response
-from tenure.sim.loop import run_virtually
+from tenure.sim.virtual.loop import run_virtually
 from tests.kube.transports import Scripted, Silent, a_list, answered, refused
 
 

@@ -14,7 +14,7 @@ from tenure.kube.client.client import Client
 from tenure.kube.client.ratelimit import RateLimit
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.ports.transport import Response
-from tenure.sim.loop import run_virtually
+from tenure.sim.virtual.loop import run_virtually
 from tests.kube.transports import Scripted, Silent, a_list, answered, refused
 
 BUSY = refused(503, "ServiceUnavailable")

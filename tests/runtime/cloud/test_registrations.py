@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenure.core.pool.registrations import HEALTHY
 from tenure.model.api.resource import NODE_POOLS
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool
 
 

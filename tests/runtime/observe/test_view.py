@@ -12,7 +12,7 @@ from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.controller import Controller
 from tenure.runtime.observe.view import View
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, a_cluster, a_deployment
 
 

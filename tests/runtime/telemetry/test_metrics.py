@@ -14,7 +14,7 @@ from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.ports.outcome import OK, Ended, Outcome
 from tenure.runtime.telemetry.metrics import Metrics
-from tenure.sim.dsl import Story
+from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World
 from tests.builders import (
     HOUR,

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.errors import ApiError
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 REACTION: Final = timedelta(milliseconds=10)
 _RETRY_FIRST: Final = timedelta(seconds=1)

@@ -12,7 +12,7 @@ from random import Random
 
 from tenure.errors import Unavailable
 from tenure.ports.transport import Request, Response, Stream, Transport
-from tenure.sim.faults import FaultSwitch, drawn, strikes
+from tenure.sim.virtual.faults import FaultSwitch, drawn, strikes
 
 
 class FaultyTransport:

@@ -7,9 +7,9 @@ rest is their schema's (``tenure.sim.apiserver.admission.admission``).
 from __future__ import annotations
 
 from tenure.sim.apiserver.admission.kinds import Kind
+from tenure.sim.apiserver.shapes.decoding import Mistake, as_read, metadata_mistakes, mistakes
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.strictness import Strictness
-from tenure.sim.shapes.decoding import Mistake, as_read, metadata_mistakes, mistakes
 
 
 def read_object(kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness) -> Obj:

@@ -1,6 +1,5 @@
 """Checks every request and state of a simulation against the promises of safety.
 
-May import: sim, sim.apiserver, sim.apiserver.store, sim.cloud, ports, safety, core, model, parse,
-errors.
+May import: sim.apiserver, sim.apiserver.store, sim.cloud, sim.virtual, ports, model, parse, errors.
 Start reading: checkers.py.
 """

@@ -41,7 +41,7 @@ from tenure.sim.check.promises import (
 from tenure.sim.check.recent import LATE, Recent
 from tenure.sim.check.rules import RULES
 from tenure.sim.cloud.cloud import CloudEvent, SimulatedCloud
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 #: Beyond grace and two periods: the way to the cloud and back, and a failed call or two.
 SLACK: Final = timedelta(minutes=1)

@@ -18,7 +18,7 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.check.read import State
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 #: How late a watch may be, where a story does not say.
 LATE: Final = timedelta(seconds=30)

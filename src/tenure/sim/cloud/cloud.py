@@ -43,18 +43,13 @@ from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.duration import parse_duration
 from tenure.model.values.quantity import format_resources
-from tenure.providers.kwok.nodeclass import (
-    KWOK_NODE_CLASSES,
-    KWOKNodeClass,
-    image_drift,
-    image_of,
-)
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass, image_drift, image_of
 from tenure.providers.kwok.repairs import kwok_statements
-from tenure.sim.actors.kubelet.nodestatus import BootedInstance
+from tenure.sim.actors.nodestatus import BootedInstance
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.cloud.billing import Bill
-from tenure.sim.environment import Environment
-from tenure.sim.faults import FaultSwitch, drawn, strikes
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import FaultSwitch, drawn, strikes
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.store.tree import Obj, dig
-from tenure.sim.faults import Faults
 from tenure.sim.scenario.context import Missing, ScenarioContext, span
 from tenure.sim.scenario.targets import ALL, Target
+from tenure.sim.virtual.faults import Faults
 
 _NONE: Final = timedelta(0)
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api import resource as r
-from tenure.sim.faults import Faults
 from tenure.sim.scenario.actions import (
     ApiRestart,
     Apply,
@@ -30,6 +29,7 @@ from tenure.sim.scenario.read.fields import Fields, Reader
 from tenure.sim.scenario.read.manifests import ManifestJudge
 from tenure.sim.scenario.read.options import read_options
 from tenure.sim.scenario.targets import ALL, PICKS, Target, read_reference, read_target
+from tenure.sim.virtual.faults import Faults
 
 _NONE: Final = timedelta(0)
 _SCALED: Final = {"deployment": r.DEPLOYMENTS, "statefulset": r.STATEFUL_SETS}

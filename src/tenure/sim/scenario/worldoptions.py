@@ -14,10 +14,10 @@ from tenure.sim.actors.kubelet.podstatus import PodPace
 from tenure.sim.actors.volumes.driver import VolumeTimings
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES, select
 from tenure.sim.cloud.cloud import CloudTimings
-from tenure.sim.faults import Faults
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.scenario.read.fields import Fields, Reader
 from tenure.sim.scenario.read.options import read_options
+from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
 
 #: The fields of a scenario that are read here.

@@ -1,7 +1,7 @@
 """The embedded cluster served over HTTPS, for kubectl and other clients.
 
-May import: sim, sim.apiserver, sim.apiserver.admission, sim.apiserver.store,
-sim.apiserver.subresources, sim.serve.table, sim.shapes, providers, kube, ports, schema, model,
+May import: sim, sim.apiserver, sim.apiserver.admission, sim.apiserver.shapes, sim.apiserver.store,
+sim.apiserver.subresources, sim.serve.table, sim.virtual, providers, kube, ports, schema, model,
 parse, errors.
 Start reading: cluster.py.
 """

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from tenure.model.api.meta import format_time
 from tenure.schema.structure.structural import Schema
+from tenure.sim.apiserver.shapes.definitions import definitions, name_of
 from tenure.sim.serve.proto import Unreadable, Value, as_bytes, as_number, as_text, fields, opened
-from tenure.sim.shapes.definitions import definitions, name_of
 
 Json = dict[str, Any]
 #: The server writes it; what a client says of it is not looked at.

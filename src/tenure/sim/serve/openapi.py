@@ -20,8 +20,8 @@ from tenure.schema.structure.crd import schema_of
 from tenure.schema.structure.structural import Schema
 from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.admission.kinds import ALL
+from tenure.sim.apiserver.shapes.definitions import definitions, name_of, with_type_and_metadata
 from tenure.sim.serve.catalogue import SERVED, Served
-from tenure.sim.shapes.definitions import definitions, name_of, with_type_and_metadata
 
 INDEX: Final = "/openapi/v3"
 Json = dict[str, Any]

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tenure.sim.loop import TimeKeepingSelector, VirtualLoop
+from tenure.sim.virtual.loop import TimeKeepingSelector, VirtualLoop
 
 
 class _PacingSelector(TimeKeepingSelector):

@@ -14,8 +14,8 @@ from tenure.ports.transport import Request, Response, Transport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import Before, InProcessTransport
-from tenure.sim.environment import Environment
-from tenure.sim.loop import VirtualLoop, run_virtually
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 
 EPOCH = datetime(2031, 5, 2, 8, tzinfo=UTC)
 LIST = Request(method="GET", path=CONFIG_MAPS.path("default"))

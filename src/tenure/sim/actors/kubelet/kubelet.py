@@ -26,7 +26,9 @@ from tenure.errors import AlreadyExists
 from tenure.model.api.resource import LEASES, NODES
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.copies import Twice
-from tenure.sim.actors.kubelet.nodestatus import (
+from tenure.sim.actors.kubelet.podstatus import PodPace, PodTimings
+from tenure.sim.actors.kubelet.podworker import PodWorkers
+from tenure.sim.actors.nodestatus import (
     HEALTHY,
     NETWORK_NOT_READY,
     READY,
@@ -37,13 +39,11 @@ from tenure.sim.actors.kubelet.nodestatus import (
     node_object,
     reported,
 )
-from tenure.sim.actors.kubelet.podstatus import PodPace, PodTimings
-from tenure.sim.actors.kubelet.podworker import PodWorkers
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig, put
-from tenure.sim.environment import Environment
-from tenure.sim.faults import FaultSwitch, strikes
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import FaultSwitch, strikes
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 RENEW_EVERY: Final = timedelta(seconds=10)

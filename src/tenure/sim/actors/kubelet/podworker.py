@@ -47,7 +47,7 @@ from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 _NOTHING: Final = timedelta(0)
 _NO_PACE: Final = PodPace()

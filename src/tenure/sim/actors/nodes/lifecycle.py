@@ -21,12 +21,12 @@ from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.api.names import NOT_READY_TAINT, UNREACHABLE_TAINT, UNSCHEDULABLE_TAINT
 from tenure.model.api.resource import NODES, PODS
 from tenure.sim.actors.boundpods import BoundPods
-from tenure.sim.actors.kubelet.nodestatus import READY, status_of, unheard_of
 from tenure.sim.actors.kubelet.podstatus import is_finished, pod_ready, with_condition
+from tenure.sim.actors.nodestatus import READY, status_of, unheard_of
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 MONITOR_GRACE: Final = timedelta(seconds=50)
 STARTUP_GRACE: Final = timedelta(seconds=60)

@@ -19,8 +19,8 @@ from tenure.sim.actors.workloads.daemonpods import target_node
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
-from tenure.sim.faults import FaultSwitch
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import FaultSwitch
 
 
 class OtherPrograms:

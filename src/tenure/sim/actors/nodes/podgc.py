@@ -21,7 +21,7 @@ from tenure.sim.actors.kubelet.podstatus import is_finished, with_condition
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 PASS_EVERY: Final = timedelta(seconds=20)
 QUARANTINE: Final = timedelta(seconds=40)

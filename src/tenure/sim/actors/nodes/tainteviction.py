@@ -25,7 +25,7 @@ from tenure.sim.actors.kubelet.podstatus import with_condition
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 NO_EXECUTE: Final = "NoExecute"
 _FOR_EVER: Final = None

@@ -1,5 +1,5 @@
 """The disruption controller of Kubernetes: the status of PodDisruptionBudgets.
 
-May import: sim, sim.actors, sim.actors.workloads, sim.apiserver.store, model.
+May import: sim.actors, sim.actors.workloads, sim.apiserver.store, sim.virtual, model.
 Start reading: controller.py.
 """

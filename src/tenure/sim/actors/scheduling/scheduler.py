@@ -38,7 +38,7 @@ from tenure.sim.actors.scheduling.search import Search
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 NAME: Final = "default-scheduler"
 _FINISHED: Final = ("Succeeded", "Failed")

@@ -1,6 +1,6 @@
 """Volume binding and attachment, with a CSI driver.
 
-May import: sim, sim.actors.kubelet, sim.actors.workloads, sim.apiserver.admission,
-sim.apiserver.store, model.
+May import: sim.actors, sim.actors.workloads, sim.apiserver.admission, sim.apiserver.store,
+sim.virtual, model.
 Start reading: binding.py.
 """

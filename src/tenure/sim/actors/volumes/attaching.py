@@ -27,14 +27,14 @@ from tenure.model.api.resource import (
     PERSISTENT_VOLUMES,
     VOLUME_ATTACHMENTS,
 )
-from tenure.sim.actors.kubelet.nodestatus import READY, status_of
+from tenure.sim.actors.nodestatus import READY, status_of
 from tenure.sim.actors.volumes.driver import is_ours, tracking
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses, claims_of
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
-from tenure.sim.faults import FaultSwitch, strikes
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import FaultSwitch, strikes
 
 FORCE_AFTER: Final = timedelta(minutes=6)
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"

@@ -33,7 +33,7 @@ from tenure.sim.apiserver.admission.defaults import CLAIM_PROTECTION, VOLUME_PRO
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 #: The driver of claims that name no class.
 DRIVER: Final = "csi.sim.tenure.dev"

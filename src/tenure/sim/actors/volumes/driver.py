@@ -16,7 +16,7 @@ from tenure.model.api.resource import VOLUME_ATTACHMENTS
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 _FINALIZER: Final = "external-attacher/"
 

@@ -12,8 +12,8 @@ from tenure.sim.actors.volumes.binding import ClaimBinder
 from tenure.sim.actors.volumes.driver import VolumeDriver, VolumeTimings
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.environment import Environment
-from tenure.sim.faults import FaultSwitch
+from tenure.sim.virtual.environment import Environment
+from tenure.sim.virtual.faults import FaultSwitch
 
 
 class Storage:

@@ -1,5 +1,5 @@
 """Deployments, StatefulSets, DaemonSets and Jobs, as Kubernetes runs them.
 
-May import: sim, sim.actors, sim.actors.scheduling, sim.apiserver.store, model, errors.
+May import: sim.actors, sim.actors.scheduling, sim.apiserver.store, sim.virtual, model, errors.
 Start reading: deployment.py.
 """

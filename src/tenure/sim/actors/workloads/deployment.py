@@ -23,7 +23,7 @@ from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig, put
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 HASH_LABEL: Final = "pod-template-hash"
 _COUNTED: Final = ("replicas", "readyReplicas", "availableReplicas")

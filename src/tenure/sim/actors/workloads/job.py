@@ -36,7 +36,7 @@ from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 _NO_PODS: Final = Group()
 #: What is said first, while pods may still run → what is said when none does.

@@ -25,7 +25,7 @@ from tenure.sim.actors.workloads.podtemplate import new_pod
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 #: The condition of a ReplicaSet whose pods are refused.
 REPLICA_FAILURE: Final = "ReplicaFailure"

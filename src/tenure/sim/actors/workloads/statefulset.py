@@ -31,7 +31,7 @@ from tenure.sim.actors.workloads.statefulpods import (
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
-from tenure.sim.environment import Environment
+from tenure.sim.virtual.environment import Environment
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _NO_PODS: Final = Group()

@@ -14,8 +14,8 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.cloud.offering import OfferingKey
-from tenure.sim.faults import ANY, Offset
 from tenure.sim.scenario.read.fields import Reader, join
+from tenure.sim.virtual.faults import ANY, Offset
 
 S = TypeVar("S", bound=msgspec.Struct)
 

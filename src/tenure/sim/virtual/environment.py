@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from tenure.sim.loop import VirtualClock, VirtualLoop
+from tenure.sim.virtual.loop import VirtualClock, VirtualLoop
 
 _SECOND = timedelta(seconds=1)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.errors import SpecError
-from tenure.sim.faults import Faults, FaultSwitch, drawn, strikes
+from tenure.sim.virtual.faults import Faults, FaultSwitch, drawn, strikes
 
 
 def test_nothing_goes_wrong_by_default_and_no_chance_is_drawn() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenure.ports.clock import Clock
-from tenure.sim.faults import FaultSwitch
+from tenure.sim.virtual.faults import FaultSwitch
 
 
 class HostClock:
