@@ -14,7 +14,7 @@ from docs.generate import stale
 from tenure.cli.main import COMMANDS, run
 from tenure.core.reasons import Reason
 from tenure.sim.scenario.expectations import CHECKS
-from tenure.sim.scenario.read.load import FIELDS
+from tenure.sim.scenario.load import FIELDS
 from tenure.sim.scenario.steps import VERBS
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.virtual.faults import Faults

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.sim.scenario.read.findings import Held
+from tenure.sim.scenario.findings import Held
 from tests.scenarios.test_shipped import play
 
 FILES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))

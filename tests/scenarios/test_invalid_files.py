@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
-from tenure.sim.scenario.read.load import load_scenario
 from tests.builders import a_budget, a_pod
 from tests.scenarios.files import a_story, written
 

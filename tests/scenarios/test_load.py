@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tenure.sim.apiserver.store.tree import put
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
-from tenure.sim.scenario.read.load import load_scenario
 from tests.builders import (
     a_deployment,
     a_job,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
-from tenure.sim.scenario.read.load import load_scenario
 from tenure.sim.scenario.run import Simulation
 from tests.builders import a_budget, a_deployment, a_node_class, a_pool
 from tests.scenarios.files import a_story, written

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.sim.scenario.read.findings import Finding, Held
-from tenure.sim.scenario.read.load import load_scenario
+from tenure.sim.scenario.findings import Finding, Held
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
 from tests.builders import MINUTE, a_deployment, a_node_class, a_pod, a_pool
 from tests.scenarios.files import a_story, written

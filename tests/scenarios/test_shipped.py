@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.sim.scenario.read.findings import Held
-from tenure.sim.scenario.read.load import load_scenario
+from tenure.sim.scenario.findings import Held
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
 from tests.scenarios.files import SHIPPED
 

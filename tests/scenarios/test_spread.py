@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.sim.scenario.read.findings import Held
-from tenure.sim.scenario.read.load import load_scenario
+from tenure.sim.scenario.findings import Held
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Simulation
 from tests.builders import a_node_class, a_pool
 from tests.scenarios.files import written

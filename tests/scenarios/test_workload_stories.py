@@ -11,7 +11,7 @@ import pytest
 from tenure.model.api.resource import JOBS, PODS, VOLUME_ATTACHMENTS
 from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.scenario.dsl import Story
-from tenure.sim.scenario.read.load import load_scenario
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
 from tests.builders import (
     MINUTE,

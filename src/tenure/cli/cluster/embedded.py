@@ -16,7 +16,7 @@ from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.observe.view import WATCHED
 from tenure.sim.scenario.context import clock, span
-from tenure.sim.scenario.read.load import load_scenario
+from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Simulation
 from tenure.sim.world import World
 

@@ -41,7 +41,7 @@ def simulate(file: Path, seed: int | None, until: str | None, as_json: bool, ver
     virtual time, so that a day takes seconds.
     """
     from tenure.sim.collector import rest_collector
-    from tenure.sim.scenario.read.load import load_scenario
+    from tenure.sim.scenario.load import load_scenario
     from tenure.sim.scenario.read.timespans import parse_span  # loaded only when called
     from tenure.sim.scenario.run import Simulation
 

@@ -93,7 +93,7 @@ def _cluster(speed: float, scenario: Path | None) -> Iterator[ServedCluster]:
     if scenario is None:
         cluster = ServedCluster(speed=speed, report=report)
     else:
-        from tenure.sim.scenario.read.load import load_scenario
+        from tenure.sim.scenario.load import load_scenario
 
         loaded = load_scenario(scenario)
         cluster = ServedCluster(loaded.options, speed=speed, objects=loaded.objects, report=report)

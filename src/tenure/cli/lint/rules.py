@@ -39,8 +39,8 @@ from tenure.schema.advice import advice_for, by_force, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.structure.validate import schema_for
 from tenure.sim.apiserver.store.tree import dig, without_nulls
+from tenure.sim.scenario.manifests import check_shape
 from tenure.sim.scenario.read.fields import Reader
-from tenure.sim.scenario.read.manifests import check_shape
 
 #: How a field that does not exist is reported.
 _NO_SUCH_FIELD: Final = "a field that exists"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from tenure.sim.scenario.context import clock, span
-from tenure.sim.scenario.read.findings import Finding, Held
+from tenure.sim.scenario.findings import Finding, Held
 from tenure.sim.scenario.run import Result
 
 _WORDS = {Held.YES: "held", Held.NO: "FAILED", Held.UNREACHED: "not reached"}

@@ -19,8 +19,8 @@ from tenure.sim.check.checkers import Violation
 from tenure.sim.chronicle import Chronicle
 from tenure.sim.scenario.actions import Crash, Start, apply
 from tenure.sim.scenario.context import Missing, ScenarioContext, span
-from tenure.sim.scenario.read.findings import Finding, Held, Watched
-from tenure.sim.scenario.read.load import Scenario
+from tenure.sim.scenario.findings import Finding, Held, Watched
+from tenure.sim.scenario.load import Scenario
 from tenure.sim.scenario.steps import Step
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter

@@ -25,8 +25,8 @@ from tenure.sim.scenario.actions import (
     Vanish,
     Volumes,
 )
+from tenure.sim.scenario.manifests import ManifestJudge
 from tenure.sim.scenario.read.fields import Fields, Reader
-from tenure.sim.scenario.read.manifests import ManifestJudge
 from tenure.sim.scenario.read.options import read_options
 from tenure.sim.scenario.targets import ALL, PICKS, Target, read_reference, read_target
 from tenure.sim.virtual.faults import Faults

@@ -1,6 +1,5 @@
-"""Reads a scenario file, with every mistake in it named.
+"""Reads fields, kinds and options of a scenario file, with every mistake in them named.
 
-May import: sim, sim.apiserver, sim.apiserver.admission, sim.apiserver.patch, sim.apiserver.store,
-sim.scenario, sim.virtual, providers, schema, model, parse, errors.
-Start reading: load.py.
+May import: sim.apiserver.admission, sim.virtual, providers, schema, model, parse, errors.
+Start reading: fields.py.
 """

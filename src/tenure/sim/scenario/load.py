@@ -20,8 +20,8 @@ from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.scenario import worldoptions as surroundings
 from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
+from tenure.sim.scenario.manifests import ManifestJudge
 from tenure.sim.scenario.read.fields import BadInput, Reader
-from tenure.sim.scenario.read.manifests import ManifestJudge
 from tenure.sim.scenario.read.timespans import parse_span
 from tenure.sim.scenario.steps import Step, StepReader
 from tenure.sim.world import WorldOptions

@@ -36,7 +36,7 @@ from tenure.sim.apiserver.applying import apply_manifest
 from tenure.sim.apiserver.patch.merge import merge_patch_object
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.tree import Obj, dig
-from tenure.sim.scenario.builtin import METADATA, schema_of
+from tenure.sim.scenario.read.builtin import METADATA, schema_of
 from tenure.sim.scenario.read.fields import NOTHING, Reader, Shown, join, nearest
 from tenure.sim.scenario.read.refusalwords import cause_words, with_example
 from tenure.sim.scenario.targets import Target
