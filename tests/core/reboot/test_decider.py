@@ -8,8 +8,28 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Concern, Delete, Evict, Patch, Reboot, Verdict
+from tenure.core.facts import Fact
+from tenure.core.gates.facts import RepairSwitchedOff, RepairVetoed
 from tenure.core.reasons import Reason
 from tenure.core.reboot.decider import RebootDecider
+from tenure.core.reboot.facts import (
+    AskingForReboot,
+    DrainedBeforeReboot,
+    DrainOver,
+    EmptyBeforeReboot,
+    EvictedForReboot,
+    NodeRebooted,
+    NotRebooted,
+    RebootFailure,
+    RebootInvalid,
+    RebootNotAccepted,
+    RebootNotIssued,
+    RebootRefused,
+    RebootUnreadable,
+    ReplacedAfterFailure,
+    ReplacementUnsafe,
+    StaysAfterFailure,
+)
 from tenure.core.reboot.steps import ISSUE_MAX, RECOVERY_MAX
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
@@ -29,7 +49,7 @@ from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import RebootAnswer
 from tenure.model.snapshot.snapshot import Change
-from tenure.model.snapshot.unreadable import UNKNOWN, stand_in
+from tenure.model.snapshot.unreadable import UNKNOWN, stand_in, why_unreadable
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,
@@ -47,6 +67,7 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
+    fact_of,
     said,
 )
 from tests.core.build import judged as judged_alone
@@ -140,8 +161,8 @@ def test_a_bound_that_means_nothing_fails_the_reboot_and_keeps_the_claim(bound: 
     assert verdict.reason is Reason.REBOOT_FAILED
     assert said(verdict)["Rebooting"] == ("False", "RebootFailed")
     assert "RebootIssued" not in said(verdict)
-    assert REBOOT_GRACE_PERIOD in verdict.message
-    assert verdict.message.endswith("it is not rebooted, and stays")
+    assert fact_of(verdict, RebootInvalid).why.startswith(REBOOT_GRACE_PERIOD)
+    assert verdict.facts[-1] == NotRebooted()
 
 
 def test_a_claim_that_never_registered_has_nothing_to_reboot() -> None:
@@ -175,37 +196,36 @@ def asked_for(*conditions: Condition, notes: Any = ASKED_FOR, **more: Any) -> No
         pytest.param(
             (asked_for(), the_node(CLOSED, annotations=VETO)),
             Settings(),
-            'karpenter.sh/do-not-repair: "true" on ',
+            RepairVetoed("Node", "node-a", "true"),
             id="veto on the Node",
         ),
         pytest.param(
             (asked_for(notes=ASKED_FOR | VETO), the_node(CLOSED)),
             Settings(),
-            'karpenter.sh/do-not-repair: "true" on ',
+            RepairVetoed("NodeClaim", "a", "true"),
             id="veto on the claim",
         ),
         pytest.param(
             (asked_for(notes=ASKED_FOR | VETO),),
             Settings(),
-            'karpenter.sh/do-not-repair: "true" on ',
+            RepairVetoed("NodeClaim", "a", "true"),
             id="veto without a Node",
         ),
         pytest.param(
             (asked_for(), the_node(CLOSED)),
             Settings(node_repair=False),
-            "node repair is switched off (--node-repair or feature gate NodeRepair)",
+            RepairSwitchedOff(),
             id="switched off",
         ),
     ],
 )
 def test_before_the_cloud_is_asked_a_reboot_is_called_off(
-    objects: Any, settings: Settings, why: str
+    objects: Any, settings: Settings, why: Fact
 ) -> None:
     """Struck out first: it never took place, so that it does not count against two in a day."""
     verdict = on_claim(*objects, a_pod(), settings=settings)
     assert verdict.reason is Reason.REBOOT_CANCELLED
-    assert verdict.message.startswith(why)
-    assert verdict.message.endswith(": it is not rebooted, and takes pods again")
+    assert verdict.facts == (why, RebootNotIssued("a"))
     assert body_of(verdict)["metadata"]["annotations"] == STRUCK_OUT
 
 
@@ -237,7 +257,7 @@ def test_a_reboot_that_is_struck_out_ends_whatever_happens_then() -> None:
     """A crash between the two writes, and the veto is gone meanwhile."""
     verdict = on_claim(asked_for(notes=STRUCK_OUT), the_node(CLOSED))
     assert verdict.reason is Reason.REBOOT_CANCELLED
-    assert verdict.message == "it has been called off, and is not rebooted, and takes pods again"
+    assert verdict.facts == (RebootNotIssued("a"),)
     assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
     assert "DisruptionReason" not in said(verdict)
     assert said(verdict)["Initialized"][0] == "True"
@@ -253,7 +273,7 @@ def test_a_veto_that_ends_is_looked_at_again_then() -> None:
     noted = {DO_NOT_REPAIR: "2h", f"{DO_NOT_REPAIR}-since": "2h 2026-03-02T11:00:00Z"}
     verdict = on_claim(asked_for(), the_node(CLOSED, annotations=noted))
     assert (verdict.reason, verdict.recheck_at) == (Reason.REBOOT_CANCELLED, ahead(3600))
-    assert "vetoes repair until 2026-03-02T13:00:00Z" in verdict.message
+    assert fact_of(verdict, RepairVetoed).until == ahead(3600)
     later = on_claim(asked_for(), the_node(CLOSED, annotations=noted), now=ahead(3600))
     assert later.reason is Reason.REBOOT_REQUESTED
 
@@ -291,12 +311,9 @@ def test_pods_are_evicted_until_the_bound_is_over() -> None:
     pod = about(verdicts, "Pod/default/web")
     assert isinstance(pod.action, Evict)
     assert (pod.reason, pod.concern) == (Reason.EVICTING, Concern.REBOOT)
-    assert pod.message == "evicting pod from Node node-a: Node is drained before a reboot"
+    assert pod.facts == (EvictedForReboot("node-a"),)
     claim = about(verdicts, "NodeClaim/a")
-    assert claim.message == (
-        "Node node-a is drained before it is rebooted, until 2026-03-02T12:00:30Z at the longest; "
-        "waiting for default/web"
-    )
+    assert claim.facts == (DrainedBeforeReboot("node-a", ("default/web",), ahead(30)),)
     assert (claim.action, claim.recheck_at) == (None, ahead(30))
     assert [str(blocker.subject) for blocker in claim.blockers] == ["Pod/default/web"]
 
@@ -304,7 +321,7 @@ def test_pods_are_evicted_until_the_bound_is_over() -> None:
 def test_pods_that_are_left_when_the_bound_is_over_stays() -> None:
     verdicts = judged(rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
     (verdict,) = verdicts
-    assert verdict.message == "the drain of Node node-a is over; left, and taken along: default/web"
+    assert verdict.facts == (DrainOver("node-a", ("default/web",)),)
     assert body_of(verdict)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: "boot-1"}
 
 
@@ -352,7 +369,7 @@ def test_a_bound_of_nothing_evicts_no_pod_and_waits_for_nothing() -> None:
 
 def test_an_empty_node_waits_a_few_seconds_for_the_taint_to_be_seen() -> None:
     verdict = on_claim(rebooting(requested(NOW), bound="1s"), the_node(CLOSED))
-    assert verdict.message == "Node node-a is empty; it is rebooted at 2026-03-02T12:00:05Z"
+    assert verdict.facts == (EmptyBeforeReboot("node-a", ahead(5)),)
     assert (verdict.action, verdict.recheck_at) == (None, ahead(5))
 
 
@@ -434,7 +451,7 @@ def test_a_refusal_of_the_cloud_fails_the_reboot() -> None:
     no = RebootAnswer(operation_id=OPERATION, at=NOW, refusal="no such rack")
     verdict = on_claim(ISSUING, the_node(CLOSED), reboots={"uid-a": no})
     assert verdict.reason is Reason.REBOOT_FAILED
-    assert verdict.message == "the cloud will not: no such rack; it is replaced"
+    assert verdict.facts == (RebootRefused("no such rack"), ReplacedAfterFailure("a"))
     assert said(verdict)["Rebooting"] == ("False", "RebootFailed")
     assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
 
@@ -443,7 +460,7 @@ def test_a_refusal_under_a_veto_says_that_the_claim_stays() -> None:
     no = RebootAnswer(operation_id=OPERATION, at=NOW, refusal="no such rack")
     verdict = on_claim(ISSUING, the_node(CLOSED, annotations=VETO), reboots={"uid-a": no})
     assert verdict.reason is Reason.REBOOT_FAILED
-    assert verdict.message.endswith("on Node node-a vetoes repair, so it stays")
+    assert verdict.facts[1:] == (RepairVetoed("Node", "node-a", "true"), StaysAfterFailure("a"))
     assert said(verdict)["RebootIssued"] == ("False", "ProviderError")
 
 
@@ -459,18 +476,15 @@ def test_a_cloud_that_does_not_answer_is_asked_for_five_minutes_from_the_first_c
     more = {"now": ahead(86_400), "reboots": unanswered(until - timedelta(seconds=1))}
     goes_on = on_claim(ISSUING, the_node(CLOSED), **more)
     assert isinstance(goes_on.action, Reboot), "only a call that fails gives it up"
-    assert goes_on.message.endswith(
-        "until 2026-03-02T12:05:00Z or the first try after it: RequestLimitExceeded"
-    )
+    asking = fact_of(goes_on, AskingForReboot)
+    assert (asking.until, asking.failure) == (until, "RequestLimitExceeded")
     verdict = on_claim(ISSUING, the_node(CLOSED), reboots=unanswered(until))
     assert (verdict.reason, said(verdict)["RebootIssued"]) == (
         Reason.REBOOT_FAILED,
         ("False", "ProviderError"),
     )
-    assert verdict.message == (
-        "the cloud has not accepted it, asked from 2026-03-02T12:00:00Z until "
-        "2026-03-02T12:05:00Z: RequestLimitExceeded; it is replaced"
-    )
+    failed = RebootNotAccepted(NOW, until, "RequestLimitExceeded")
+    assert verdict.facts == (failed, ReplacedAfterFailure("a"))
 
 
 @pytest.mark.parametrize(
@@ -484,10 +498,7 @@ def test_an_instance_is_not_rebooted_under_a_pod_that_cannot_be_read(claim: Node
     pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
     verdict = on_claim(claim, the_node(CLOSED), pod, now=ahead(86_400))
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    assert verdict.message == (
-        "Pod default/odd cannot be read: Expected `int` at spec.priority; so it is not rebooted "
-        "until that can be read, or is gone"
-    )
+    assert verdict.facts == (RebootUnreadable(why_unreadable(pod)),)
     finished = stand_in(a_pod("odd", phase="Succeeded"), "Expected `int`")
     assert on_claim(claim, the_node(CLOSED), finished).action is not None
 
@@ -516,7 +527,7 @@ def test_the_label_goes_while_the_node_is_away() -> None:
 def test_another_boot_opens_the_node_again() -> None:
     verdict = on_claim(issued(), the_node(CLOSED, OTHER, boot="boot-2", ready=False))
     assert verdict.reason is Reason.REBOOT_OBSERVED
-    assert verdict.message == "Node node-a has rebooted: boot boot-2"
+    assert verdict.facts == (NodeRebooted("node-a", "boot-2"),)
     assert taints_of(verdict) == ["team"]
     assert body_of(verdict)["metadata"]["labels"] == {INITIALIZED: None}
 
@@ -674,7 +685,8 @@ def test_after_a_failure_the_node_is_opened_and_then_the_claim_deleted() -> None
     then = on_claim(claim, the_node(OTHER))
     assert isinstance(then.action, Delete)
     assert (then.action.uid, then.action.resource_version) == ("uid-a", "7")
-    assert (then.reason, then.message) == (Reason.REBOOT_FAILED, "no such rack; it is replaced")
+    assert then.reason is Reason.REBOOT_FAILED
+    assert then.facts == (RebootFailure("no such rack"), ReplacedAfterFailure("a"))
 
 
 def test_what_has_failed_under_a_veto_is_opened_and_spared() -> None:
@@ -683,8 +695,8 @@ def test_what_has_failed_under_a_veto_is_opened_and_spared() -> None:
     assert (first.reason, taints_of(first)) == (Reason.REBOOT_FAILED, [])
     then = on_claim(claim, the_node(annotations=VETO))
     assert then.reason is Reason.REBOOT_FAILED
-    assert then.message.startswith("no such rack; karpenter.sh/do-not-repair")
-    assert then.message.endswith("so it stays")
+    assert then.facts[0] == RebootFailure("no such rack")
+    assert then.facts[-1] == StaysAfterFailure("a")
     assert said(then)["Rebooting"] == ("False", "RebootFailed")
     assert said(then)["RebootIssued"] == ("False", "Spared")
     assert "DisruptionReason" not in said(then)
@@ -773,8 +785,8 @@ ODD = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
 def test_a_pod_that_cannot_be_read_holds_the_replacement_of_a_failed_reboot() -> None:
     verdict = on_claim(rebooting(*failed()), the_node(), ODD)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    assert verdict.message.startswith("no such rack; Pod default/odd cannot be read")
-    assert verdict.message.endswith("; not replaced until that can be read, or is gone")
+    why = ReplacementUnsafe(why_unreadable(ODD))
+    assert verdict.facts == (RebootFailure("no such rack"), why)
 
 
 def test_a_pod_that_cannot_be_read_is_given_no_deadline_by_a_failed_reboot() -> None:

@@ -44,6 +44,18 @@ from tenure.core.marks.reboot import (
 from tenure.core.marks.stamp import stamp_claim
 from tenure.core.marks.taints import is_closed, is_tainted_rebooting, untaint_rebooting
 from tenure.core.reasons import Reason
+from tenure.core.reboot.facts import (
+    DeadlineUnsafe,
+    DrainBoundOfReboot,
+    FailureForgotten,
+    RebootEndedByDeletion,
+    RebootFailure,
+    RebootMarksLeftOver,
+    RebootTaintLeftOver,
+    ReplacedAfterFailure,
+    ReplacementUnsafe,
+    StaysAfterFailure,
+)
 from tenure.core.reboot.steps import RebootSteps
 from tenure.core.reboot.view import RebootView
 from tenure.core.terminate.drain import drain_until
@@ -61,7 +73,6 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, POD_DISRUPTION_BU
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
-from tenure.model.values.duration import Duration
 
 _say = partial(say, Concern.REBOOT)
 
@@ -176,17 +187,16 @@ def _ended(view: RebootView, blocked: Blocked | None) -> Verdict | None:
     failed = has_failed(claim)
     reason = Reason.REBOOT_FAILED if failed else Reason.REBOOT_ENDED
     if node is not None and is_tainted_rebooting(node):
-        message = f"Node {node.name} is not being rebooted; its taint is taken off"
-        return _say(claim, reason, message, action=untaint_rebooting(node))
+        left = RebootTaintLeftOver(node.name)
+        return _say(claim, reason, left, action=untaint_rebooting(node))
     if failed:
         return _spared(claim, blocked) if blocked is not None else _replaced(view)
-    if is_spared(claim) and view.recovered:
-        message = "its reboot has failed, and it is healthy all the same; that is forgotten"
-        return _say(claim, reason, message, action=claim_status(claim, drop=(ISSUED,)))
+    if node is not None and is_spared(claim) and view.recovered:
+        forgotten = FailureForgotten(node.name)
+        return _say(claim, reason, forgotten, action=claim_status(claim, drop=(ISSUED,)))
     if REBOOT_PRE_BOOT_ID in claim.annotations:
         action = patch(claim, {"annotations": {REBOOT_PRE_BOOT_ID: None}})
-        message = "it is not being rebooted; what that left is taken off"
-        return _say(claim, reason, message, action=action)
+        return _say(claim, reason, RebootMarksLeftOver(claim.name), action=action)
     return None
 
 
@@ -196,47 +206,46 @@ def _ended(view: RebootView, blocked: Blocked | None) -> Verdict | None:
 def _leaving(view: RebootView, now: datetime) -> Verdict | None:
     claim, node = view.claim, view.node
     if claim.rebooting:
-        message = "the claim is being deleted: its reboot has ended, whether or not it was issued"
-        return _say(claim, Reason.REBOOT_CANCELLED, message, action=end(claim, message))
+        ended = RebootEndedByDeletion(claim.name)
+        return _say(claim, Reason.REBOOT_CANCELLED, ended, action=end(claim, str(ended)))
     left = [key for key in (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if key in claim.annotations]
     if has_failed(claim):
         left = []  # They say by when it has to be gone.
         if (hurried := _hurried(view, now)) is not None:
             return hurried
-    message = "the claim is being deleted; what its reboot left is taken off"
+    marks = RebootMarksLeftOver(claim.name, deleting=True)
     if left:
         action = patch(claim, {"annotations": dict.fromkeys(left)})
-        return _say(claim, Reason.REBOOT_ENDED, message, action=action)
+        return _say(claim, Reason.REBOOT_ENDED, marks, action=action)
     if node is None or not is_tainted_rebooting(node):
         return None
     # Not before the taint of a leaving node is there: no pod may come in between.
     closed = is_closed(node)
     opening = untaint_rebooting(node) if closed else None
-    return _say(claim, Reason.REBOOT_ENDED, message, action=opening)
+    return _say(claim, Reason.REBOOT_ENDED, marks, action=opening)
 
 
 def _replaced(view: RebootView) -> Verdict:
     claim = view.claim
     if view.unreadable:
-        message = (
-            f"{_why(claim)}; {view.unreadable}; not replaced until that can be read, or is gone"
-        )
-        return _say(claim, Reason.BLOCKED_BY_UNREADABLE, message)
-    message = f"{_why(claim)}; it is replaced"
+        unsafe = ReplacementUnsafe(view.unreadable)
+        return _say(claim, Reason.BLOCKED_BY_UNREADABLE, _why(claim), unsafe)
     action = delete_claim(claim, Ground.REBOOT_FAILED)
-    return _say(claim, Reason.REBOOT_FAILED, message, action=action)
+    facts = (_why(claim), ReplacedAfterFailure(claim.name))
+    return _say(claim, Reason.REBOOT_FAILED, *facts, action=action)
 
 
 def _spared(claim: NodeClaim, blocked: Blocked) -> Verdict:
     """It is an unhealthy node like others from now on, but it is not rebooted again."""
-    message = f"{_why(claim)}; {sentence(blocked.facts)}, so it stays"
-    action = claim_status(claim, Wanted(ISSUED, "False", SPARED, message), drop=(REASON_CONDITION,))
-    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=blocked.until)
+    facts = (_why(claim), *blocked.facts, StaysAfterFailure(claim.name))
+    spared = Wanted(ISSUED, "False", SPARED, sentence(facts))
+    action = claim_status(claim, spared, drop=(REASON_CONDITION,))
+    return _say(claim, Reason.REBOOT_FAILED, *facts, action=action, recheck_at=blocked.until)
 
 
-def _why(claim: NodeClaim) -> str:
+def _why(claim: NodeClaim) -> RebootFailure:
     condition = claim.condition(REBOOTING)
-    return condition.message if condition is not None else ""
+    return RebootFailure(condition.message if condition is not None else "")
 
 
 def _hurried(view: RebootView, now: datetime) -> Verdict | None:
@@ -250,11 +259,9 @@ def _hurried(view: RebootView, now: datetime) -> Verdict | None:
     if span is None:
         return None
     if view.unreadable:
-        message = f"{view.unreadable}; no deadline is set until that can be read, or is gone"
-        at = hurried_until(claim, span)
-        return _say(claim, Reason.BLOCKED_BY_UNREADABLE, message, recheck_at=at)
-    message = f"its reboot has failed, and its drain may take no longer than {Duration.of(span)}"
+        at, unsafe = hurried_until(claim, span), DeadlineUnsafe(view.unreadable)
+        return _say(claim, Reason.BLOCKED_BY_UNREADABLE, unsafe, recheck_at=at)
     # Then the deadline that it has is near enough.
     at = hurried_until(claim, span)
-    action = stamp_claim(claim, Ground.REBOOT_FAILED, span)
-    return _say(claim, Reason.REBOOT_FAILED, message, action=action, recheck_at=at)
+    action, bound = stamp_claim(claim, Ground.REBOOT_FAILED, span), DrainBoundOfReboot(span)
+    return _say(claim, Reason.REBOOT_FAILED, bound, action=action, recheck_at=at)

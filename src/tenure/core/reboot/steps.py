@@ -7,7 +7,7 @@ that Karpenter has begun has no such condition: the reason of ``Rebooting`` says
 has accepted, and a boot that is another than the noted one that it was asked.
 
 1. request      a bound that cannot be read: failed, and the claim stays. Until the end of the
-                drain it may be called off (``rebootholds``), a recovery of the Node does not do so;
+                drain it may be called off (``disrupt/gates``), a recovery of the Node does not do so;
 2. close        the Node is tainted, so that no new pod comes;
 3. drain        pods are evicted as in any drain, never force deleted: until the bound is over;
                 what is left then stays. A bound of zero: no pod is evicted;
@@ -33,7 +33,7 @@ import msgspec
 
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
-from tenure.core.facts import as_fact, sentence, some
+from tenure.core.facts import Fact, sentence
 from tenure.core.gates.gates import Blocked, Operation, first_blocked
 from tenure.core.health.readiness import SPENT, was_ready
 from tenure.core.marks.command import REASON_CONDITION
@@ -60,6 +60,28 @@ from tenure.core.marks.taints import (
     untaint_rebooting,
 )
 from tenure.core.reasons import Reason
+from tenure.core.reboot.facts import (
+    AskingForReboot,
+    ClosedForReboot,
+    DrainedBeforeReboot,
+    DrainOver,
+    EmptyBeforeReboot,
+    EvictedForReboot,
+    InstanceRebooting,
+    NodeRebooted,
+    NotBackInTime,
+    NotRebooted,
+    NotRegistered,
+    RebootAccepted,
+    RebootInvalid,
+    RebootNotAccepted,
+    RebootNotIssued,
+    RebootRefused,
+    RebootUnreadable,
+    RebootWithoutNode,
+    ReplacedAfterFailure,
+    StaysAfterFailure,
+)
 from tenure.core.reboot.view import RebootView
 from tenure.core.terminate.node import blockers_of
 from tenure.core.terminate.pods import DrainView, judge_pods, left_alone
@@ -67,7 +89,7 @@ from tenure.core.terminate.view import next_change, waiting_pods
 from tenure.core.verdicts import say
 from tenure.core.writes import as_judged, patch
 from tenure.errors import SpecError
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import later
 from tenure.model.api.names import INITIALIZED, REBOOT_PRE_BOOT_ID
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -113,15 +135,15 @@ class RebootSteps:
         try:
             bound = bound_of(self._claim)
         except SpecError as error:
-            yield self._invalid(str(error))
+            yield self._invalid(RebootInvalid(str(error)))
             return
         if not self._claim.registered:
-            yield self._invalid("it has no Node that could be rebooted")
+            yield self._invalid(NotRegistered(self._claim.name))
         elif self._node is None or self._view.drain is None:
             yield self._no_node(self._since)
         elif not is_closed_for_reboot(self._node):
-            message = f"Node {self._node.name} is closed for new pods before it is rebooted"
-            yield self._say(Reason.REBOOT_REQUESTED, message, taint_rebooting(self._node))
+            action, closed = taint_rebooting(self._node), ClosedForReboot(self._node.name)
+            yield self._say(Reason.REBOOT_REQUESTED, closed, action=action)
         else:
             yield from self._drain(self._node, self._view.drain, bound)
 
@@ -130,15 +152,11 @@ class RebootSteps:
 
     def _called_off(self, blocked: Blocked | None) -> Verdict:
         """Once that is written down it stays so, even if there is no reason for it any more."""
-        why = (
-            f"{sentence(blocked.facts)}: it"
-            if blocked is not None
-            else "it has been called off, and"
-        )
-        message = f"{why} is not rebooted, and takes pods again"
-        action = call_off(self._claim, message)
+        why = blocked.facts if blocked is not None else ()
+        facts = (*why, RebootNotIssued(self._claim.name))
+        action = call_off(self._claim, sentence(facts))
         until = blocked.until if blocked is not None else None
-        return self._say(Reason.REBOOT_CANCELLED, message, action, until)
+        return self._say(Reason.REBOOT_CANCELLED, *facts, action=action, recheck_at=until)
 
     def _drain(self, node: Node, drain: DrainView, bound: timedelta | None) -> Iterator[Verdict]:
         settled = later(self._since, self._settings.drain_min)
@@ -148,49 +166,46 @@ class RebootSteps:
                 yield self._blocked()
                 return
             staying = [item.pod.key for item in drain.pods if not left_alone(item.pod)]
-            yield self._noted(node, staying, None)
+            yield self._noted(node, tuple(staying), None)
             return
         waiting = waiting_pods(drain, self._settings, self._now)
         if waiting:
-            until = f", until {format_time(ends)} at the longest" if ends is not None else ""
-            pods = some(item.pod.key for item, _ in waiting)
+            pods = tuple(item.pod.key for item, _ in waiting)
             yield self._say(
                 Reason.REBOOT_REQUESTED,
-                f"Node {node.name} is drained before it is rebooted{until}; waiting for {pods}",
+                DrainedBeforeReboot(node.name, pods, ends),
                 recheck_at=_first(next_change(drain, waiting), ends),
                 blockers=blockers_of(waiting),
             )
         elif self._now < settled:
-            message = f"Node {node.name} is empty; it is rebooted at {format_time(settled)}"
-            yield self._say(Reason.REBOOT_REQUESTED, message, recheck_at=settled)
+            empty = EmptyBeforeReboot(node.name, settled)
+            yield self._say(Reason.REBOOT_REQUESTED, empty, recheck_at=settled)
         else:
-            yield self._noted(node, [], ends)
+            yield self._noted(node, (), ends)
         yield from (
             _of_pod(verdict, node) for verdict in judge_pods(drain, self._settings, self._now)
         )
 
-    def _noted(self, node: Node, left: list[str], recheck_at: datetime | None) -> Verdict:
+    def _noted(self, node: Node, left: tuple[str, ...], recheck_at: datetime | None) -> Verdict:
         """Which boot this is, on the claim; then that the drain is over."""
         boot_id = node.status.node_info.boot_id
-        message = f"the drain of Node {node.name} is over"
-        message += f"; left, and taken along: {some(left)}" if left else ""
+        over = DrainOver(node.name, left)
         action: Action | None = None
         if self._claim.annotations.get(REBOOT_PRE_BOOT_ID) != boot_id:
             action = patch(self._claim, {"annotations": {REBOOT_PRE_BOOT_ID: boot_id}})
         else:
-            action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", message))
+            action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", str(over)))
             assert action is not None, "it is not said yet"
             # From here on it cannot be called off, so by the Node as it is right then.
             action = msgspec.structs.replace(action, precondition=as_judged(node))
-        return self._say(Reason.REBOOT_REQUESTED, message, action, recheck_at)
+        return self._say(Reason.REBOOT_REQUESTED, over, action=action, recheck_at=recheck_at)
 
     def _no_node(self, since: datetime) -> Verdict:
-        due = later(since, ISSUE_MAX)
-        message = "it has no Node any more, or several"
-        if self._now >= due:
-            return self._failed(PROVIDER_ERROR, f"{message}; waited until {format_time(due)}")
-        message = f"{message}; given up at {format_time(due)}"
-        return self._say(Reason.REBOOT_REQUESTED, message, recheck_at=due)
+        due, over = later(since, ISSUE_MAX), self._now >= later(since, ISSUE_MAX)
+        none = RebootWithoutNode(self._claim.name, len(self._view.nodes), due, over)
+        if over:
+            return self._failed(PROVIDER_ERROR, none)
+        return self._say(Reason.REBOOT_REQUESTED, none, recheck_at=due)
 
     # -- until the cloud has accepted --------------------------------------------------
 
@@ -200,33 +215,29 @@ class RebootSteps:
             answer = None
         final = answer is not None and answer.failed_at is None
         if self._rebooted() or (answer is not None and final and not answer.refusal):
-            message = f"the cloud has accepted that {self._claim.provider_id} is rebooted"
-            return self._say(Reason.REBOOT_ISSUED, message, self._accepted(message))
+            accepted = RebootAccepted(self._claim.provider_id)
+            action = self._accepted(str(accepted))
+            return self._say(Reason.REBOOT_ISSUED, accepted, action=action)
         if answer is not None and final:
-            return self._failed(PROVIDER_ERROR, f"the cloud will not: {answer.refusal}")
-        if answer is not None and (why := _too_long(answer)):
+            return self._failed(PROVIDER_ERROR, RebootRefused(answer.refusal))
+        if answer is not None and (why := _too_long(answer)) is not None:
             return self._failed(PROVIDER_ERROR, why)
         if self._node is None:
             return self._no_node(self._marked_at())
         if self._view.unreadable:
             return self._blocked()
-        message = f"asking the cloud to reboot {self._claim.provider_id}"
-        if answer is not None:
-            due = format_time(later(answer.at, ISSUE_MAX))
-            message = f"{message}, until {due} or the first try after it: {answer.failure}"
-        action = Reboot(
+        failed = (answer.failure, later(answer.at, ISSUE_MAX)) if answer is not None else ("", None)
+        asking = AskingForReboot(self._claim.provider_id, *failed)
+        reboot = Reboot(
             provider_id=self._claim.provider_id,
             claim_uid=self._claim.uid,
             operation_id=operation,
             precondition=as_judged(self._claim),
         )
-        return self._say(Reason.REBOOT_REQUESTED, message, action)
+        return self._say(Reason.REBOOT_REQUESTED, asking, action=reboot)
 
     def _blocked(self) -> Verdict:
-        message = (
-            f"{self._view.unreadable}; so it is not rebooted until that can be read, or is gone"
-        )
-        return self._say(Reason.BLOCKED_BY_UNREADABLE, message)
+        return self._say(Reason.BLOCKED_BY_UNREADABLE, RebootUnreadable(self._view.unreadable))
 
     def _accepted(self, message: str) -> Action | None:
         wanted = [
@@ -246,51 +257,53 @@ class RebootSteps:
     def _issued(self) -> Verdict:
         due = later(issued_at(self._claim), RECOVERY_MAX)
         node = self._node
-        back = f"it has to be back by {format_time(due)}"
         if node is not None and self._rebooted(noted=False):
-            seen = f"Node {node.name} has rebooted: boot {node.status.node_info.boot_id}"
+            seen = NodeRebooted(node.name, node.status.node_info.boot_id)
             if (opening := _open(node)) is not None:
-                return self._say(Reason.REBOOT_OBSERVED, seen, opening, self._ahead(due))
+                at = self._ahead(due)
+                return self._say(Reason.REBOOT_OBSERVED, seen, action=opening, recheck_at=at)
             if node.ready:
-                return self._succeeded(seen)
+                return self._succeeded(msgspec.structs.replace(seen, ready=True))
             if self._now < due:
-                message = f"{seen}; not Ready yet, {back}"
-                return self._say(Reason.REBOOT_OBSERVED, message, recheck_at=due)
+                seen = msgspec.structs.replace(seen, until=due)
+                return self._say(Reason.REBOOT_OBSERVED, seen, recheck_at=due)
         if self._now >= due:
-            return self._failed(RECOVERY_TIMEOUT, f"the node was not back by {format_time(due)}")
-        message = f"{self._claim.provider_id} is being rebooted; {back}"
+            return self._failed(RECOVERY_TIMEOUT, NotBackInTime(due))
+        rebooting = InstanceRebooting(self._claim.provider_id, due)
         unready = _uninitialized(node) if node is not None else None
-        return self._say(Reason.REBOOT_ISSUED, message, unready, due)
+        return self._say(Reason.REBOOT_ISSUED, rebooting, action=unready, recheck_at=due)
 
-    def _succeeded(self, seen: str) -> Verdict:
+    def _succeeded(self, seen: NodeRebooted) -> Verdict:
         action = claim_status(
             self._claim,
             Wanted(REBOOTING, "False", SUCCEEDED, self._why()),
             drop=(ISSUED, REASON_CONDITION),
         )
-        return self._say(Reason.REBOOT_SUCCEEDED, f"{seen}, and is Ready", action)
+        return self._say(Reason.REBOOT_SUCCEEDED, seen, action=action)
 
     # -- how it fails ------------------------------------------------------------------
 
-    def _failed(self, result: str, why: str) -> Verdict:
+    def _failed(self, result: str, why: Fact) -> Verdict:
         action = claim_status(
             self._claim,
-            Wanted(REBOOTING, "False", FAILED, why),
-            Wanted(ISSUED, "False", result, why),
+            Wanted(REBOOTING, "False", FAILED, str(why)),
+            Wanted(ISSUED, "False", result, str(why)),
         )
         blocked = self._blocked_by(Operation.REBOOT_FAILED)
         if blocked is not None:
-            message = f"{why}; {sentence(blocked.facts)}, so it stays"
-            return self._say(Reason.REBOOT_FAILED, message, action, blocked.until)
-        return self._say(Reason.REBOOT_FAILED, f"{why}; it is replaced", action)
+            facts = (why, *blocked.facts, StaysAfterFailure(self._claim.name))
+            until = blocked.until
+            return self._say(Reason.REBOOT_FAILED, *facts, action=action, recheck_at=until)
+        replaced = ReplacedAfterFailure(self._claim.name)
+        return self._say(Reason.REBOOT_FAILED, why, replaced, action=action)
 
-    def _invalid(self, why: str) -> Verdict:
+    def _invalid(self, why: Fact) -> Verdict:
         action = claim_status(
             self._claim,
-            Wanted(REBOOTING, "False", FAILED, why),
+            Wanted(REBOOTING, "False", FAILED, str(why)),
             drop=(ISSUED, REASON_CONDITION),
         )
-        return self._say(Reason.REBOOT_FAILED, f"{why}; it is not rebooted, and stays", action)
+        return self._say(Reason.REBOOT_FAILED, why, NotRebooted(), action=action)
 
     # -- small things ------------------------------------------------------------------
 
@@ -316,21 +329,20 @@ class RebootSteps:
     def _say(
         self,
         reason: Reason,
-        message: str,
+        *facts: Fact,
         action: Action | None = None,
         recheck_at: datetime | None = None,
         blockers: tuple[Blocker, ...] = (),
     ) -> Verdict:
         return _say(
-            self._claim, reason, message, action=action, recheck_at=recheck_at, blockers=blockers
+            self._claim, reason, *facts, action=action, recheck_at=recheck_at, blockers=blockers
         )
 
 
 def _of_pod(verdict: Verdict, node: Node) -> Verdict:
     facts = verdict.facts
     if verdict.reason is Reason.EVICTING:
-        message = f"evicting pod from Node {node.name}: Node is drained before a reboot"
-        facts = (as_fact(message),)
+        facts = (EvictedForReboot(node.name),)
     return msgspec.structs.replace(verdict, concern=Concern.REBOOT, facts=facts)
 
 
@@ -346,13 +358,12 @@ def _operation(claim: NodeClaim, since: datetime) -> str:
     return f"{claim.uid}-{int(since.timestamp()) * _NANOS}-{before}"
 
 
-def _too_long(answer: RebootAnswer) -> str:
-    """Why it is not asked for any more; empty while it is. By calls that left, so that nothing is
+def _too_long(answer: RebootAnswer) -> RebootNotAccepted | None:
+    """Why it is not asked for any more; None while it is. By calls that left, so that nothing is
     given up because of delays of our own."""
     if answer.failed_at is None or answer.failed_at < later(answer.at, ISSUE_MAX):
-        return ""
-    asked = f"asked from {format_time(answer.at)} until {format_time(answer.failed_at)}"
-    return f"the cloud has not accepted it, {asked}: {answer.failure}"
+        return None
+    return RebootNotAccepted(answer.at, answer.failed_at, answer.failure)
 
 
 def _open(node: Node) -> Action | None:
