@@ -13,6 +13,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Verdict
+from tenure.core.facts import Fact
 from tenure.ports.clock import Clock
 from tenure.ports.outcome import Ended, Outcome
 
@@ -26,6 +27,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     #: A stable code: a verdict's reason, or what happened in one word.
     reason: str
     message: str = ""
+    #: What the message was made of, where it is a verdict's.
+    facts: tuple[Fact, ...] = ()
     #: For an action: its verb and how it ended.
     action: str = ""
     outcome: str = ""
@@ -51,6 +54,7 @@ class History:
                 subject=str(verdict.subject),
                 reason=verdict.reason,
                 message=verdict.message,
+                facts=verdict.facts,
                 action=type(verdict.action).__name__ if verdict.action else "",
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from tenure.cli.view.lines import Lines
+from tenure.core.facts import Quoted
 from tenure.sim.history import Entry
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -17,10 +18,16 @@ def test_a_claim_that_is_heard_of_twice_within_a_second_is_one_claim() -> None:
         for number in range(17):
             for reason in ("Booting", "Launched"):
                 subject = f"NodeClaim/general-{number:02d}"
-                entry = Entry(
-                    at=START, source="tenure", subject=subject, reason=reason, message=message
+                lines.add(
+                    Entry(
+                        at=START,
+                        source="tenure",
+                        subject=subject,
+                        reason=reason,
+                        message=message,
+                        facts=(Quoted(message),),
+                    )
                 )
-                lines.add(entry)
     lines.flush()
     (line,) = shown
     assert "17 NodeClaims " in line

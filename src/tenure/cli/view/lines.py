@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
+from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.ports.outcome import Ended
 from tenure.sim.history import Entry
@@ -46,7 +47,7 @@ class Lines:
         self._waiting: list[Entry] = []
         self._last: dict[str, str] = {}
         #: By subject and reason: the last sentence.
-        self._heard: dict[tuple[str, str], str] = {}
+        self._heard: dict[tuple[str, str], tuple[Fact, ...]] = {}
 
     def add(self, entry: Entry) -> None:
         if self._waiting and not self._belongs(entry):
@@ -102,11 +103,11 @@ class Lines:
         return entry.reason not in QUIET and entry.reason != known and not self._is_old(entry)
 
     def _is_old(self, entry: Entry) -> bool:
-        """The same sentence again, or a pod that is asked to leave again and again."""
+        """The same facts again, or a pod that is evicted again and again."""
         key = (entry.subject, entry.reason)
         last = self._heard.get(key)
-        self._heard[key] = entry.message
-        return last is not None and (_kind(entry) == "Pod" or last == entry.message)
+        self._heard[key] = entry.facts
+        return last is not None and (_kind(entry) == "Pod" or last == entry.facts)
 
     def _line(self, entry: Entry, subject: str, message: str) -> str:
         at = clock(entry.at)
