@@ -186,7 +186,7 @@ def test_it_says_what_it_does_and_why() -> None:
         for kind in ("Node", "NodeClaim", "NodePool"):
             message = said[kind, "NodeRepairBlocked"]["message"]
             # As it is now: the first is being tried, and has left.
-            assert "the replacement of probe blue-a01 is not initialized yet" in message
+            assert "the replacement of probe NodeClaim blue-a01 is not initialized yet" in message
             assert " is the probe since " in message
         assert (
             "repairing NodeClaim blue-a01 as a probe"

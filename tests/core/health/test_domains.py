@@ -119,7 +119,7 @@ def test_it_names_the_domain_and_the_numbers() -> None:
         *(unhealthy_node(name, since=120) for name in ("a1", "a2", "b1")), total=5
     )
     outage = Outage(domain=ZONE_C, unhealthy=3, recovered=0, total=5, pools=2, since=ago(120))
-    assert look(zone).outage_of([ZONE_C]) == (outage, FirstProbe(ahead(8 * MINUTE)))
+    assert look(zone).outage_of([ZONE_C]) == (outage, FirstProbe(ZONE_C, ahead(8 * MINUTE)))
     assert look(zone).outage_of([TYPE_M]) == ()
 
 

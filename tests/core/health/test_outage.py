@@ -118,7 +118,7 @@ def test_nothing_is_repaired_in_a_zone_in_outage_and_it_says_so() -> None:
     blocked = about(found, "NodeClaim/red-1")
     assert blocked.facts[-2:] == (
         Outage(domain=ZONE_C, unhealthy=4, recovered=0, total=4, pools=2, since=ago(599)),
-        FirstProbe(ahead(1)),
+        FirstProbe(ZONE_C, ahead(1)),
     )
     assert (blocked.action, blocked.recheck_at) == (None, ahead(1))
     for subject in ("Node/node-red-1", "NodePool/red", "NodePool/blue"):

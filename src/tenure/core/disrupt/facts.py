@@ -81,7 +81,7 @@ class PlannedLater(Fact, frozen=True):
     news: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        return f"other nodes are planned first; planned at {format_time(self.at)} or later"
+        return f"other nodes are planned first; planning again at {format_time(self.at)}"
 
 
 class RebootCommitted(Fact, frozen=True):
@@ -241,7 +241,7 @@ class ReplacementUnreadable(Fact, frozen=True):
     by: datetime
 
     def __str__(self) -> str:
-        return f"replacement was not initialized by {format_time(self.by)} as far as can be read: {self.why}"
+        return f"a replacement was not initialized by {format_time(self.by)}, as far as can be read: {self.why}"
 
 
 # -- carrying out ----------------------------------------------------------------------------

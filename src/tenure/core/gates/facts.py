@@ -23,7 +23,7 @@ class NoPool(Fact, frozen=True):
     claim: str
 
     def __str__(self) -> str:
-        return f"no NodePool has NodeClaim {self.claim}, and only nodes of NodePools are repaired"
+        return f"NodeClaim {self.claim} belongs to no NodePool, and only nodes of NodePools are repaired"
 
 
 class RepairRulesUnusable(Fact, frozen=True):
@@ -128,7 +128,7 @@ class OthersFirst(Fact, frozen=True):
     """The budget allows a disruption, and a node before this one has it."""
 
     def __str__(self) -> str:
-        return "other nodes come first"
+        return "other nodes of the NodePool are disrupted first"
 
 
 class BlockedByObject(Fact, frozen=True):

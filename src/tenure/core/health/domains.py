@@ -268,13 +268,13 @@ class DomainState:
         if begins is None:
             return
         if self._now < begins:
-            yield FirstProbe(begins)
+            yield FirstProbe(outage.domain, begins)
             return
         for probe in self._open:
             if outage.domain.mark in probe.domains and probe.at is not None:
                 yield ProbeUnderWay(probe.claim, probe.at, later(probe.at, PROBE_AGAIN))
                 return
-        yield OneProbe()
+        yield OneProbe(outage.domain)
 
     def _choose(self) -> dict[str, Probe]:
         """By pool: the next probe. At most one of each domain and of each pool."""

@@ -58,9 +58,9 @@ class BreakerOpen(Fact, frozen=True):
 
     def __str__(self) -> str:
         of = f" of NodePool {self.pool}" if self.pool else ""
-        verb = "is" if self.unhealthy == 1 else "are"
+        verb, nodes = "is" if self.unhealthy == 1 else "are", "Node" if self.total == 1 else "Nodes"
         return (
-            f"circuit breaker{of} is open: {self.unhealthy} of {self.total} Nodes {verb} unhealthy, "
+            f"circuit breaker{of} is open: {self.unhealthy} of {self.total} {nodes} {verb} unhealthy, "
             f"at most {self.allowed} may be (maxUnhealthy {self.max_unhealthy})"
         )
 
@@ -106,21 +106,24 @@ class Outage(Fact, frozen=True, kw_only=True):
         )
         if self.left:
             probes = ", ".join(self.left)
-            return f"{unhealthy}, and the replacement of probe {probes} is not initialized yet"
+            return (
+                f"{unhealthy}; the replacement of probe NodeClaim {probes} is not initialized yet"
+            )
         if self.since is not None:
             return f"{unhealthy} since {format_time(self.since)}"
         assert self.until is not None
         return (
             f"{unhealthy}, and {self.recovered} have just recovered: "
-            f"no repair there before {format_time(self.until)}"
+            f"none of them is repaired before {format_time(self.until)}"
         )
 
 
 class FirstProbe(Fact, frozen=True):
+    domain: Domain
     at: datetime
 
     def __str__(self) -> str:
-        return f"no repair there before the first probe at {format_time(self.at)}"
+        return f"no Node with {self.domain} is repaired before the first probe at {format_time(self.at)}"
 
 
 class ProbeUnderWay(Fact, frozen=True):
@@ -137,8 +140,10 @@ class ProbeUnderWay(Fact, frozen=True):
 
 
 class OneProbe(Fact, frozen=True):
+    domain: Domain
+
     def __str__(self) -> str:
-        return "one probe at a time is repaired there"
+        return f"of the Nodes with {self.domain}, one at a time is repaired as a probe"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
@@ -174,7 +179,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         since=BEGINNING,
         left=("general-4nv74",),
     ),
-    FirstProbe(BEGINNING),
+    FirstProbe(Domain("zone", "test-zone-a"), BEGINNING),
     ProbeUnderWay("general-4nv74", BEGINNING, BEGINNING + timedelta(minutes=30)),
-    OneProbe(),
+    OneProbe(Domain("zone", "test-zone-a")),
 )

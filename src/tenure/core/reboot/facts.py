@@ -108,7 +108,7 @@ class RebootUnreadable(Fact, frozen=True):
     why: str
 
     def __str__(self) -> str:
-        return f"no reboot before all can be read: {self.why}"
+        return f"no reboot: {self.why}"
 
 
 # -- until it is back ------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class ReplacementUnsafe(Fact, frozen=True):
     why: str
 
     def __str__(self) -> str:
-        return f"not replaced before all can be read: {self.why}"
+        return f"not replaced: {self.why}"
 
 
 # -- when it has ended -----------------------------------------------------------------------
@@ -238,7 +238,7 @@ class RebootMarksLeftOver(Fact, frozen=True):
 
     def __str__(self) -> str:
         why = "the claim is being deleted" if self.deleting else "no reboot is under way"
-        return f"removing what a reboot left on NodeClaim {self.claim}: {why}"
+        return f"removing the annotations of a reboot from NodeClaim {self.claim}: {why}"
 
 
 class FailureForgotten(Fact, frozen=True):
@@ -268,7 +268,7 @@ class DeadlineUnsafe(Fact, frozen=True):
     why: str
 
     def __str__(self) -> str:
-        return f"no deadline before all can be read: {self.why}"
+        return f"no deadline is set: {self.why}"
 
 
 def _pods(names: tuple[str, ...]) -> str:

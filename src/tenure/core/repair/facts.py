@@ -33,7 +33,7 @@ class ConditionUnhealthy(Fact, frozen=True, kw_only=True):
         reason = f" ({self.reason})" if self.reason else ""
         said = f"{self.condition}={self.status}{reason} since {format_time(self.since)}"
         if self.counted_from is not None:
-            said += f", counted from {format_time(self.counted_from)}"
+            said += f", toleration counted from {format_time(self.counted_from)}"
         return f"{said} (the Node's clock is ahead)" if self.ahead else said
 
 
@@ -60,7 +60,9 @@ class NeverRepaired(Fact, frozen=True):
     reported: bool = False
 
     def __str__(self) -> str:
-        return f"{'reported only' if self.reported else 'never repaired'} ({self.policy})"
+        return (
+            f"{'reported only: action None' if self.reported else 'never repaired'} ({self.policy})"
+        )
 
 
 class RebootFailedBefore(Fact, frozen=True):
