@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+from tenure.cli.cluster.embedded import scene_of
+from tenure.cli.cluster.question import Question
+from tenure.cli.explain.explanation import explanation
+from tenure.cli.plan.planning import plan_of
 from tenure.core.reasons import Reason
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
+from tenure.runtime.executor.clockhold import depends_on_time
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class, a_pool
@@ -177,6 +182,30 @@ def test_a_drain_that_is_held_has_one_warning_on_its_node_and_none_on_its_pods(
         set_clock(story, timedelta(0))
         story.run(3 * MINUTE)
         assert leaving not in [node["metadata"]["name"] for node in story.all(NODES)]
+
+
+@BOTH_WAYS
+def test_explain_and_plan_name_the_clock_for_as_long_as_it_holds(offset: timedelta) -> None:
+    with Story(*a_cluster(a_deployment(replicas=2))) as story:
+        story.run(5 * MINUTE)
+        set_clock(story, offset)
+        story.run(MINUTE)
+        leaving = Question(NODE_CLAIMS, story.delete_claim())
+        story.run(3 * MINUTE)
+        plan = plan_of(scene_of(story))
+        answer = explanation(leaving, scene_of(story))
+        assert answer is not None
+        assert not [v for v in plan.to_do if depends_on_time(v.action)]  # type: ignore[arg-type]
+        (held,) = (v for v in plan.not_now if v.subject.name == leaving.name)
+        assert answer.verdicts[0] == held
+        side = "ahead of" if offset > timedelta(0) else "behind"
+        assert held.blockers[-1].message == answer.held == plan.held
+        assert plan.held.startswith(
+            f"the clock of this replica is 1h0m0s {side} the API server's: "
+        )
+        set_clock(story, timedelta(0))
+        story.run(10 * SECOND)
+        assert plan_of(scene_of(story)).held == ""
 
 
 @BOTH_WAYS

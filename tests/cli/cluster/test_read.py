@@ -6,6 +6,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,23 @@ import yaml
 
 from tenure.cli.cluster.question import Question
 from tenure.cli.cluster.read import CannotRead, read
+from tenure.cli.explain.explanation import explanation
+from tenure.cli.explain.text import as_text as explained
 from tenure.cli.main import run
-from tenure.core.decision import Verdict
+from tenure.cli.plan.planning import plan_of
+from tenure.core.decision import Verdict, takes_away
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import REFUSED
 from tenure.errors import NotLeader, Unavailable
+from tenure.kube.lease.record import micro_time
 from tenure.model.api.resource import LEASES, NODE_CLAIMS
 from tenure.model.settings import Settings
 from tenure.ports.transport import Request, Response
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.sim.world import World
-from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
+from tests.builders import HOUR, MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
 from tests.cli.readclusters import TheCloudOf, a_transport, seen
+from tests.kube.leasereplicas import Skewed
 from tests.kube.transports import Scripted, Silent, answered, in_time, refused
 from tests.sim.nodeworld import a_request
 
@@ -254,6 +260,84 @@ def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: Wo
     assert seen(world)[0].leader.startswith(said)
     world.run(MINUTE)
     assert "that is too long ago to count" in seen(world)[0].leader
+
+
+def a_lease(world: World, skew: timedelta) -> dict[str, Any]:
+    """Renewed a moment ago by a replica whose clock is ahead by so much."""
+    mine = {"tenure.dev/identity": "a", "tenure.dev/transitions": "0"}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": "karpenter-leader-election",
+            "namespace": "kube-system",
+            "annotations": {**mine, "tenure.dev/clock-skew": f"{skew // SECOND:+d}s"},
+        },
+        "spec": {
+            "holderIdentity": "a",
+            "renewTime": micro_time(world.now + skew),
+            "leaseDurationSeconds": 15,
+            "leaseTransitions": 0,
+        },
+    }
+
+
+@pytest.mark.parametrize("skew", [HOUR, -HOUR], ids=["ahead", "behind"])
+def test_a_replica_whose_clock_is_wrong_blocks_what_takes_away(
+    world: World, skew: timedelta
+) -> None:
+    for manifest in a_cluster(a_deployment(replicas=1)):
+        world.apply(manifest)
+    world.run(5 * MINUTE)
+    world.infrastructure.faults.set(clock_offset=skew)
+    world.run(10 * SECOND)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
+    world.run(MINUTE)
+    world.store.create(LEASES, a_lease(world, skew))
+    reading, _ = seen(world)
+    plan = plan_of(reading.evaluated)
+    side = "ahead of" if skew > timedelta() else "behind"
+    held = (
+        f"the clock of replica a is 1h0m0s {side} the API server's: nothing is taken away, and no "
+        "deadline is set, until they agree"
+    )
+    assert plan.held == held
+    assert not [v for v in plan.to_do if takes_away(v.action)]  # type: ignore[arg-type]
+    assert "too long ago" not in reading.leader
+    answer = explanation(Question(NODE_CLAIMS, claim["metadata"]["name"]), reading.evaluated)
+    assert answer is not None
+    text = explained(answer)
+    assert f"  held      {held}\n" in text
+    assert f"  blocked   by Lease/kube-system/karpenter-leader-election: {held}" in text
+    assert f"  held      {held}; no time below is kept before that" in text.partition("Drain of")[2]
+    assert "  action    Delete" not in text
+
+    world.run(MINUTE)  # It is not renewed any more: what it said of its clock is of no account.
+    plan = plan_of(seen(world)[0].evaluated)
+    assert plan.held == ""
+    assert [v.action for v in plan.to_do if takes_away(v.action)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by", [HOUR, -HOUR], ids=["ahead", "behind"])
+def test_on_a_host_whose_clock_is_wrong_the_api_servers_time_counts(
+    world: World, by: timedelta
+) -> None:
+    after(MINUTE, world)
+    date = format_datetime(world.now, usegmt=True)
+    hello = Response(status=200, body=b'{"gitVersion": "v1.36.3"}', headers={"Date": date})
+    api = a_transport(world, {"/version": hello})
+    right = words(seen(world)[0].evaluated.in_force())
+
+    async def story() -> None:
+        clock = Skewed(world.environment, by)
+        reading = await read(LookOnlyTransport(api), Settings(), TheCloudOf(world), clock)
+        side = "behind" if by > timedelta() else "ahead of"
+        assert reading.evaluated.clock == f"the API server's, which is 1h {side} this host's"
+        assert abs(reading.evaluated.at - world.now) <= SECOND
+        assert words(reading.evaluated.in_force()) == right
+
+    world.loop.run_until_complete(story())
 
 
 def test_a_server_that_never_answers_is_given_up(world: World) -> None:

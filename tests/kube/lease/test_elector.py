@@ -12,8 +12,10 @@ import pytest
 from tenure.errors import SpecError
 from tenure.kube.client.client import Client
 from tenure.kube.lease.elector import Elector
-from tenure.kube.lease.record import micro_time, new_identity
+from tenure.kube.lease.record import micro_time, new_identity, skew_of
 from tenure.kube.lease.status import LeaseRole
+from tenure.model.api.meta import ObjectMeta
+from tenure.model.api.workload import Lease
 from tenure.model.settings import Settings
 from tests.kube.karpenter import NAME
 from tests.kube.leasereplicas import EPOCH, NAMESPACE, LeaseSetup, told
@@ -106,6 +108,32 @@ def test_the_lease_says_what_client_go_expects_and_that_it_is_tenure() -> None:
         assert lease.annotations == {"tenure.dev/identity": "b", "tenure.dev/transitions": "2"}
 
     told(story)
+
+
+@pytest.mark.parametrize("off", [HOUR, -HOUR], ids=["ahead", "behind"])
+@pytest.mark.parametrize("fresh", [False, True], ids=["taken", "made"])
+def test_the_lease_says_by_how_much_the_clock_is_off_for_as_long_as_it_is(
+    off: timedelta, fresh: bool
+) -> None:
+    async def story(setup: LeaseSetup) -> None:
+        skew = [off]
+        setup.replica("a", skew=off, clock_skew=lambda: skew[0])
+        await asyncio.sleep(5)
+        assert skew_of(await setup.lease()) == off
+        skew[0] = timedelta(0)
+        await asyncio.sleep(5)
+        lease = await setup.lease()
+        assert skew_of(lease) == timedelta(0)
+        assert set(lease.annotations) == {"tenure.dev/identity", "tenure.dev/transitions"}
+
+    told(story, fresh=fresh)
+
+
+@pytest.mark.parametrize("text", ["", "s", "an hour", "3600", "1e99s", "9" * 300 + "s"])
+def test_a_skew_that_is_none_is_no_skew(text: str) -> None:
+    annotations = {"tenure.dev/identity": "a", "tenure.dev/transitions": "0"}
+    metadata = ObjectMeta(name=NAME, annotations={**annotations, "tenure.dev/clock-skew": text})
+    assert skew_of(Lease(metadata=metadata)) == timedelta(0)
 
 
 def test_a_lease_that_no_replica_ever_held_is_taken_at_once() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
 
-from tenure.cli.cluster.evaluated import EvaluatedCluster
+from tenure.cli.cluster.evaluated import ClockHold, EvaluatedCluster
 from tenure.cli.view.timespans import parse_moment
+from tenure.core.decision import Subject
 from tenure.core.policy.readers import READERS
 from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
@@ -19,6 +21,8 @@ from tenure.sim.scenario.context import clock, span
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Simulation
 from tenure.sim.world import World
+
+_REPLICA: Final = Subject("Replica", "tenure")
 
 
 @contextmanager
@@ -55,6 +59,7 @@ def scene_of(world: World) -> EvaluatedCluster:
         evaluator=world.controller.evaluator,
         settings=world.options.settings,
         also_at=span(world.elapsed),
+        clock_hold=ClockHold(off, _REPLICA) if (off := world.controller.times.off()) else None,
     )
 
 

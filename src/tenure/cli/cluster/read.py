@@ -9,7 +9,7 @@ Without the lists there is no answer; what else is missing is a note beside the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -17,11 +17,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.cluster.access import Reached
-from tenure.cli.cluster.evaluated import EvaluatedCluster
+from tenure.cli.cluster.evaluated import ClockHold, EvaluatedCluster
 from tenure.cli.cluster.evictions import foresee_refusals
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
 from tenure.cli.cluster.question import Question
 from tenure.cli.view.instants import span
+from tenure.core.decision import Subject
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.core.policy.readers import READERS
 from tenure.errors import ApiError, SpecError, TenureError, Unavailable
@@ -30,8 +31,9 @@ from tenure.kube.cache.informer import in_words
 from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpTransport
-from tenure.kube.lease.record import held_last_by_tenure
-from tenure.model.api.meta import format_time
+from tenure.kube.client.servertime import in_words as skew_in_words
+from tenure.kube.lease.record import held_last_by_tenure, skew_of
+from tenure.model.api.meta import format_time, later
 from tenure.model.api.resource import EVENTS, LEASES, NAMESPACES, Resource
 from tenure.model.api.workload import Event, Lease
 from tenure.model.settings import Settings
@@ -128,10 +130,12 @@ async def read(
     except TimeoutError:
         raise Unavailable("no answer") from None
     embedded = version.endswith(EMBEDDED)
-    which = ""
     if embedded:
         provider = EmbeddedCloud()
-        clock, which = _clock_of(clock, await server_time(transport))
+    server: datetime | None = None
+    with suppress(TimeoutError, TenureError):  # The lists say what is wrong.
+        server = await server_time(transport)
+    clock, which = _clock_of(clock, server, settings, embedded=embedded)
     client = Client(transport)
     notes: list[str] = []
     cache = await _everything(client, (*WATCHED, *provider.node_classes), notes)
@@ -169,7 +173,12 @@ async def read(
     foresee_refusals(snapshot(), observations, settings, now)
     evaluator.evaluate(snapshot(), (), (), now)
     evaluated = EvaluatedCluster(
-        at=now, snapshot=snapshot(), evaluator=evaluator, settings=settings, clock=which
+        at=now,
+        snapshot=snapshot(),
+        evaluator=evaluator,
+        settings=settings,
+        clock=which,
+        clock_hold=next(_clock_holds(leases, now), None),
     )
     last_word = ""
     if about is not None and evaluated.find(about.resource, about.namespace, about.name) is None:
@@ -194,14 +203,20 @@ class _Ahead:
         return self._clock.monotonic()
 
 
-def _clock_of(own: Clock, server: datetime | None) -> tuple[Clock, str]:
-    """The clock by which a cluster that ``tenure up`` serves is evaluated; in words where it is not
-    ours."""
+def _clock_of(
+    own: Clock, server: datetime | None, settings: Settings, *, embedded: bool
+) -> tuple[Clock, str]:
+    """The clock by which the cluster is evaluated; in words where it is not ours.
+
+    A replica goes by the API server's time where its own clock is too far from it, and so do we.
+    """
     by = server - own.now() if server is not None else timedelta()
-    if abs(by) <= _SAME_CLOCK:
+    if abs(by) <= (_SAME_CLOCK if embedded else settings.clock_skew_max):
         return own, ""
-    away = f"{span(abs(by))} {'ahead of' if by > timedelta() else 'behind'} this host's"
-    return _Ahead(own, by), f"the cluster's, which tenure up runs {away}"
+    seconds = timedelta(seconds=round(abs(by).total_seconds()))
+    away = f"{span(seconds)} {'ahead of' if by > timedelta() else 'behind'} this host's"
+    whose = "the cluster's, which tenure up runs" if embedded else "the API server's, which is"
+    return _Ahead(own, by), f"{whose} {away}"
 
 
 async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:
@@ -281,11 +296,26 @@ def _leader(leases: list[Lease], clock: Clock) -> str:
         holder, renewed = lease.spec.holder_identity, lease.spec.renew_time
         if not holder or renewed is None:
             continue
-        seconds = timedelta(seconds=lease.spec.lease_duration_seconds or 0)
-        old = "" if clock.now() - renewed <= seconds else "; that is too long ago to count"
+        old = "" if _is_renewed(lease, clock.now()) else "; that is too long ago to count"
         who = holder if held_last_by_tenure(lease) else f"{holder}, which is not Tenure"
         said.append(f"{who} (Lease {lease.key}, renewed at {format_time(renewed)}{old})")
     return " and ".join(said) or "none: no replica holds the Lease"
+
+
+def _is_renewed(lease: Lease, now: datetime) -> bool:
+    """By what it says. A holder whose clock is wrong says by how much."""
+    renewed = lease.spec.renew_time
+    seconds = timedelta(seconds=lease.spec.lease_duration_seconds or 0)
+    return renewed is not None and later(renewed, seconds) >= later(now, skew_of(lease))
+
+
+def _clock_holds(leases: list[Lease], now: datetime) -> Iterator[ClockHold]:
+    """Of replicas that hold a Lease, and take nothing away because of their clock."""
+    for lease in sorted(leases, key=lambda lease: lease.key):
+        holder, skew = lease.spec.holder_identity, skew_of(lease)
+        if holder and skew and _is_renewed(lease, now):
+            off = skew_in_words(skew, f"replica {holder}")
+            yield ClockHold(off, Subject.of(LEASES.kind, lease))
 
 
 def _surroundings(

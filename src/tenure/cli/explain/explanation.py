@@ -38,6 +38,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str
     #: Which clock the instants are of, where it is not the reader's.
     clock: str = ""
+    #: Whose wrong clock holds whatever takes away; empty: no replica's does.
+    held: str = ""
     #: The visible state of the object, in one sentence.
     state: str
     #: Why there is no verdict on the object itself, if there is none and it is known.
@@ -62,6 +64,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         at=evaluated.at,
         also_at=evaluated.also_at,
         clock=evaluated.clock,
+        held=str(evaluated.clock_hold or ""),
         state=_state(item, evaluated.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         verdicts=tuple(_about(evaluated, question.resource, item)),
@@ -88,7 +91,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
 
 
 def _about(evaluated: EvaluatedCluster, resource: Resource, item: ApiObject) -> list[Verdict]:
-    return evaluated.evaluator.about(resource.kind, item.name, item.namespace)
+    return evaluated.about(resource, item)
 
 
 def _around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:

@@ -31,7 +31,8 @@ def drain_outlook(node: Node, evaluated: EvaluatedCluster) -> DrainOutlook:
     return DrainOutlook(timetable(node, snapshot, settings, now, repair.deadlines), repair)
 
 
-def timetable_lines(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
+def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> Iterator[str]:
+    """``held``: whose wrong clock holds the drain; empty: no replica's does."""
     table = outlook.table
     began = format_time(table.began_at)
     if table.leaving:
@@ -39,6 +40,8 @@ def timetable_lines(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
     else:
         yield f"Drain of Node/{table.node}, if it were deleted at {began}"
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
+    if held:
+        yield f"  held      {held}; no time below is kept before that"
     yield from (f"  repair    {sentence}" for sentence in _repair(outlook, now))
     yield f"  gone      {_gone(table, now)}"
     yield from (f"  volume    {one.attachment} ({one.volume})" for one in table.volumes)

@@ -42,6 +42,8 @@ def _lines(answer: Explanation) -> Iterator[str]:
     yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
     if answer.clock:
         yield f"  clock     {answer.clock}"
+    if answer.held:
+        yield f"  held      {answer.held}"
     yield f"  state     {answer.state}"
     advised = any(map(needs_attention, (*answer.verdicts, *answer.around)))
     if not answer.verdicts:
@@ -63,7 +65,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
         yield from repair_lines(outlook)
     for table in answer.timetables:
         yield ""
-        yield from timetable_lines(table, answer.at)
+        yield from timetable_lines(table, answer.at, held=answer.held)
 
 
 def _nothing_to_decide(answer: Explanation) -> str:
@@ -130,6 +132,7 @@ def to_json(answer: Explanation) -> str:
     shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {
         "at": answer.at,
+        "held": answer.held or None,
         "state": answer.state,
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],

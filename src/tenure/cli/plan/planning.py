@@ -41,10 +41,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[str, str]
     #: When the earliest verdict can change by itself.
     next_at: datetime | None
+    #: Whose wrong clock holds whatever takes away; empty: no replica's does.
+    held: str = ""
 
 
 def plan_of(evaluated: EvaluatedCluster) -> Plan:
-    verdicts = sorted(evaluated.evaluator.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
+    verdicts = sorted(evaluated.in_force(), key=lambda v: (_ORDER[v.concern], v.subject))
     verdicts = [_unless_under_way(verdict, evaluated.snapshot) for verdict in verdicts]
     to_do = [verdict for verdict in verdicts if verdict.action is not None]
     quiet = [verdict for verdict in verdicts if verdict.action is None]
@@ -65,6 +67,7 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
             if (claim := evaluated.snapshot.claim_of(node)) is not None
         },
         next_at=_earliest(verdicts),
+        held=str(evaluated.clock_hold or ""),
     )
 
 

@@ -40,6 +40,8 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
         yield f"  clock     {setting.clock}"
     if setting.leader:
         yield f"  acts      {setting.leader}"
+    if plan.held:
+        yield f"  held      {plan.held}"
     for note in setting.notes:
         yield f"  note      {note}"
     yield ""
@@ -115,6 +117,7 @@ def to_json(plan: Plan, setting: Setting) -> str:
         "at": plan.at,
         "where": setting.where,
         "leader": setting.leader or None,
+        "held": plan.held or None,
         "toDo": [verdict_json(verdict) for verdict in plan.to_do],
         "notNow": [verdict_json(verdict) for verdict in plan.not_now],
         "settled": plan.settled,

@@ -112,6 +112,7 @@ class Replica:
             say=self._log.info,
             warn=self._log.warning,
             stuck=lambda: self.stuck,
+            clock_skew=lambda: self._server_time.excess(self._settings.clock_skew_max),
         )
 
     # -- its life ----------------------------------------------------------------------

@@ -71,12 +71,13 @@ class ServerTime:
 
     def off(self, bound: timedelta) -> str:
         """How our clock is off by more than the bound, in words; empty when it is not."""
+        skew = self.excess(bound)
+        return in_words(skew, "this replica") if skew else ""
+
+    def excess(self, bound: timedelta) -> timedelta:
+        """The skew, if it is more than the bound; nothing if it is not."""
         skew = self.skew()
-        if abs(skew) <= bound:
-            return ""
-        span = Duration.of(timedelta(seconds=round(abs(skew).total_seconds())))
-        side = "ahead of" if skew > timedelta(0) else "behind"
-        return f"the clock of this replica is {span} {side} the API server's"
+        return skew if abs(skew) > bound else timedelta(0)
 
     async def ask_if_needed(self, transport: Transport, bound: timedelta) -> None:
         """Ask for the server's time, if what we know of it is old, or would hold something."""
@@ -109,6 +110,13 @@ class DatedTransport:
 
     async def stream(self, request: Request) -> Stream | Response:
         return await self._transport.stream(request)
+
+
+def in_words(skew: timedelta, whose: str) -> str:
+    """``skew``: by how much that clock is ahead."""
+    span = Duration.of(timedelta(seconds=round(abs(skew).total_seconds())))
+    side = "ahead of" if skew > timedelta(0) else "behind"
+    return f"the clock of {whose} is {span} {side} the API server's"
 
 
 def date_of(headers: Mapping[str, str]) -> str:

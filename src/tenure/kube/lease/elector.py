@@ -66,12 +66,14 @@ class Elector:
         random: Random | None = None,
         loop_speed: float = 1.0,
         stuck: Callable[[], str] = lambda: "",
+        clock_skew: Callable[[], timedelta] = lambda: timedelta(0),
     ) -> None:
         """``client`` goes through a transport without a fence and keeps no pace.
 
         ``warn`` hears what an operator may have to mend; without it ``say`` does. ``loop_speed``:
         seconds of the event loop per second of the steady clock. ``stuck`` says why the work makes
-        no progress; nothing while it does.
+        no progress; nothing while it does. ``clock_skew`` says by how much our clock is ahead, while
+        that holds anything: it is written on the Lease, where ``tenure explain`` reads it.
         """
         self._stuck = stuck
         check_times(settings)
@@ -82,7 +84,7 @@ class Elector:
         self._steady = steady
         self._random = random or Random(identity)
         self._loop_speed = loop_speed
-        self._book = LeaseBook(client, clock, settings, identity, steady)
+        self._book = LeaseBook(client, clock, settings, identity, steady, clock_skew)
         self._key = self._book.key
         #: On the monotonic clock: from then on no replica acts under a Lease that ours replaced.
         self._act_from = 0.0

@@ -14,11 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import LEASE_IDENTITY, LEASE_TRANSITIONS
+from tenure.model.api.names import LEASE_CLOCK_SKEW, LEASE_IDENTITY, LEASE_TRANSITIONS
 from tenure.model.api.resource import LEASES
 from tenure.model.api.workload import Lease
 
 SECOND: Final = timedelta(seconds=1)
+#: Characters of a skew in seconds; more is not ours.
+_SKEW_MAX: Final = 12
 
 
 def new_identity(environment: Mapping[str, str]) -> str:
@@ -68,18 +70,41 @@ def _who(lease: Lease) -> str:
     return f"{holder}, which is not Tenure," if holder else "something that is not Tenure"
 
 
-def first_record(name: str, identity: str, duration: timedelta, now: datetime) -> dict[str, Any]:
+def skew_of(lease: Lease) -> timedelta:
+    """By how much the clock of its holder is ahead, if that holds anything; nothing if it does not."""
+    text = lease.annotations.get(LEASE_CLOCK_SKEW, "")
+    if not held_last_by_tenure(lease) or len(text) > _SKEW_MAX or not text.endswith("s"):
+        return timedelta(0)
+    try:
+        return timedelta(seconds=int(text[:-1]))
+    except ValueError:
+        return timedelta(0)
+
+
+def first_record(
+    name: str, identity: str, duration: timedelta, now: datetime, skew: timedelta = timedelta(0)
+) -> dict[str, Any]:
     """A Lease that is not there yet."""
+    skewed = {LEASE_CLOCK_SKEW: _seconds(skew)} if skew else {}
     return {
         "apiVersion": LEASES.api_version,
         "kind": LEASES.kind,
-        "metadata": {"name": name, "annotations": _mark(identity, 0)},
+        "metadata": {"name": name, "annotations": {**_mark(identity, 0), **skewed}},
         "spec": _held(identity, duration, now, acquired=now, transitions=0),
     }
 
 
-def next_record(lease: Lease, identity: str, duration: timedelta, now: datetime) -> dict[str, Any]:
+def next_record(
+    lease: Lease,
+    identity: str,
+    duration: timedelta,
+    now: datetime,
+    skew: timedelta = timedelta(0),
+) -> dict[str, Any]:
     """A patch of this very version: ours from now on, or still ours."""
+    skewed: dict[str, str | None] = {}
+    if skew or LEASE_CLOCK_SKEW in lease.annotations:
+        skewed = {LEASE_CLOCK_SKEW: _seconds(skew) if skew else None}
     spec = lease.spec
     renewal = spec.holder_identity == identity
     transitions = spec.lease_transitions + (not renewal)
@@ -87,7 +112,7 @@ def next_record(lease: Lease, identity: str, duration: timedelta, now: datetime)
     return {
         "metadata": {
             "resourceVersion": lease.metadata.resource_version,
-            "annotations": _mark(identity, transitions),
+            "annotations": {**_mark(identity, transitions), **skewed},
         },
         "spec": _held(identity, duration, now, acquired=acquired, transitions=transitions),
     }
@@ -113,6 +138,10 @@ def micro_time(instant: datetime) -> str:
 
 def _mark(identity: str, transitions: int) -> dict[str, str]:
     return {LEASE_IDENTITY: identity, LEASE_TRANSITIONS: str(transitions)}
+
+
+def _seconds(skew: timedelta) -> str:
+    return f"{round(skew / SECOND):+d}s"
 
 
 def _held(

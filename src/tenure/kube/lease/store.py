@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Final
 
 from tenure.errors import Conflict, Unavailable
@@ -23,9 +25,16 @@ GIVE_BACK_TRIES: Final = 3
 
 class LeaseBook:
     def __init__(
-        self, client: Client, clock: Clock, settings: Settings, identity: str, steady: Steady
+        self,
+        client: Client,
+        clock: Clock,
+        settings: Settings,
+        identity: str,
+        steady: Steady,
+        skew: Callable[[], timedelta],
     ) -> None:
         self._client = client
+        self._skew = skew
         self._clock = clock
         self._settings = settings
         self._identity = identity
@@ -75,10 +84,10 @@ class LeaseBook:
         name, duration = settings.lease_name, settings.lease_duration
         self.may_be_ours = True
         if own is None or own.gone:
-            body = first_record(name, self._identity, duration, now)
+            body = first_record(name, self._identity, duration, now, self._skew())
             await self._client.create(LEASES, body, self._namespace)
         else:
-            body = next_record(own.lease, self._identity, duration, now)
+            body = next_record(own.lease, self._identity, duration, now, self._skew())
             await self._client.patch(LEASES, name, body, namespace=self._namespace)
         return until
 

@@ -78,6 +78,9 @@ LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
 LEASE_IDENTITY: Final = "tenure.dev/identity"
 #: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.
 LEASE_TRANSITIONS: Final = "tenure.dev/transitions"
+#: On the Lease, while its holder takes nothing away because of that: by how much its clock is ahead
+#: of the API server's.
+LEASE_CLOCK_SKEW: Final = "tenure.dev/clock-skew"
 
 # Taints (keys).
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
