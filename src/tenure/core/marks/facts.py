@@ -1,10 +1,11 @@
-"""The facts about marks that a command leaves behind."""
+"""The facts about marks that are left behind."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from tenure.core.facts import Fact
+from tenure.model.api.names import TERMINATION_TIMESTAMP
 
 
 class TaintLeftOver(Fact, frozen=True):
@@ -21,7 +22,17 @@ class ReasonLeftOver(Fact, frozen=True):
         return f"removing condition DisruptionReason of NodeClaim {self.claim}: the node is not being disrupted"
 
 
+class RemovingStaleDeadline(Fact, frozen=True):
+    claim: str
+    value: str
+
+    def __str__(self) -> str:
+        written = f"{TERMINATION_TIMESTAMP} ({self.value})"
+        return f"removing {written}: NodeClaim {self.claim} is not being deleted"
+
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     TaintLeftOver("node-1"),
     ReasonLeftOver("general-4nv74"),
+    RemovingStaleDeadline("general-4nv74", "2026-03-02T12:00:00Z"),
 )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tenure.core.decision import Ground, Patch
-from tenure.core.terminate.facts.deadlines import RemovingStaleDeadline
+from tenure.core.marks.facts import RemovingStaleDeadline
 from tenure.core.writes import patch
 from tenure.errors import shown
 from tenure.model.api.meta import format_time

@@ -44,15 +44,6 @@ class DeadlineUnreadable(Fact, frozen=True):
         return f'{TERMINATION_TIMESTAMP}: "{self.value}" is ignored: {expected}'
 
 
-class RemovingStaleDeadline(Fact, frozen=True):
-    claim: str
-    value: str
-
-    def __str__(self) -> str:
-        written = f"{TERMINATION_TIMESTAMP} ({self.value})"
-        return f"removing {written}: NodeClaim {self.claim} is not being deleted"
-
-
 # -- objects that cannot be read -------------------------------------------------------------
 
 
@@ -100,7 +91,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RecordingDeadline(),
     ForceDeletionsBegin(BEGINNING),
     DeadlineUnreadable("tomorrow"),
-    RemovingStaleDeadline("general-4nv74", "2026-03-02T12:00:00Z"),
     TerminationWaits(_BAD),
     TerminationWaitsForDeadline(_BAD, BEGINNING, BEGINNING),
     InstanceKept("Pod default/web-1 cannot be read: spec", "general-4nv74", "cloud://i-1"),
